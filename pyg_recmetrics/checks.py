@@ -1,0 +1,89 @@
+"""Checks of what comes in from outside. Behind them, code trusts its arguments."""
+
+import torch
+from torch import Tensor
+
+
+def check_tensor(value: object, name: str) -> Tensor:
+    """Returns `value` if it is a tensor, or says what it is instead."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"'{name}' needs to be a tensor (got {type(value).__name__})")
+    return value
+
+
+def check_integers(value: object, name: str) -> Tensor:
+    """Returns `value` as 64-bit integers if it is an integer tensor."""
+    tensor = check_tensor(value, name)
+    if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
+        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
+    return tensor.long()
+
+
+def check_device(value: Tensor, name: str, device: torch.device, owner: str) -> None:
+    """Raises if `value` is on another device than its `owner`."""
+    if value.device != device:
+        raise ValueError(
+            f"'{name}' needs to be on the device of '{owner}', {device} (got {value.device})"
+        )
+
+
+def check_ids(ids: Tensor, name: str, what: str, num_ids: int) -> None:
+    """Raises if an id lies outside of `[0, num_ids)`."""
+    if ids.numel() == 0:
+        return
+    low, high = (int(bound) for bound in ids.aminmax())
+    if low < 0 or high >= num_ids:
+        wrong = low if low < 0 else high
+        raise ValueError(f"'{name}' needs to hold {what} ids in [0, {num_ids}) (got {wrong})")
+
+
+def check_edges(edges: object, name: str) -> Tensor:
+    """Returns `edges` as 64-bit integers if it is an integer tensor of shape `[2, num_edges]`."""
+    tensor = check_integers(edges, name)
+    if tensor.dim() != 2 or tensor.size(0) != 2:
+        raise ValueError(f"'{name}' needs to have shape [2, num_edges] (got {list(tensor.shape)})")
+    return tensor
+
+
+def check_bipartite(edges: object, name: str, num_users: int, num_items: int) -> Tensor:
+    """Returns `edges` as 64-bit integers if they run from users to items."""
+    tensor = check_edges(edges, name)
+    check_ids(tensor[0], name, "user", num_users)
+    check_ids(tensor[1], name, "item", num_items)
+    return tensor
+
+
+def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
+    """Returns `weight` in double precision if it gives every edge one finite number."""
+    tensor = check_tensor(weight, name)
+    if tensor.shape != edges.shape[1:]:
+        raise ValueError(
+            f"'{name}' needs to have shape [{edges.size(1)}], a number for every edge "
+            f"(got {list(tensor.shape)})"
+        )
+    check_finite(tensor, name)
+    return tensor.double()
+
+
+def check_finite(values: Tensor, name: str) -> None:
+    """Raises if there are NaN or infinite values, and says how many."""
+    # The extremes show both, and unlike a mask of all values they take no memory.
+    if values.numel() == 0 or bool(torch.stack(values.aminmax()).isfinite().all()):
+        return
+    num_wrong = int((~values.isfinite()).sum())
+    raise ValueError(f"'{name}' needs to hold finite numbers (got {num_wrong} NaN or infinite)")
+
+
+def check_positive_integer(value: object, name: str) -> int:
+    """Returns `value` if it is a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"'{name}' needs to be a positive integer (got {value!r})")
+    return value
+
+
+def check_scores(scores: object, name: str) -> Tensor:
+    """Returns `scores` if it is a floating-point tensor."""
+    tensor = check_tensor(scores, name)
+    if not tensor.is_floating_point():
+        raise ValueError(f"'{name}' needs to hold floating-point numbers (got {tensor.dtype})")
+    return tensor
