@@ -1,0 +1,258 @@
+"""RankingTask: who is ranked, over what, what is relevant, what is seen."""
+
+import warnings
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.typing import EdgeType
+from torch_geometric.utils import coalesce
+
+from pyg_recmetrics.checks import (
+    check_bipartite,
+    check_device,
+    check_ids,
+    check_integers,
+    check_positive_integer,
+    check_weight,
+)
+from pyg_recmetrics.edges import coalesce_truth, contains
+from pyg_recmetrics.reading import read_data
+
+
+class RankingTask:
+    r"""What a recommender is asked to do: rank items for users, and be right about the truth.
+
+    Ids are local, as in a bipartite :class:`~torch_geometric.data.HeteroData` store: users are
+    numbered from `0` to `num_users - 1` and items from `0` to `num_items - 1`. The task is
+    prepared once (edges sorted and coalesced) and can be ranked as often as wanted.
+
+    Truth, seen edges and message-passing edges are three different things. What a user has *seen*
+    is left out of that user's ranking and so can never be retrieved: a ground-truth edge that is
+    also seen is taken out of the truth, with one warning that counts them. The same goes for
+    truth that is not among the candidates.
+
+    Args:
+        truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
+            edges are one edge, which keeps the largest `weight`.
+        num_users (int): The number of users.
+        num_items (int): The number of items.
+        seen (torch.Tensor, optional): The edges of shape `[2, num_seen]` whose items are left out
+            of their user's ranking, usually the message-passing edges. (default: `None`)
+        weight (torch.Tensor, optional): How relevant each ground-truth edge is, of shape
+            `[num_edges]`, for graded metrics. As in PyG's `LinkPred*` metrics, edges of weight
+            zero or less are not truth. (default: `None`, all are equally relevant)
+        candidates (torch.Tensor, optional): The items to rank: item ids of shape
+            `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
+            each user has candidates of its own. (default: `None`, all items)
+        users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
+            ranked, and their truth is not looked at. (default: `None`, all users)
+
+    Raises:
+        TypeError: If an edge list is not a tensor.
+        ValueError: If ids are out of range, shapes, dtypes or devices do not fit, or no user has
+            truth that can be retrieved.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask
+        >>> truth = torch.tensor([[0, 0, 1], [2, 3, 0]])
+        >>> seen = torch.tensor([[0, 1, 1], [0, 1, 2]])
+        >>> RankingTask(truth, num_users=3, num_items=4, seen=seen)
+        RankingTask(num_users=3, num_items=4, truth=[2, 3], seen=[2, 3])
+    """
+
+    def __init__(
+        self,
+        truth: Tensor,
+        *,
+        num_users: int,
+        num_items: int,
+        seen: Tensor | None = None,
+        weight: Tensor | None = None,
+        candidates: Tensor | None = None,
+        users: Tensor | None = None,
+    ) -> None:
+        self.num_users = check_positive_integer(num_users, "num_users")
+        self.num_items = check_positive_integer(num_items, "num_items")
+        #: Message-passing edges in the numbering of a homogeneous graph, where items come after
+        #: the users, for models that propagate. Known when the task was read from data.
+        self.edge_index: Tensor | None = None
+        self.edge_weight: Tensor | None = None
+
+        truth = check_bipartite(truth, "truth", num_users, num_items)
+        self.device = truth.device
+        self.seen = self._prepare_seen(seen)
+        self.candidates = self._prepare_candidates(candidates)
+        self.users = self._prepare_users(users)
+        self.num_candidates = self._count_candidates()
+        self.truth, self.weight = self._prepare_truth(truth, weight)
+
+    @classmethod
+    def from_data(
+        cls,
+        data: Data | HeteroData,
+        edge_type: EdgeType | None = None,
+        *,
+        num_users: int | None = None,
+        exclude_seen: bool = True,
+        candidates: Tensor | None = None,
+        users: Tensor | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task from one part of a split, in PyG's own convention.
+
+        The truth is `edge_label_index` (or `pos_edge_label_index`) and the message-passing edges
+        are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
+        Edges with `edge_label == 0` are sampled negatives and never truth. Other values are
+        weights, unless all of them are one. (With negative samples, `RandomLinkSplit` adds one to
+        labels that were there before: split ratings with `neg_sampling_ratio=0.0`.)
+
+        Args:
+            data (Data or HeteroData): A part of a split. In a homogeneous
+                :class:`~torch_geometric.data.Data`, as `LightGCN` wants it, users come first
+                and items are numbered from `num_users` on. Edges may run in either or both
+                directions.
+            edge_type (tuple, optional): The type of the edges from users to items. Needed if
+                several edge types hold `edge_label_index`. (default: `None`)
+            num_users (int, optional): The number of users in a homogeneous graph; of a
+                `HeteroData` it is known. (default: `None`)
+            exclude_seen (bool, optional): Whether items that a user is connected to by
+                message-passing edges are left out of that user's ranking. (default: `True`)
+            candidates (torch.Tensor, optional): See :class:`RankingTask`. (default: `None`)
+            users (torch.Tensor, optional): See :class:`RankingTask`. (default: `None`)
+
+        Raises:
+            TypeError: If `data` is neither `Data` nor `HeteroData`.
+            ValueError: If the edge type does not exist or is not the only one, `num_users` is
+                missing, there is no ground truth, or edges do not connect users with items.
+
+        Example:
+            >>> import torch
+            >>> from torch_geometric.data import Data
+            >>> from pyg_recmetrics import RankingTask
+            >>> data = Data(num_nodes=5)  # two users, three items
+            >>> data.edge_index = torch.tensor([[0, 2, 1, 3], [2, 0, 3, 1]])
+            >>> data.edge_label_index = torch.tensor([[0, 1], [3, 4]])
+            >>> task = RankingTask.from_data(data, num_users=2)
+            >>> task.truth
+            tensor([[0, 1],
+                    [1, 2]])
+        """
+        edges = read_data(data, edge_type, num_users)
+        task = cls(
+            edges.truth,
+            weight=edges.weight,
+            seen=edges.seen if exclude_seen else None,
+            num_users=edges.num_users,
+            num_items=edges.num_items,
+            candidates=candidates,
+            users=users,
+        )
+        task.edge_index, task.edge_weight = edges.edge_index, edges.edge_weight
+        return task
+
+    @property
+    def degree(self) -> Tensor:
+        """The number of relevant items R of every user, of shape `[num_users]`."""
+        return torch.bincount(self.truth[0], minlength=self.num_users)
+
+    def to(self, device: torch.device | str) -> "RankingTask":
+        """Returns a copy of the task on another device."""
+        task = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(task, name, value.to(device) if isinstance(value, Tensor) else value)
+        task.device = task.truth.device
+        return task
+
+    def __repr__(self) -> str:
+        parts = [f"num_users={self.num_users}", f"num_items={self.num_items}"]
+        parts.append(f"truth={list(self.truth.shape)}")
+        if self.seen.size(1):
+            parts.append(f"seen={list(self.seen.shape)}")
+        if self.candidates is not None:
+            parts.append(f"candidates={list(self.candidates.shape)}")
+        if self.users.numel() < self.num_users:
+            parts.append(f"users={list(self.users.shape)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _prepare_seen(self, seen: Tensor | None) -> Tensor:
+        if seen is None:
+            return torch.empty(2, 0, dtype=torch.long, device=self.device)
+        seen = check_bipartite(seen, "seen", self.num_users, self.num_items)
+        check_device(seen, "seen", self.device, "truth")
+        return self._coalesce(seen)
+
+    def _prepare_candidates(self, candidates: Tensor | None) -> Tensor | None:
+        if candidates is None:
+            return None
+        candidates = check_integers(candidates, "candidates")
+        check_device(candidates, "candidates", self.device, "truth")
+        if candidates.dim() == 1:
+            check_ids(candidates, "candidates", "item", self.num_items)
+            shared: Tensor = torch.unique(candidates)
+            return shared
+        check_bipartite(candidates, "candidates", self.num_users, self.num_items)
+        return self._coalesce(candidates)
+
+    def _prepare_users(self, users: Tensor | None) -> Tensor:
+        if users is None:
+            return torch.arange(self.num_users, device=self.device)
+        users = check_integers(users, "users")
+        check_device(users, "users", self.device, "truth")
+        if users.dim() != 1:
+            raise ValueError(f"'users' needs to have shape [num_users] (got {list(users.shape)})")
+        check_ids(users, "users", "user", self.num_users)
+        evaluated: Tensor = torch.unique(users)
+        return evaluated
+
+    def _prepare_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        if weight is not None:
+            weight = check_weight(weight, "weight", truth)
+            check_device(weight, "weight", self.device, "truth")
+        num_nodes = max(self.num_users, self.num_items)
+        truth, weight = coalesce_truth(truth, weight, num_nodes)
+        evaluated = torch.zeros(self.num_users, dtype=torch.bool, device=self.device)
+        evaluated[self.users] = True
+        mask = evaluated[truth[0]]
+        for lost, why in self._cannot_be_retrieved(truth):
+            if num_lost := int((lost & mask).sum()):
+                warnings.warn(
+                    f"{num_lost} of {int(mask.sum())} ground-truth edges {why}, can never be "
+                    f"retrieved, and are taken out of the truth",
+                    stacklevel=3,
+                )
+            mask = mask & ~lost
+        truth, weight = truth[:, mask], None if weight is None else weight[mask]
+        if truth.size(1) == 0:
+            raise ValueError(
+                "'truth' needs to hold an edge that can be retrieved, but no user has one. (The "
+                "training part of a split has only seen edges; pass 'exclude_seen=False' there.)"
+            )
+        return truth, weight
+
+    def _cannot_be_retrieved(self, truth: Tensor) -> Iterator[tuple[Tensor, str]]:
+        yield contains(self.seen, truth, self.num_items), "are also in 'seen'"
+        if self.candidates is not None:
+            yield ~self._is_candidate(truth), "are not among the 'candidates'"
+
+    def _is_candidate(self, edges: Tensor) -> Tensor:
+        if self.candidates is None:
+            return torch.ones_like(edges[0], dtype=torch.bool)
+        if self.candidates.dim() == 1:
+            return torch.isin(edges[1], self.candidates)
+        return contains(self.candidates, edges, self.num_items)
+
+    def _count_candidates(self) -> Tensor:
+        """How many items can be recommended to every user, of shape `[num_users]`."""
+        seen = self.seen[0, self._is_candidate(self.seen)]
+        num_seen = torch.bincount(seen, minlength=self.num_users)
+        if self.candidates is None:
+            return self.num_items - num_seen
+        if self.candidates.dim() == 1:
+            return self.candidates.numel() - num_seen
+        return torch.bincount(self.candidates[0], minlength=self.num_users) - num_seen
+
+    def _coalesce(self, edges: Tensor) -> Tensor:
+        coalesced: Tensor = coalesce(edges, num_nodes=max(self.num_users, self.num_items))
+        return coalesced
