@@ -1,0 +1,355 @@
+"""RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+from torch_geometric.utils import segment
+
+from pyg_recmetrics.checks import (
+    check_bipartite,
+    check_device,
+    check_finite,
+    check_integers,
+    check_scores,
+    check_tensor,
+    check_weight,
+)
+from pyg_recmetrics.edges import coalesce_truth
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.topk import Scratch, top_k
+
+#: The rank of an edge whose item was not retrieved: larger than any k.
+NOT_RETRIEVED = torch.iinfo(torch.int64).max
+
+
+@dataclass(frozen=True, repr=False)
+class RankedEdges:
+    r"""Ground-truth edges with the rank at which a recommender retrieved them, grouped by user.
+
+    Made by :func:`~pyg_recmetrics.rank` from a model, or by :meth:`from_topk`,
+    :meth:`from_scores` and :meth:`from_pairs` from what another system computed.
+
+    Attributes:
+        edge_index (torch.Tensor): The edges of shape `[2, num_edges]`, sorted by user and rank;
+            edges that were not retrieved come last, sorted by item.
+        rank (torch.Tensor): The 1-based rank of every edge, of shape `[num_edges]`; larger than
+            any k where the item was not retrieved.
+        ptr (torch.Tensor): Of shape `[num_users + 1]`: the edges of user `u` are those from
+            `ptr[u]` to `ptr[u + 1]`.
+        weight (torch.Tensor or None): How relevant each edge is, of shape `[num_edges]`.
+        num_candidates (torch.Tensor or None): How many items each user could have been
+            recommended, of shape `[num_users]`; `None` where only lists are known.
+        depth (int or None): Ranks are known down to this k (and always down to the user's own
+            number of relevant items). `None` if there is nothing below: the ranking is complete,
+            or the lists are all there is.
+        items (torch.Tensor or None): The lists of recommended items, of shape `[num_users, K]`,
+            `-1` where there is none, if they were kept.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> ranked = RankedEdges.from_topk(
+        ...     pred_index_mat=torch.tensor([[2, 0, 1], [1, 0, -1]]),
+        ...     edge_label_index=torch.tensor([[0, 0, 1], [1, 2, 2]]),
+        ... )
+        >>> ranked.rank[:2], ranked.rank[2:] > 3
+        (tensor([1, 3]), tensor([True]))
+        >>> metrics.recall(ranked, k=2)
+        tensor([0.5000, 0.0000], dtype=torch.float64)
+    """
+
+    edge_index: Tensor
+    rank: Tensor
+    ptr: Tensor
+    weight: Tensor | None = None
+    num_candidates: Tensor | None = None
+    depth: int | None = None
+    items: Tensor | None = None
+
+    @classmethod
+    def from_ranks(
+        cls, truth: Tensor, rank: Tensor, num_users: int, weight: Tensor | None = None, **rest: Any
+    ) -> "RankedEdges":
+        """Groups coalesced `truth` edges of known `rank` by user; `rest` is taken as it is."""
+        # Two stable sorts: edges of a user by rank, and by item where ranks are equal.
+        order = rank.argsort(stable=True)
+        order = order[truth[0, order].argsort(stable=True)]
+        return cls(
+            edge_index=truth[:, order],
+            rank=rank[order],
+            ptr=index2ptr(truth[0, order], num_users),
+            weight=None if weight is None else weight[order],
+            **rest,
+        )
+
+    @classmethod
+    def from_topk(
+        cls,
+        pred_index_mat: Tensor,
+        edge_label_index: Tensor | tuple[Tensor, Tensor],
+        edge_label_weight: Tensor | None = None,
+    ) -> "RankedEdges":
+        r"""Ranks edges by their position in given lists, with PyG's argument names.
+
+        The lists are all there is: an item that is not in its user's list is not retrieved at
+        any k. The padding `-1` is nobody's item but keeps its position. A repeated item counts
+        once, at its first position. Repeated edges are one edge.
+
+        Args:
+            pred_index_mat (torch.Tensor): The recommended items of every user, best first, of
+                shape `[num_users, K]`, integers; `-1` where there is none.
+            edge_label_index (torch.Tensor or tuple): The ground-truth edges of shape
+                `[2, num_edges]`: rows of `pred_index_mat` and item ids.
+            edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
+                `[num_edges]`. Edges of weight zero or less are not truth. (default: `None`)
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If shapes, dtypes, devices or ids are off.
+        """
+        items = _check_lists(pred_index_mat)
+        if isinstance(edge_label_index, tuple):
+            edge_label_index = torch.stack(edge_label_index)
+        num_items = _max_id(items, edge_label_index) + 1
+        truth, weight = _check_truth(
+            edge_label_index, edge_label_weight, items.size(0), num_items, items, "pred_index_mat"
+        )
+        return cls.from_ranks(
+            truth,
+            ranks_in_lists(items, truth[0], truth[1], num_items),
+            num_users=items.size(0),
+            weight=weight,
+            items=without_repeats(items),
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Tensor,
+        edge_label_index: Tensor,
+        edge_label_weight: Tensor | None = None,
+        seen: Tensor | None = None,
+    ) -> "RankedEdges":
+        r"""Ranks edges by a dense score matrix, all items of a user at once.
+
+        This is for matrices that are at hand anyway: it sorts every row.
+        :func:`~pyg_recmetrics.rank` takes the same matrix in chunks of bounded memory.
+
+        Args:
+            scores (torch.Tensor): Floating-point scores of shape `[num_users, num_items]`, higher
+                is better; equal scores rank the lower item id first.
+            edge_label_index (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`.
+            edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
+                `[num_edges]`. (default: `None`)
+            seen (torch.Tensor, optional): Edges of shape `[2, num_seen]` whose items are left out
+                of their user's ranking. (default: `None`)
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If shapes, dtypes, devices or ids are off, scores are not finite, or no
+                user has truth that can be retrieved.
+
+        Example:
+            >>> import torch
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.2, 0.2, 0.2]])
+            >>> truth = torch.tensor([[0, 1], [2, 1]])
+            >>> RankedEdges.from_scores(scores, truth).rank
+            tensor([2, 2])
+        """
+        scores = check_scores(scores, "scores")
+        if scores.dim() != 2:
+            raise ValueError(
+                f"'scores' needs to have shape [num_users, num_items] (got {list(scores.shape)})"
+            )
+        check_finite(scores, "scores")
+        num_users, num_items = scores.shape
+        task = RankingTask(
+            edge_label_index,
+            weight=edge_label_weight,
+            seen=seen,
+            num_users=num_users,
+            num_items=num_items,
+        )
+        check_device(task.truth, "edge_label_index", scores.device, "scores")
+        masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
+        masked[task.seen[0], task.seen[1]] = -torch.inf
+        items = top_k(masked, num_items, Scratch(scores.device))
+        return cls.from_ranks(
+            task.truth,
+            ranks_in_lists(items, task.truth[0], task.truth[1], num_items),
+            num_users=num_users,
+            weight=task.weight,
+            num_candidates=task.num_candidates,
+        )
+
+    @classmethod
+    def from_pairs(cls, preds: Tensor, target: Tensor, indexes: Tensor) -> "RankedEdges":
+        r"""Ranks scored pairs within their query, with torchmetrics' argument names.
+
+        Pairs of equal score rank in the order they are given. Unlike torchmetrics, scores may
+        have any sign. R is the number of relevant pairs *that are passed*: pass all of them, not
+        only those of a top-k list.
+
+        Args:
+            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (others are
+                flattened), higher is better.
+            target (torch.Tensor): The relevance of each pair: booleans or integers, or floating-
+                point weights. Zero or less is not relevant.
+            indexes (torch.Tensor): The query (user) each pair belongs to, integers of any size.
+                Result row `r` is the query with the `r`-th smallest index.
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If shapes, dtypes or devices differ, or scores are not finite.
+
+        Example:
+            >>> import torch
+            >>> ranked = RankedEdges.from_pairs(
+            ...     preds=torch.tensor([0.2, 0.7, 0.9, -0.1]),
+            ...     target=torch.tensor([True, False, True, True]),
+            ...     indexes=torch.tensor([0, 0, 5, 5]),
+            ... )
+            >>> ranked.rank, ranked.ptr
+            (tensor([2, 1, 2]), tensor([0, 1, 3]))
+        """
+        preds = check_scores(preds, "preds").flatten()
+        check_finite(preds, "preds")
+        indexes = check_integers(indexes, "indexes").flatten()
+        target = check_tensor(target, "target").flatten()
+        for value, name in ((target, "target"), (indexes, "indexes")):
+            check_device(value, name, preds.device, "preds")
+            if value.shape != preds.shape:
+                raise ValueError(
+                    f"'{name}' needs to have as many elements as 'preds', {preds.numel()} "
+                    f"(got {value.numel()})"
+                )
+        check_finite(target, "target")
+        queries, user, num_candidates = indexes.unique(return_inverse=True, return_counts=True)
+        order = preds.argsort(descending=True, stable=True)
+        order = order[user[order].argsort(stable=True)]
+        first = index2ptr(user[order], queries.numel())[user[order]]
+        position = torch.arange(order.numel(), device=order.device) - first
+        is_relevant = target[order] > 0
+        relevant = order[is_relevant]
+        weight = None if _is_binary(target) else target[relevant].double()
+        return cls.from_ranks(
+            torch.stack([user[relevant], relevant]),
+            position[is_relevant] + 1,
+            num_users=queries.numel(),
+            weight=weight,
+            num_candidates=num_candidates,
+        )
+
+    @property
+    def num_users(self) -> int:
+        """The number of users, with or without truth."""
+        return self.ptr.numel() - 1
+
+    @property
+    def degree(self) -> Tensor:
+        """The number of relevant items R of every user, of shape `[num_users]`."""
+        return self.ptr.diff()
+
+    @property
+    def position(self) -> Tensor:
+        """The 1-based place of every edge among its user's edges, of shape `[num_edges]`."""
+        user = self.edge_index[0]
+        return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
+
+    def is_hit(self, k: int | Tensor) -> Tensor:
+        """Whether every edge is retrieved at `k`, or at its own user's k: `[num_edges]`."""
+        cut_off = k[self.edge_index[0]] if isinstance(k, Tensor) else k
+        return self.rank <= cut_off
+
+    def hits(self, k: int | Tensor) -> Tensor:
+        """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
+        return self.sum(self.is_hit(k))
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sums a value per edge for each user, in double precision: `[num_users]`."""
+        # Double precision makes the sum independent of the order in which a device adds up.
+        total: Tensor = segment(values.double(), self.ptr, reduce="sum")
+        return total
+
+    def to(self, device: torch.device | str) -> "RankedEdges":
+        """Returns a copy on another device."""
+        moved: dict[str, Any] = {
+            field.name: value.to(device)
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
+        }
+        return dataclasses.replace(self, **moved)
+
+    def __repr__(self) -> str:
+        depth = "complete" if self.depth is None else self.depth
+        return (
+            f"{type(self).__name__}(num_users={self.num_users}, "
+            f"num_edges={self.rank.numel()}, depth={depth})"
+        )
+
+
+def ranks_in_lists(items: Tensor, row: Tensor, item: Tensor, num_items: int) -> Tensor:
+    """Returns the rank of every edge (`row`, `item`) in its row of `items`.
+
+    Edges are sorted by (row, item). Each place of each list looks up its edge, if it has one,
+    and offers its position as that edge's rank: the first position wins.
+    """
+    num_edges = row.numel()
+    rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=items.device)
+    if num_edges == 0 or items.numel() == 0:
+        return rank[:num_edges]
+    known = row * num_items + item
+    first_key = torch.arange(items.size(0), device=items.device).unsqueeze(1) * num_items
+    asked = torch.where(items < 0, -1, items + first_key)
+    place = torch.searchsorted(known, asked).clamp_(max=num_edges - 1)
+    place = torch.where(known[place] == asked, place, num_edges)
+    position = torch.arange(1, items.size(1) + 1, device=items.device).expand_as(place)
+    return rank.scatter_reduce_(0, place.flatten(), position.flatten(), "amin")[:num_edges]
+
+
+def without_repeats(items: Tensor) -> Tensor:
+    """Replaces repetitions of an item within a row by the padding `-1`."""
+    ordered, order = items.sort(dim=1, stable=True)
+    ordered[:, 1:].masked_fill_(ordered[:, 1:] == ordered[:, :-1], -1)
+    return torch.empty_like(items).scatter_(1, order, ordered)
+
+
+def _check_lists(pred_index_mat: Any) -> Tensor:
+    items = check_integers(pred_index_mat, "pred_index_mat")
+    if items.dim() != 2:
+        raise ValueError(
+            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
+        )
+    if items.numel() and int(items.min()) < -1:
+        raise ValueError(
+            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
+        )
+    return items
+
+
+def _check_truth(
+    edges: Any, weight: Any, num_users: int, num_items: int, owner: Tensor, owner_name: str
+) -> tuple[Tensor, Tensor | None]:
+    edges = check_bipartite(edges, "edge_label_index", num_users, num_items)
+    check_device(edges, "edge_label_index", owner.device, owner_name)
+    if weight is not None:
+        weight = check_weight(weight, "edge_label_weight", edges)
+        check_device(weight, "edge_label_weight", owner.device, owner_name)
+    return coalesce_truth(edges, weight, max(num_users, num_items))
+
+
+def _max_id(items: Tensor, edges: Any) -> int:
+    largest = int(items.max()) if items.numel() else 0
+    if isinstance(edges, Tensor) and edges.numel():
+        largest = max(largest, int(edges.max()))
+    return max(largest, 0)
+
+
+def _is_binary(target: Tensor) -> bool:
+    return target.dtype == torch.bool or bool(
+        (target <= 1).all() & (target == target.round()).all()
+    )
