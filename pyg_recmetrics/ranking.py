@@ -150,7 +150,10 @@ def _rank_in_chunks(
                 lists[chunk.users, : kept.size(1)] = kept
             bar.update(end - start)
     recommender.check()
-    return ranks, lists
+    # A chunk is as deep as its deepest user. What it found out about others beyond their own depth
+    # is forgotten, or else it would depend on who shares a chunk.
+    own_depth = task.degree.clamp(min=depth)[task.truth[0]]
+    return ranks.masked_fill_(ranks > own_depth, NOT_RETRIEVED), lists
 
 
 class _Schedule:

@@ -110,11 +110,11 @@ def f1(ranked: RankedEdges, k: int) -> Tensor:
     r"""The harmonic mean of precision and recall of every user.
 
     .. math::
-        \text{f1@}k = \frac{2 \cdot \text{precision@}k \cdot \text{recall@}k}
-        {\text{precision@}k + \text{recall@}k} = \frac{2 h_k}{k + R}
+        \text{f1@}k = \frac{2 h_k}{k + R}
 
     where :math:`h_k` is the number of relevant items in the top `k` and `R` that of all relevant
-    items of the user. Its mean over users is not the F1 of mean precision and mean recall.
+    items of the user: this is :math:`2pr / (p + r)` of precision :math:`p = h_k / k` and recall
+    :math:`r = h_k / R`. Its mean over users is not the F1 of mean precision and mean recall.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -171,10 +171,10 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     r"""Whether there is a relevant item in the top `k`.
 
     .. math::
-        \text{hit\_rate@}k = \begin{cases} 1 & \text{if } h_k > 0 \\ 0 & \text{otherwise}
-        \end{cases}
+        \text{hit\_rate@}k = [h_k > 0]
 
-    where :math:`h_k` is the number of relevant items in the top `k`.
+    where :math:`h_k` is the number of relevant items in the top `k`, and a bracket is one if what
+    it holds is true and zero if not.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -203,10 +203,10 @@ def mrr(ranked: RankedEdges, k: int) -> Tensor:
     r"""The reciprocal rank of the first relevant item; its mean is the MRR.
 
     .. math::
-        \text{mrr@}k = \begin{cases} 1 / r_1 & \text{if } r_1 \leq k \\ 0 & \text{otherwise}
-        \end{cases}
+        \text{mrr@}k = \frac{[r_1 \leq k]}{r_1}
 
-    where :math:`r_1` is the rank of the user's first relevant item.
+    where :math:`r_1` is the rank of the user's first relevant item, and a bracket is one if what
+    it holds is true and zero if not.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.

@@ -7,6 +7,7 @@ its own name. Its signature and its docstring are its whole definition: the spel
 
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -44,6 +45,13 @@ class Definition:
     def summary(self) -> str:
         """The first line of its docstring."""
         return (inspect.getdoc(self.function) or "").split("\n")[0]
+
+    @property
+    def formula(self) -> str:
+        """The right-hand side of the formula in its docstring, as LaTeX."""
+        math = (inspect.getdoc(self.function) or "").partition(".. math::")[2].lstrip("\n")
+        lines = itertools.takewhile(str.strip, math.split("\n"))
+        return " ".join(line.strip() for line in lines).partition("=")[2].strip()
 
 
 _DEFINITIONS: dict[str, Definition] = {}

@@ -1,0 +1,83 @@
+"""Random small evaluations for hypothesis: many ties, repeated edges, users without anything."""
+
+from dataclasses import dataclass
+
+import naive
+import torch
+from hypothesis import strategies as st
+
+from pyg_recmetrics import RankingTask
+
+
+@dataclass
+class Case:
+    """One evaluation in plain Python."""
+
+    num_users: int
+    num_items: int
+    scores: list[list[int]]
+    truth: list[tuple[int, int]]
+    weights: list[int] | None
+    seen: list[tuple[int, int]]
+
+    @property
+    def score_matrix(self):
+        return torch.tensor(self.scores, dtype=torch.float)
+
+    def task(self, **options):
+        return RankingTask(
+            edges(self.truth),
+            num_users=self.num_users,
+            num_items=self.num_items,
+            seen=edges(self.seen),
+            weight=None if self.weights is None else torch.tensor(self.weights),
+            **options,
+        )
+
+    def seen_by(self, user):
+        return {item for other, item in self.seen if other == user}
+
+    @property
+    def rankings(self):
+        return [
+            naive.ranking(self.scores[user], self.seen_by(user)) for user in range(self.num_users)
+        ]
+
+    @property
+    def truths(self):
+        return [
+            {
+                item: weight
+                for item, weight in naive.truth_of(user, self.truth, self.weights).items()
+                if item not in self.seen_by(user)
+            }
+            for user in range(self.num_users)
+        ]
+
+
+def edges(pairs):
+    return torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t().contiguous()
+
+
+@st.composite
+def cases(draw, max_users=6, max_items=9):
+    num_users = draw(st.integers(1, max_users))
+    num_items = draw(st.integers(1, max_items))
+    row = st.lists(st.integers(-2, 2), min_size=num_items, max_size=num_items)
+    pair = st.tuples(st.integers(0, num_users - 1), st.integers(0, num_items - 1))
+    truth = draw(st.lists(pair, min_size=1, max_size=2 * num_items))
+    weights = draw(
+        st.none() | st.lists(st.integers(0, 3), min_size=len(truth), max_size=len(truth))
+    )
+    seen = draw(st.lists(pair, max_size=2 * num_items))
+    if draw(st.booleans()):  # a user who has seen everything
+        seen += [(draw(st.integers(0, num_users - 1)), item) for item in range(num_items)]
+    scores = draw(st.lists(row, min_size=num_users, max_size=num_users))
+    case = Case(num_users, num_items, scores, truth, weights, seen)
+    if not any(case.truths):
+        # At least one edge can be retrieved: a task without any is an error.
+        user, item = truth[0]
+        case.seen = [(other, it) for other, it in seen if (other, it) != (user, item)]
+        if weights is not None:
+            case.weights = [max(weights[0], 1), *weights[1:]]
+    return case

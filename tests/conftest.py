@@ -1,0 +1,53 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+
+from pyg_recmetrics import datasets
+
+settings.register_profile("default", deadline=None)
+settings.load_profile("default")
+
+DATA = Path(
+    os.environ.get("PYG_RECMETRICS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+
+
+def needs(folder):
+    if not (DATA / folder).is_dir():
+        pytest.skip(f"needs {folder}, looked for in PYG_RECMETRICS_DATA and in {DATA}")
+    return DATA / folder
+
+
+@pytest.fixture(scope="session")
+def lastfm_folder():
+    return needs("lastfm")
+
+
+@pytest.fixture(scope="session")
+def lastfm(lastfm_folder):
+    return datasets.read_lightgcn(lastfm_folder)
+
+
+@pytest.fixture(scope="session")
+def gowalla_folder():
+    return needs("gowalla")
+
+
+@pytest.fixture(scope="session")
+def gowalla(gowalla_folder):
+    """Train and test edges, and the embeddings of a LightGCN: `(train, test, user, item)`."""
+    graph, model = (np.load(gowalla_folder / name) for name in ("graph.npz", "lightgcn.npz"))
+    edges = (torch.from_numpy(graph[name]).long() for name in ("train", "test"))
+    embeddings = (torch.from_numpy(model[name]).float() for name in ("user", "item"))
+    return *edges, *embeddings
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request):
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    return torch.device(request.param)

@@ -1,0 +1,74 @@
+"""The examples run, and learn something."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from torch_geometric.datasets import AmazonBook, MovieLens100K
+
+from pyg_recmetrics import RankingTask
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def run(monkeypatch, name, *args):
+    monkeypatch.setattr(sys, "argv", [name, *args])
+    return runpy.run_path(str(EXAMPLES / name))["main"]()
+
+
+def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys):
+    results = run(monkeypatch, "lightgcn.py")
+    for metric in ("recall@20", "ndcg@20", "r_precision"):
+        assert (
+            results["LightGCN"][metric]
+            > 1.2 * results["Most popular"][metric]
+            > 1.2 * results["Random"][metric]
+        )
+    assert "users evaluated" in capsys.readouterr().out
+
+
+def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
+    results = run(monkeypatch, "lightgcn.py", "--data", str(lastfm_folder))
+    assert results["LightGCN"]["recall@20"] >= 0.25
+    assert results["Most popular"]["recall@20"] == pytest.approx(0.037, abs=0.0005)
+
+
+def test_hetero_link_split(monkeypatch):
+    result = run(monkeypatch, "hetero_link_split.py")
+    assert result["recall@20"] > 0.2
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
+def test_pygs_movielens_can_be_evaluated(tmp_path, monkeypatch):
+    """The reader of PyG runs on files of the same format, since none can be downloaded here."""
+    raw = tmp_path / "data" / "MovieLens100K" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "u.item").write_text(
+        "".join(f"{i}|Film {i}|01-Jan-1995||url|{'|'.join('0' * 19)}\n" for i in range(1, 9))
+    )
+    (raw / "u.user").write_text("".join(f"{u}|30|M|other|00000\n" for u in range(1, 6)))
+    ratings = [(u, (u * 3 + n) % 8 + 1, n % 5 + 1) for u in range(1, 6) for n in range(5)]
+    for name, part in (("u1.base", ratings[::2]), ("u1.test", ratings[1::2])):
+        (raw / name).write_text("".join(f"{u}\t{i}\t{r}\t88\n" for u, i, r in part))
+    data = MovieLens100K(str(raw.parent))[0]
+    task = RankingTask.from_data(data)
+    assert (task.num_users, task.num_items) == (5, 8)
+    assert task.weight is not None
+    monkeypatch.chdir(tmp_path)
+    results = run(monkeypatch, "lightgcn.py", "--dataset", "MovieLens100K", "--epochs", "2")
+    assert results["LightGCN"].num_evaluated == 5
+
+
+def test_pygs_amazon_book_can_be_evaluated(tmp_path, monkeypatch):
+    raw = tmp_path / "data" / "AmazonBook" / "raw"
+    raw.mkdir(parents=True)
+    for name, size in (("user_list.txt", 5), ("item_list.txt", 30)):
+        (raw / name).write_text("org remap\n" + "".join(f"x{n} {n}\n" for n in range(size)))
+    (raw / "train.txt").write_text("".join(f"{u} {u} {u + 6} {u + 12}\n" for u in range(5)))
+    (raw / "test.txt").write_text("".join(f"{u} {u + 20} {u + 25}\n" for u in range(5)))
+    data = AmazonBook(str(raw.parent))[0]
+    assert RankingTask.from_data(data).degree.tolist() == [2] * 5
+    monkeypatch.chdir(tmp_path)
+    results = run(monkeypatch, "lightgcn.py", "--dataset", "AmazonBook", "--epochs", "2")
+    assert results["LightGCN"].num_evaluated == 5

@@ -1,0 +1,219 @@
+"""Every metric of the registry against naive loops, and the laws they all obey."""
+
+import math
+import warnings
+
+import naive
+import pytest
+import torch
+from cases import Case, cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+
+CUT_OFFS = (1, 2, 3, 5, 20)
+
+
+def spellings(k=None):
+    """Every metric with each value of each of its parameters, at `k` where it has a cut-off."""
+    found = []
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        cut_off = k if definition.has_cut_off else None
+        found.append(metrics.Metric(name, cut_off))
+        for parameter, values in definition.parameters.items():
+            found += [metrics.Metric(name, cut_off, ((parameter, value),)) for value in values[1:]]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _expect_truth_that_is_seen():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*taken out of the truth")
+        yield
+
+
+def expected(case, metric):
+    arguments = dict(metric.arguments)
+    if metric.k is not None:
+        arguments["k"] = metric.k
+    return naive.per_user(metric.name, case.rankings, case.truths, **arguments)
+
+
+@settings(max_examples=1000)
+@given(case=cases(), k=st.sampled_from(CUT_OFFS), batch_size=st.sampled_from([None, 1, 2]))
+def test_all_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k, batch_size):
+    ranked = rank(case.score_matrix, case.task(), k=k, batch_size=batch_size)
+    for metric in spellings(k):
+        assert metric(ranked).tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
+
+
+@settings(max_examples=500)
+@given(case=cases(), k=st.sampled_from(CUT_OFFS), width=st.integers(1, 12))
+def test_all_metrics_of_given_lists_equal_naive_loops(case, k, width):
+    lists = [ranking[:width] for ranking in case.rankings]
+    padded = torch.tensor([items + [-1] * (width - len(items)) for items in lists])
+    truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
+    weight = [items[item] for u, items in enumerate(case.truths) for item in items]
+    ranked = RankedEdges.from_topk(padded, torch.tensor(truth).t(), torch.tensor(weight))
+    for metric in spellings(k):
+        arguments = dict(metric.arguments) | ({} if metric.k is None else {"k": k})
+        loop = naive.per_user(metric.name, lists, case.truths, **arguments)
+        assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True), metric
+
+
+def test_known_values():
+    # Hits at ranks 1 and 3 of five relevant; at rank 2 of one; at 5 and 6 of two; no truth.
+    lists = torch.arange(10).repeat(4, 1)
+    truth = [(0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5)]
+    ranked = RankedEdges.from_topk(lists, torch.tensor(truth).t())
+    means = {str(metric): round(float(metric(ranked).nanmean()), 4) for metric in spellings(3)}
+    assert means["precision@3"] == 0.3333
+    assert means["truncated_precision@3"] == 0.5556
+    assert means["recall@3"] == 0.4667
+    assert means["f1@3"] == 0.3333
+    assert means["r_precision"] == 0.1333
+    assert means["hit_rate@3"] == 0.6667
+    assert means["mrr@3"] == 0.5
+    assert means["map@3"] == 0.3519
+    assert means["ndcg@3"] == 0.4449
+
+
+@given(case=cases(), k=st.sampled_from(CUT_OFFS))
+def test_values_are_within_bounds_and_undefined_just_without_truth(case, k):
+    ranked = rank(case.score_matrix, case.task(), k=k)
+    for metric in spellings(k):
+        value = metric(ranked)
+        assert value.isnan().tolist() == [not truth for truth in case.truths]
+        bound = metrics.definition(metric.name).upper_bound
+        assert all(0 <= x <= bound + 1e-12 for x in value[~value.isnan()].tolist()), metric
+
+
+@given(case=cases())
+def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
+    weight = torch.full((case.num_users, case.num_items), -1.0)
+    for user, truth in enumerate(case.truths):
+        for item in truth:
+            weight[user, item] = truth[item]
+    ranked = rank(weight, case.task(), full=True)
+    for k in set(ranked.degree[ranked.degree > 0].tolist()):
+        for metric in spellings(k):
+            if metrics.definition(metric.name).upper_bound == 1:
+                assert metric(ranked)[ranked.degree == k].tolist() == pytest.approx(
+                    [1.0] * int((ranked.degree == k).sum())
+                ), metric
+
+
+@given(case=cases(), data=st.data())
+def test_renumbering_users_and_items_changes_nothing(case, data):
+    users = data.draw(st.permutations(range(case.num_users)))
+    items = data.draw(st.permutations(range(case.num_items)))
+    # Ties go by item id, so what is renumbered here has none.
+    distinct = [
+        [score * case.num_items + item for item, score in enumerate(row)] for row in case.scores
+    ]
+    scores = [[0] * case.num_items for _ in range(case.num_users)]
+    for user, row in enumerate(distinct):
+        for item, score in enumerate(row):
+            scores[users[user]][items[item]] = score
+    renumbered = Case(
+        case.num_users,
+        case.num_items,
+        scores,
+        [(users[u], items[i]) for u, i in case.truth],
+        case.weights,
+        [(users[u], items[i]) for u, i in case.seen],
+    )
+    one = rank(torch.tensor(distinct, dtype=torch.float), case.task(), k=5)
+    other = rank(renumbered.score_matrix, renumbered.task(), k=5)
+    for metric in spellings(5):
+        assert metric(other)[users].tolist() == pytest.approx(metric(one).tolist(), nan_ok=True)
+
+
+@given(case=cases(), data=st.data())
+def test_the_order_and_repetition_of_edges_changes_nothing(case, data):
+    order = data.draw(st.permutations(range(len(case.truth))))
+    order += data.draw(st.lists(st.sampled_from(order), max_size=3))
+    shuffled = Case(
+        case.num_users,
+        case.num_items,
+        case.scores,
+        [case.truth[place] for place in order],
+        None if case.weights is None else [case.weights[place] for place in order],
+        data.draw(st.permutations(case.seen)) + case.seen[:2],
+    )
+    one = rank(case.score_matrix, case.task(), k=5)
+    other = rank(case.score_matrix, shuffled.task(), k=5)
+    for metric in spellings(5):
+        assert torch.equal(metric(one).nan_to_num(-1), metric(other).nan_to_num(-1))
+
+
+@given(case=cases(), batch_size=st.integers(1, 7))
+def test_the_size_of_chunks_changes_nothing(case, batch_size):
+    one = rank(case.score_matrix, case.task(), k=5)
+    other = rank(case.score_matrix, case.task(), k=5, batch_size=batch_size)
+    assert torch.equal(one.edge_index, other.edge_index)
+    assert torch.equal(one.rank, other.rank)
+
+
+@given(case=cases())
+def test_both_halves_of_the_users_make_the_whole(case):
+    whole = rank(case.score_matrix, case.task(), k=5)
+    for metric in spellings(5):
+        halves = torch.full_like(metric(whole), math.nan)
+        for remainder in (0, 1):
+            users = torch.arange(remainder, case.num_users, 2)
+            if not any(case.truths[user] for user in users.tolist()):
+                continue
+            half = metric(rank(case.score_matrix, case.task(users=users), k=5))
+            halves[users] = half[users]
+            assert half.isnan().sum() >= case.num_users - users.numel()
+        assert torch.equal(halves.nan_to_num(-1), metric(whole).nan_to_num(-1))
+
+
+def test_devices_agree(device):
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randint(50, (2, 400), generator=generator)
+    seen = torch.randint(50, (2, 300), generator=generator)
+    weight = torch.randint(1, 4, (400,), generator=generator)
+    scores = torch.randint(9, (50, 50), generator=generator).float()
+    task = RankingTask(truth, num_users=50, num_items=50, seen=seen, weight=weight)
+    here, there = rank(scores, task, k=20), rank(scores.to(device), task.to(device), k=20)
+    assert there.rank.device.type == device.type
+    for metric in spellings(20):
+        assert torch.allclose(metric(here), metric(there).cpu(), atol=1e-12, equal_nan=True)
+
+
+def test_weights_are_graded_by_gain():
+    lists, truth = torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [0, 2]])
+    ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1.0, 3.0]))
+    second, third = 1 / math.log2(3), 1 / math.log2(4)
+    ideal = {"linear": 3 + second, "exponential": 7 + second, "binary": 1 + second}
+    got = {"linear": 1 + 3 * third, "exponential": 1 + 7 * third, "binary": 1 + third}
+    for gain in ideal:
+        value = float(metrics.ndcg(ranked, 3, gain=gain))
+        assert value == pytest.approx(got[gain] / ideal[gain])
+
+
+def test_a_cut_off_below_what_was_ranked_is_an_error():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
+    ranked = rank(torch.zeros(9), task, k=4)
+    assert metrics.recall(ranked, k=4).tolist() == [1]
+    with pytest.raises(ValueError, match=r"'k' needs to be at most 4, .*\(got 5\)"):
+        metrics.recall(ranked, k=5)
+
+
+@pytest.mark.parametrize("k", [0, -3, 1.5, True, "3"])
+def test_a_cut_off_that_is_no_positive_integer_is_an_error(k):
+    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
+    with pytest.raises(ValueError, match="'k' needs to be a positive integer"):
+        metrics.recall(ranked, k=k)
+
+
+def test_other_arguments_are_checked():
+    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
+    with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
+        metrics.recall(torch.tensor([[0]]), k=1)
+    with pytest.raises(ValueError, match=r"'gain' needs to be one of .*'exponential'.*'cubic'"):
+        metrics.ndcg(ranked, 1, gain="cubic")
