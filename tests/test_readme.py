@@ -22,9 +22,8 @@ def metric_table():
         )
         spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"
         upper = "1" if definition.upper_bound == 1 else "∞"
-        lines.append(
-            f"| {spelling}{options} | {definition.summary} | ${definition.formula}$ | 0 to {upper} |"
-        )
+        cells = [spelling + options, definition.summary, f"${definition.formula}$", f"0 to {upper}"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
