@@ -1,6 +1,6 @@
 """Trains a heterogeneous GNN on a `RandomLinkSplit`, and evaluates it from its embeddings.
 
-python examples/hetero_link_split.py --epochs 60
+python examples/hetero_link_split.py --epochs 200
 """
 
 import argparse
@@ -64,7 +64,7 @@ def test(model: Model, data: HeteroData, evaluator: Evaluator) -> EvaluationResu
 
 def main() -> EvaluationResult:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.manual_seed(args.seed)

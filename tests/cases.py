@@ -1,5 +1,6 @@
 """Random small evaluations for hypothesis: many ties, repeated edges, users without anything."""
 
+import math
 from dataclasses import dataclass
 
 import naive
@@ -57,6 +58,14 @@ class Case:
 
 def edges(pairs):
     return torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t().contiguous()
+
+
+def ranks(ranked):
+    """The rank of every edge as a dictionary, infinite where the item was not retrieved."""
+    return {
+        (user, item): rank if rank < 10**9 else math.inf
+        for user, item, rank in zip(*ranked.edge_index.tolist(), ranked.rank.tolist(), strict=True)
+    }
 
 
 @st.composite

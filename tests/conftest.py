@@ -1,4 +1,5 @@
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,14 @@ def gowalla(gowalla_folder):
     edges = (torch.from_numpy(graph[name]).long() for name in ("train", "test"))
     embeddings = (torch.from_numpy(model[name]).float() for name in ("user", "item"))
     return *edges, *embeddings
+
+
+@pytest.fixture
+def expect_lost_truth():
+    """For random cases, in which truth is often seen or no candidate, and taken out."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*taken out of the truth")
+        yield
 
 
 @pytest.fixture(params=["cpu", "cuda"])

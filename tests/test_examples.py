@@ -36,7 +36,7 @@ def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
 
 def test_hetero_link_split(monkeypatch):
     result = run(monkeypatch, "hetero_link_split.py")
-    assert result["recall@20"] > 0.2
+    assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader

@@ -1,7 +1,6 @@
 """Every metric of the registry against naive loops, and the laws they all obey."""
 
 import math
-import warnings
 
 import naive
 import pytest
@@ -27,11 +26,7 @@ def spellings(k=None):
     return found
 
 
-@pytest.fixture(autouse=True)
-def _expect_truth_that_is_seen():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*taken out of the truth")
-        yield
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
 def expected(case, metric):

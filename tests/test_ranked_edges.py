@@ -1,32 +1,18 @@
 """RankedEdges: its three makers, and its reductions."""
 
 import math
-import warnings
 
 import naive
 import pytest
 import torch
-from cases import cases
+from cases import cases, ranks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
 from pyg_recmetrics import RankedEdges, metrics, rank
 
-
-@pytest.fixture(autouse=True)
-def _expect_truth_that_is_seen():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*taken out of the truth")
-        yield
-
-
-def ranks(ranked):
-    """The rank of every edge as a dictionary, infinite where the item was not retrieved."""
-    return {
-        (user, item): rank if rank < 10**9 else math.inf
-        for user, item, rank in zip(*ranked.edge_index.tolist(), ranked.rank.tolist(), strict=True)
-    }
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
 class TestFromTopk:

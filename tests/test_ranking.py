@@ -1,12 +1,11 @@
 """rank(): every form of recommender, exact, in chunks, whatever the mask."""
 
 import math
-import warnings
 
 import naive
 import pytest
 import torch
-from cases import cases
+from cases import cases, ranks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.nn import LightGCN
@@ -14,19 +13,7 @@ from torch_geometric.nn import LightGCN
 import pyg_recmetrics.ranking
 from pyg_recmetrics import RankedEdges, RankingTask, rank
 
-
-@pytest.fixture(autouse=True)
-def _expect_truth_that_cannot_be_retrieved():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*taken out of the truth")
-        yield
-
-
-def ranks(ranked):
-    return {
-        (user, item): rank if rank < 10**9 else math.inf
-        for user, item, rank in zip(*ranked.edge_index.tolist(), ranked.rank.tolist(), strict=True)
-    }
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
 def naive_ranks(case, rankings, depth):
