@@ -7,10 +7,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
+from pyg_recmetrics import conventions
+from pyg_recmetrics.conventions import Convention, EmptyTargetAction
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.ranking import rank
+from pyg_recmetrics.ranking import has_constant_scores, rank
 from pyg_recmetrics.recommenders import RecommenderLike
-from pyg_recmetrics.result import EmptyTargetAction, EvaluationResult
+from pyg_recmetrics.result import EvaluationResult, resolve_all
 from pyg_recmetrics.task import RankingTask
 
 #: What is evaluated if nothing else is asked for.
@@ -25,9 +27,11 @@ class Evaluator:
             :meth:`RankingTask.from_data`.
         metrics (sequence of str): The metrics, as `name@k`; see :func:`metrics.names`.
             (default: R-precision, and precision, recall and NDCG at 20)
+        convention (str or Convention, optional): Whose definitions of these metrics, see
+            :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`)
         empty_target_action (str, optional): What users without ground truth count as in a mean:
             `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, `"error"`
-            raises an error. (default: `"skip"`)
+            raises an error. (default: `None`, as the convention has it; `"skip"` in `"standard"`)
         edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over, in
             its own numbering. (default: `None`, the message-passing edges of the data)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
@@ -37,6 +41,8 @@ class Evaluator:
             (default: `None`)
         batch_size (int, optional): The number of users ranked at once. (default: `None`, as many
             as fit into 256 MB of scratch memory)
+        keep_items (bool, optional): Whether to keep the lists of recommended items.
+            (default: `False`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Raises:
@@ -57,34 +63,58 @@ class Evaluator:
         task_or_data: RankingTask | Data | HeteroData,
         metrics: str | Sequence[str | Metric] = DEFAULT_METRICS,
         *,
-        empty_target_action: EmptyTargetAction = "skip",
+        convention: str | Convention = "standard",
+        empty_target_action: EmptyTargetAction | None = None,
         edge_index: Any = None,
         edge_weight: Tensor | None = None,
         edge_type: EdgeType | None = None,
         num_users: int | None = None,
         batch_size: int | None = None,
+        keep_items: bool = False,
         progress: bool = False,
     ) -> None:
-        self.task = _as_task(task_or_data, edge_type, num_users)
+        task = _as_task(task_or_data, edge_type, num_users)
         self.metrics = parse_all(metrics)
+        self.convention = conventions.get(convention)
         self.empty_target_action = empty_target_action
+        eligible = self.convention.population.is_eligible(task)[task.users]
+        self.task = task if bool(eligible.all()) else task.select_users(task.users[eligible])
+        self.num_left_out = int((~eligible).sum())
         self.edge_index = edge_index
         self.edge_weight = edge_weight
         self.batch_size = batch_size
+        self.keep_items = keep_items
         self.progress = progress
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Ranks with a recommender, in any form that :func:`rank` takes, and measures."""
+        task, num_left_out = self.task, self.num_left_out
+        edges = {"edge_index": self.edge_index, "edge_weight": self.edge_weight}
+        if not self.convention.population.constant_scores:
+            is_constant = has_constant_scores(
+                recommender, task, **edges, batch_size=self.batch_size
+            )[task.users]
+            num_left_out += int(is_constant.sum())
+            task = task.select_users(task.users[~is_constant])
+        depths = [metric.depth for metric in resolve_all(self.metrics, self.convention).values()]
         ranked = rank(
             recommender,
-            self.task,
-            k=max((metric.k for metric in self.metrics if metric.k), default=1),
-            edge_index=self.edge_index,
-            edge_weight=self.edge_weight,
+            task,
+            k=max((depth for depth in depths if depth), default=1),
+            full=None in depths,
+            **edges,
             batch_size=self.batch_size,
+            keep_items=self.keep_items,
             progress=self.progress,
         )
-        return EvaluationResult(ranked, self.metrics, self.task.users, self.empty_target_action)
+        return EvaluationResult(
+            ranked,
+            self.metrics,
+            task=task,
+            empty_target_action=self.empty_target_action,
+            convention=self.convention,
+            num_left_out=num_left_out,
+        )
 
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)
@@ -96,12 +126,14 @@ def evaluate(
     task_or_data: RankingTask | Data | HeteroData,
     metrics: str | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
-    empty_target_action: EmptyTargetAction = "skip",
+    convention: str | Convention = "standard",
+    empty_target_action: EmptyTargetAction | None = None,
     edge_index: Any = None,
     edge_weight: Tensor | None = None,
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
     batch_size: int | None = None,
+    keep_items: bool = False,
     progress: bool = False,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
@@ -111,12 +143,15 @@ def evaluate(
             see :func:`rank` for all forms.
         task_or_data (RankingTask, Data or HeteroData): What is evaluated.
         metrics (sequence of str): The metrics, as `name@k`.
-        empty_target_action (str, optional): See :class:`Evaluator`, like all that follow.
+        convention (str or Convention, optional): Whose definitions of these metrics; see
+            :class:`Evaluator`, like all that follow.
+        empty_target_action (str, optional): What users without ground truth count as.
         edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over.
         edge_weight (torch.Tensor, optional): Their weights.
         edge_type (tuple, optional): The type of the edges from users to items.
         num_users (int, optional): The number of users in a homogeneous `Data`.
         batch_size (int, optional): The number of users ranked at once.
+        keep_items (bool, optional): Whether to keep the lists of recommended items.
         progress (bool, optional): Whether to show a progress bar.
 
     Returns:
@@ -141,12 +176,14 @@ def evaluate(
     evaluator = Evaluator(
         task_or_data,
         metrics,
+        convention=convention,
         empty_target_action=empty_target_action,
         edge_index=edge_index,
         edge_weight=edge_weight,
         edge_type=edge_type,
         num_users=num_users,
         batch_size=batch_size,
+        keep_items=keep_items,
         progress=progress,
     )
     return evaluator(recommender)

@@ -260,14 +260,27 @@ class RankedEdges:
         user = self.edge_index[0]
         return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
 
-    def is_hit(self, k: int | Tensor) -> Tensor:
-        """Whether every edge is retrieved at `k`, or at its own user's k: `[num_edges]`."""
-        cut_off = k[self.edge_index[0]] if isinstance(k, Tensor) else k
-        return self.rank <= cut_off
+    def is_hit(self, k: int | Tensor | None) -> Tensor:
+        """Whether every edge is retrieved at `k`, its own user's `k`, or at all: `[num_edges]`."""
+        if k is None:
+            return self.rank < NOT_RETRIEVED
+        return self.rank <= (k[self.edge_index[0]] if isinstance(k, Tensor) else k)
 
-    def hits(self, k: int | Tensor) -> Tensor:
+    def hits(self, k: int | Tensor | None) -> Tensor:
         """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
         return self.sum(self.is_hit(k))
+
+    def list_length(self, k: int) -> Tensor:
+        """How many items each user's list has down to `k`, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If neither lists nor the number of candidates are known.
+        """
+        if self.num_candidates is not None:
+            return self.num_candidates.clamp(max=k)
+        if self.items is not None:
+            return (self.items[:, :k] >= 0).sum(dim=1)
+        raise ValueError("'ranked' needs to hold lists, or the number of candidates (got neither)")
 
     def sum(self, values: Tensor) -> Tensor:
         """Sums a value per edge for each user, in double precision: `[num_users]`."""

@@ -15,6 +15,7 @@ from pyg_recmetrics.recommenders import (
     Chunk,
     Recommender,
     RecommenderLike,
+    ScoreRecommender,
     as_recommender,
     evaluation_mode,
 )
@@ -101,6 +102,35 @@ def rank(
         depth=None if depth >= int(task.num_candidates.max()) else depth,
         items=items,
     )
+
+
+def has_constant_scores(
+    recommender: RecommenderLike,
+    task: RankingTask,
+    *,
+    edge_index: Any = None,
+    edge_weight: Tensor | None = None,
+    batch_size: int | None = None,
+) -> Tensor:
+    """Returns the users for all of whose candidates a recommender has one score: `[num_users]`.
+
+    Arguments are those of :func:`rank`. Lists have no scores, and so are never constant.
+    """
+    is_constant = torch.zeros(task.num_users, dtype=torch.bool, device=task.device)
+    with evaluation_mode(recommender):
+        ranker = as_recommender(recommender, task, edge_index, edge_weight)
+        if not isinstance(ranker, ScoreRecommender):
+            return is_constant
+        schedule = _Schedule(task, 1, batch_size, ranker.bytes_per_pair, everybody=True)
+        scratch = Scratch(task.device)
+        for start, end in schedule.chunks():
+            chunk = schedule.chunk(start, end, scratch)
+            scores = ranker.scores(chunk.users, scratch)
+            highest = scores.masked_fill_(chunk.excluded, -torch.inf).amax(dim=1)
+            lowest = scores.masked_fill_(chunk.excluded, torch.inf).amin(dim=1)
+            is_constant[chunk.users] = highest <= lowest
+    ranker.check()
+    return is_constant
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:

@@ -1,20 +1,23 @@
 """EvaluationResult: the metrics of one evaluation, on average and per user."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 import torch
 from torch import Tensor
 
+from pyg_recmetrics import conventions
+from pyg_recmetrics.conventions import Convention, EmptyTargetAction
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.tables import format_table
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: What a user without truth counts as in a mean, in torchmetrics' words.
-EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
 
 
 class EvaluationResult(Mapping[str, float]):
@@ -26,15 +29,20 @@ class EvaluationResult(Mapping[str, float]):
     Args:
         ranked (RankedEdges): The ranked ground truth.
         metrics (sequence of str or Metric): The metrics, as `name@k`.
-        users (torch.Tensor, optional): The ids of the users that are evaluated.
-            (default: `None`, all users)
+        task (RankingTask, optional): What was ranked: who is evaluated, and what :meth:`recipe`
+            says of it. (default: `None`, all users)
         empty_target_action (str, optional): What users without truth count as: `"skip"` leaves
             them out, `"neg"` counts them as zero, `"pos"` as one, `"error"` raises an error.
-            (default: `"skip"`)
+            (default: `None`, as the convention has it)
+        convention (str or Convention, optional): How the metrics are defined, see
+            :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`)
+        num_left_out (int, optional): How many users the convention does not evaluate.
+            (default: `0`)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, for more metrics of the same ranking.
         per_user (mapping): The same keys; a tensor of shape `[num_users]` each.
+        definitions (mapping): The same keys; the metric that the convention has under that name.
         num_evaluated (int): How many users have truth that can be retrieved.
         num_without_truth (int): How many of the users that were to be evaluated have none.
         num_with_few_candidates (int or None): How many evaluated users have fewer candidates than
@@ -63,25 +71,29 @@ class EvaluationResult(Mapping[str, float]):
     def __init__(
         self,
         ranked: RankedEdges,
-        metrics: Sequence[str | Metric],
-        users: Tensor | None = None,
-        empty_target_action: EmptyTargetAction = "skip",
+        metrics: str | Metric | Iterable[str | Metric],
+        *,
+        task: RankingTask | None = None,
+        empty_target_action: EmptyTargetAction | None = None,
+        convention: str | Convention = "standard",
+        num_left_out: int = 0,
     ) -> None:
-        if empty_target_action not in get_args(EmptyTargetAction):
-            raise ValueError(
-                f"'empty_target_action' needs to be one of {list(get_args(EmptyTargetAction))} "
-                f"(got {empty_target_action!r})"
-            )
+        self.convention = conventions.get(convention)
+        self.empty_target_action = empty_target_action or self.convention.empty_target_action
+        _check_empty_target_action(self.empty_target_action)
         self.ranked = ranked
+        self.task = task
         self.metrics = parse_all(metrics)
-        self.empty_target_action = empty_target_action
-        population = torch.full_like(ranked.degree, users is None, dtype=torch.bool)
-        if users is not None:
-            population[users] = True
+        self.definitions = MappingProxyType(resolve_all(self.metrics, self.convention))
+        self.num_left_out = num_left_out
+        population = torch.full_like(ranked.degree, task is None, dtype=torch.bool)
+        if task is not None:
+            population[task.users] = True
         self._count_users(population)
-        per_user = {str(metric): metric(ranked) for metric in self.metrics}
-        self.per_user: Mapping[str, Tensor] = MappingProxyType(per_user)
-        self._means = {name: self._mean(value, population) for name, value in per_user.items()}
+        self.per_user: Mapping[str, Tensor] = MappingProxyType(
+            {name: self._measure(metric) for name, metric in self.definitions.items()}
+        )
+        self._means = {name: self._mean(value, population) for name, value in self.per_user.items()}
 
     def to_dict(self) -> dict[str, float]:
         """Returns the means as a plain dictionary."""
@@ -102,6 +114,53 @@ class EvaluationResult(Mapping[str, float]):
         rows = [(metric.label, metric.k, self[metric]) for metric in self.metrics]
         frame = pd.DataFrame(rows, columns=["metric", "k", "value"], index=list(self))
         return frame.astype({"k": "Int64"})
+
+    def recipe(self) -> str:
+        r"""Says in a paragraph for a paper what exactly was measured.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
+            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items; equal
+            scores rank the lower item id first. Computed with pyg_recmetrics 0.1.0, convention
+            'standard' (torch_geometric.metrics 2.8).
+        """
+        metrics = "; ".join(metric.words for metric in self.definitions.values())
+        text = (
+            f"Metrics: {metrics}, where R is the number of relevant items of a user. "
+            f"Population: {self._words_on_population()}. "
+            f"Ranking: {self._words_on_ranking()}. "
+            f"Computed with pyg_recmetrics {__version__}, convention '{self.convention.name}' "
+            f"({self.convention.source})."
+        )
+        return textwrap.fill(text, width=88)
+
+    def _words_on_population(self) -> str:
+        treated = {"skip": "are left out", "neg": "count as zero", "pos": "count as one"}
+        text = f"all {self.num_evaluated:,} users with ground truth"
+        if self.num_without_truth:
+            action = treated.get(self.empty_target_action, "")
+            text += f" ({self.num_without_truth:,} without {action})"
+        if wanted := self.convention.population.words:
+            text += f", if they have {' and '.join(wanted)} ({self.num_left_out:,} are left out)"
+        return text
+
+    def _words_on_ranking(self) -> str:
+        ties = "equal scores rank the lower item id first"
+        if self.task is None:
+            return f"as given; {ties}"
+        if self.task.candidates is None:
+            items = f"all {self.task.num_items:,} items"
+        elif self.task.candidates.dim() == 1:
+            items = f"{self.task.candidates.numel():,} of {self.task.num_items:,} items"
+        else:
+            items = "candidates of each user's own"
+        if num_seen := self.task.seen.size(1):
+            items += f" but those that the user is connected to by {num_seen:,} seen edges"
+        return f"{items}; {ties}"
 
     def __getitem__(self, metric: str | Metric) -> float:
         name = str(parse(metric))
@@ -137,6 +196,10 @@ class EvaluationResult(Mapping[str, float]):
             has_few = self.ranked.num_candidates < (self.max_k or 0)
             self.num_with_few_candidates = int((has_truth & has_few).sum())
 
+    def _measure(self, metric: Metric) -> Tensor:
+        is_defined = self.convention.population.is_defined(metric, self.ranked)
+        return metric(self.ranked).masked_fill(~is_defined, torch.nan)
+
     def _mean(self, value: Tensor, population: Tensor) -> float:
         without_truth = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
         value = value.masked_fill(self.ranked.degree == 0, without_truth[self.empty_target_action])
@@ -149,15 +212,7 @@ class EvaluationResult(Mapping[str, float]):
         cells = {(metric.label, metric.k or 0): f"{self[metric]:.4f}" for metric in self.metrics}
         head = ["metric", *(f"@{k}" if k else "" for k in cut_offs)]
         rows = [[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels]
-        widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-        lines = [
-            "  ".join(
-                [row[0].ljust(widths[0])]
-                + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-            ).rstrip()
-            for row in [head, *rows]
-        ]
-        return [lines[0], "-" * max(len(line) for line in lines), *lines[1:]]
+        return format_table(head, rows)
 
     def _population(self) -> str:
         parts = [f"{self.num_evaluated:,} users evaluated"]
@@ -169,4 +224,22 @@ class EvaluationResult(Mapping[str, float]):
             parts.append(
                 f"{self.num_with_few_candidates:,} with fewer than {self.max_k} candidates"
             )
+        if self.num_left_out:
+            parts.append(f"{self.num_left_out:,} left out by the convention")
+        if self.convention.name != "standard":
+            parts.append(f"convention {self.convention.name}")
         return ", ".join(parts)
+
+
+def resolve_all(metrics: tuple[Metric, ...], convention: Convention) -> dict[str, Metric]:
+    """Returns what a convention computes under the names that are asked for together."""
+    deepest = max((metric.k for metric in metrics if metric.k), default=None)
+    return {str(metric): convention.resolve(metric, deepest) for metric in metrics}
+
+
+def _check_empty_target_action(action: str) -> None:
+    if action not in get_args(EmptyTargetAction):
+        raise ValueError(
+            f"'empty_target_action' needs to be one of {list(get_args(EmptyTargetAction))} "
+            f"(got {action!r})"
+        )

@@ -1,5 +1,6 @@
 """RankingTask: who is ranked, over what, what is relevant, what is seen."""
 
+import copy
 import warnings
 from collections.abc import Iterator
 
@@ -157,11 +158,27 @@ class RankingTask:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         return torch.bincount(self.truth[0], minlength=self.num_users)
 
+    def select_users(self, users: Tensor) -> "RankingTask":
+        """Returns the task for some of its users only.
+
+        Args:
+            users (torch.Tensor): Their ids, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If ids are out of range, or none of the users has ground truth.
+        """
+        task = copy.copy(self)
+        chosen = self._prepare_users(users)
+        task.users = chosen[torch.isin(chosen, self.users)]
+        task.truth, task.weight = task._prepare_truth(self.truth, self.weight)
+        return task
+
     def to(self, device: torch.device | str) -> "RankingTask":
         """Returns a copy of the task on another device."""
-        task = object.__new__(type(self))
+        task = copy.copy(self)
         for name, value in vars(self).items():
-            setattr(task, name, value.to(device) if isinstance(value, Tensor) else value)
+            if isinstance(value, Tensor):
+                setattr(task, name, value.to(device))
         task.device = task.truth.device
         return task
 

@@ -46,7 +46,7 @@ class TestResult:
 
     def test_a_metric_can_be_spelled_in_other_ways(self, ranked):
         result = EvaluationResult(ranked, ["ndcg(gain=linear)@3"])
-        assert result["ndcg@3"] == result["ndcg( gain=linear )@3"]
+        assert result["ndcg(gain=linear)@3"] == result["ndcg( gain=linear ) @3"]
 
     def test_a_metric_that_was_not_evaluated_is_a_key_error(self, result):
         with pytest.raises(KeyError, match=r"recall@2 was not evaluated, only recall@1, "):
@@ -76,8 +76,8 @@ class TestResult:
     def test_users_without_truth_can_be_an_error(self, ranked):
         with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
             EvaluationResult(ranked, ["recall@1"], empty_target_action="error")
-        users = torch.tensor([0, 1])
-        EvaluationResult(ranked, ["recall@1"], users, empty_target_action="error")
+        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
+        EvaluationResult(ranked, ["recall@1"], task=task, empty_target_action="error")
 
     def test_an_unknown_action_is_named(self, ranked):
         with pytest.raises(ValueError, match=r"\['skip', 'neg', 'pos', 'error'\] \(got 'drop'\)"):
@@ -87,7 +87,8 @@ class TestResult:
         result = EvaluationResult(ranked, ["recall@1"])
         assert (result.num_evaluated, result.num_without_truth) == (2, 1)
         assert result.num_with_few_candidates is None
-        result = EvaluationResult(ranked, ["recall@1"], users=torch.tensor([0, 1]))
+        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
+        result = EvaluationResult(ranked, ["recall@1"], task=task)
         assert (result.num_evaluated, result.num_without_truth) == (2, 0)
 
     def test_printing(self, result):

@@ -17,8 +17,8 @@ def metric_table():
     for name in metrics.names():
         definition = metrics.definition(name)
         options = "".join(
-            f"<br>{parameter}: " + ", ".join(f"`{value}`" for value in values)
-            for parameter, values in definition.parameters.items()
+            f"<br>{name}: " + (", ".join(f"`{word}`" for word in parameter.choices) or "a number")
+            for name, parameter in definition.parameters.items()
         )
         spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"
         upper = "1" if definition.upper_bound == 1 else "∞"

@@ -13,9 +13,11 @@ def any_metric(draw):
     name = draw(st.sampled_from(metrics.names()))
     definition = metrics.definition(name)
     k = draw(st.integers(1, 10**6)) if definition.has_cut_off else None
+    if not definition.needs_cut_off and draw(st.booleans()):
+        k = None
     arguments = tuple(
-        (parameter, draw(st.sampled_from(values)))
-        for parameter, values in definition.parameters.items()
+        (name, draw(st.sampled_from(list(parameter.choices) or [1, 17])))
+        for name, parameter in definition.parameters.items()
         if draw(st.booleans())
     )
     return metrics.Metric(name, k, arguments)
@@ -41,9 +43,22 @@ def test_docstrings_say_what_a_reader_needs(name):
         assert part in text, f"{name} lacks {part}"
 
 
-def test_default_arguments_are_not_printed_and_are_equal():
-    assert metrics.parse("ndcg(gain=linear)@10") == metrics.parse("ndcg@10")
-    assert str(metrics.parse("ndcg( gain = binary ) @ 10")) == "ndcg(gain=binary)@10"
+def test_arguments_are_printed_in_the_order_of_the_definition():
+    spelled = "ndcg( ideal=retrieved, gain = binary, ideal_k=7 ) @ 5"
+    assert str(metrics.parse(spelled)) == "ndcg(gain=binary,ideal=retrieved,ideal_k=7)@5"
+
+
+@given(metric=any_metric())
+def test_words_say_every_choice(metric):
+    for name, parameter in metrics.definition(metric.name).parameters.items():
+        value = dict(metric.arguments).get(name, parameter.default)
+        assert value is None or parameter.words(value) in metric.words
+
+
+def test_depth_is_what_must_be_ranked():
+    depth = {text: metrics.parse(text).depth for text in ("recall@5", "mrr", "r_precision")}
+    assert depth == {"recall@5": 5, "mrr": None, "r_precision": 1}
+    assert metrics.parse("ndcg(ideal=retrieved,ideal_k=30)@10").depth == 30
 
 
 def test_a_metric_can_be_called():
@@ -65,9 +80,12 @@ def test_a_metric_can_be_called():
         ("recall@20@30", "name@k"),
         ("", "name@k"),
         ("ndcg(gain=cubic)@10", "'gain' needs to be one of .*'cubic'"),
-        ("ndcg(base=2)@10", r"'ndcg' has the arguments \['gain'\] \(got 'base'\)"),
-        ("recall(gain=linear)@10", r"'recall' has the arguments none"),
+        ("ndcg(base=2)@10", r"'ndcg' has the arguments \['gain', .*\(got 'base'\)"),
+        ("f1(gain=linear)@10", "'f1' has the arguments none"),
         ("ndcg(exponential)@10", "'name=value'"),
+        ("ndcg(ideal_k=0)@10", r"'ideal_k' needs to be a positive integer \(got 0\)"),
+        ("ndcg(ideal_k=x)@10", r"'ideal_k' needs to be a positive integer \(got 'x'\)"),
+        ("map(normalizer=recall)@10", r"\['min', 'R', 'k', 'hits'\] \(got 'recall'\)"),
     ],
 )
 def test_wrong_spellings_say_what_is_right(spelling, message):

@@ -15,10 +15,19 @@ from pyg_recmetrics.metrics.accuracy import (
     recall,
     truncated_precision,
 )
-from pyg_recmetrics.metrics.registry import Metric, definition, metric, names, parse, parse_all
+from pyg_recmetrics.metrics.registry import (
+    Metric,
+    Value,
+    definition,
+    metric,
+    names,
+    parse,
+    parse_all,
+)
 
 __all__ = [
     "Metric",
+    "Value",
     "dcg",
     "definition",
     "f1",

@@ -1,18 +1,72 @@
 """Metrics of how well a ranking agrees with the ground truth."""
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import scatter
 
 from pyg_recmetrics.metrics.registry import metric
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges
 
-Gain: TypeAlias = Literal["linear", "exponential", "binary"]
+# What a choice means stands beside it, as it is said in a sentence about the metric.
+PrecisionNormalizer: TypeAlias = Annotated[
+    Literal["k", "length", "min"],
+    {
+        "k": "divided by k",
+        "length": "divided by the length of the list",
+        "min": "divided by min(k, R)",
+    },
+]
+RecallNormalizer: TypeAlias = Annotated[
+    Literal["R", "min"], {"R": "divided by R", "min": "divided by min(k, R)"}
+]
+MapNormalizer: TypeAlias = Annotated[
+    Literal["min", "R", "k", "hits"],
+    {
+        "min": "divided by min(k, R)",
+        "R": "divided by R",
+        "k": "divided by k",
+        "hits": "divided by the number of hits",
+    },
+]
+Average: TypeAlias = Annotated[
+    Literal["macro", "micro"],
+    {"macro": "averaged over users", "micro": "sum over users divided by sum over users"},
+]
+Counted: TypeAlias = Annotated[
+    Literal["all", "hit"],
+    {"all": "averaged over all users", "hit": "averaged over users with a hit alone"},
+]
+Gain: TypeAlias = Annotated[
+    Literal["linear", "exponential", "binary"],
+    {
+        "linear": "linear gain",
+        "exponential": "exponential gain 2^w - 1",
+        "binary": "binary gain",
+    },
+]
+Discount: TypeAlias = Annotated[
+    Literal["log2", "lenskit"],
+    {"log2": "discount 1 / log2(rank + 1)", "lenskit": "discount 1 / log2(max(rank, 2))"},
+]
+Ideal: TypeAlias = Annotated[
+    Literal["relevant", "k", "retrieved"],
+    {
+        "relevant": "ideal over all relevant items",
+        "k": "ideal of k relevant items",
+        "retrieved": "ideal over retrieved items only",
+    },
+]
 
 
 @metric()
-def precision(ranked: RankedEdges, k: int) -> Tensor:
+def precision(
+    ranked: RankedEdges,
+    k: int,
+    normalizer: PrecisionNormalizer = "k",
+    average: Average = "macro",
+) -> Tensor:
     r"""The fraction of the top `k` that is relevant.
 
     .. math::
@@ -24,6 +78,11 @@ def precision(ranked: RankedEdges, k: int) -> Tensor:
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int): The cut-off.
+        normalizer (str, optional): What to divide by: `"k"`, the `"length"` of the list if that
+            is less (LensKit), or `"min"` of `k` and `R`. (default: `"k"`)
+        average (str, optional): `"macro"` or `"micro"`, where the mean over users is the sum of
+            hits over the sum of denominators, and the value of a user, divided by the mean
+            denominator, may exceed one. (default: `"macro"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -39,7 +98,13 @@ def precision(ranked: RankedEdges, k: int) -> Tensor:
         >>> precision(RankedEdges.from_topk(lists, truth), k=2)
         tensor([0.5000], dtype=torch.float64)
     """
-    return ranked.hits(k) / k
+    if normalizer == "length":
+        denominator = ranked.list_length(k)
+    else:
+        denominator = (
+            torch.full_like(ranked.degree, k) if normalizer == "k" else _possible(ranked, k)
+        )
+    return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
 @metric()
@@ -75,7 +140,12 @@ def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
 
 
 @metric()
-def recall(ranked: RankedEdges, k: int) -> Tensor:
+def recall(
+    ranked: RankedEdges,
+    k: int,
+    normalizer: RecallNormalizer = "R",
+    average: Average = "macro",
+) -> Tensor:
     r"""The fraction of the relevant items that is in the top `k`.
 
     .. math::
@@ -87,6 +157,10 @@ def recall(ranked: RankedEdges, k: int) -> Tensor:
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int): The cut-off.
+        normalizer (str, optional): What to divide by: `"R"`, or `"min"` of `k` and `R`, which is
+            what LensKit and rectorch do. (default: `"R"`)
+        average (str, optional): `"macro"` or `"micro"`, see :func:`precision`.
+            (default: `"macro"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -102,7 +176,8 @@ def recall(ranked: RankedEdges, k: int) -> Tensor:
         >>> recall(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
     """
-    return ranked.hits(k) / ranked.degree
+    denominator = ranked.degree if normalizer == "R" else _possible(ranked, k)
+    return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
 @metric()
@@ -138,7 +213,7 @@ def f1(ranked: RankedEdges, k: int) -> Tensor:
 
 
 @metric()
-def r_precision(ranked: RankedEdges) -> Tensor:
+def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     r"""Precision, and at the same time recall, at the user's own number of relevant items `R`.
 
     .. math::
@@ -151,9 +226,15 @@ def r_precision(ranked: RankedEdges) -> Tensor:
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
+        users (str, optional): `"all"`, or `"hit"` to leave users undefined who score zero. The
+            mean is then over the others alone, as in Microsoft's recommenders, and too high.
+            (default: `"all"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+
+    Raises:
+        ValueError: If `users` is none of these.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008).
 
@@ -163,7 +244,8 @@ def r_precision(ranked: RankedEdges) -> Tensor:
         >>> r_precision(RankedEdges.from_topk(lists, truth))
         tensor([0.5000], dtype=torch.float64)
     """
-    return ranked.hits(ranked.degree) / ranked.degree
+    value = ranked.hits(ranked.degree) / ranked.degree
+    return value if users == "all" else value.masked_fill(value == 0, torch.nan)
 
 
 @metric()
@@ -199,7 +281,7 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
 
 
 @metric()
-def mrr(ranked: RankedEdges, k: int) -> Tensor:
+def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     r"""The reciprocal rank of the first relevant item; its mean is the MRR.
 
     .. math::
@@ -210,7 +292,8 @@ def mrr(ranked: RankedEdges, k: int) -> Tensor:
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        k (int): The cut-off, below which the reciprocal rank is zero.
+        k (int, optional): The cut-off, below which the reciprocal rank is zero.
+            (default: `None`, no cut-off)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -231,7 +314,7 @@ def mrr(ranked: RankedEdges, k: int) -> Tensor:
 
 
 @metric()
-def map(ranked: RankedEdges, k: int) -> Tensor:
+def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "min") -> Tensor:
     r"""The average precision at the ranks of the relevant items; its mean is the MAP.
 
     .. math::
@@ -242,7 +325,11 @@ def map(ranked: RankedEdges, k: int) -> Tensor:
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        k (int): The cut-off.
+        k (int, optional): The cut-off. (default: `None`, no cut-off)
+        normalizer (str, optional): What to divide the sum by: `"min"` of `k` and `R`; `"R"`,
+            which cannot reach one if :math:`R > k`; `"k"`, which cannot if :math:`R < k`; or the
+            number of `"hits"`, which is one for a single hit at rank one, however much is missed.
+            (default: `"min"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -259,12 +346,24 @@ def map(ranked: RankedEdges, k: int) -> Tensor:
         >>> map(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.2500], dtype=torch.float64)
     """
+    _check_needs_cut_off(k, "normalizer", normalizer)
+    denominator = {
+        "min": _possible(ranked, k),
+        "R": ranked.degree,
+        "k": torch.full_like(ranked.degree, k or 0),
+        "hits": ranked.hits(k).clamp(min=1),
+    }[normalizer]
     precision_at_rank = ranked.position / ranked.rank.double()
-    return ranked.sum(ranked.is_hit(k) * precision_at_rank) / ranked.degree.clamp(max=k)
+    return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
 
 
 @metric(upper_bound=torch.inf)
-def dcg(ranked: RankedEdges, k: int, gain: Gain = "linear") -> Tensor:
+def dcg(
+    ranked: RankedEdges,
+    k: int | None = None,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+) -> Tensor:
     r"""The discounted cumulative gain: what a user gains, less of it further down.
 
     .. math::
@@ -275,17 +374,20 @@ def dcg(ranked: RankedEdges, k: int, gain: Gain = "linear") -> Tensor:
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        k (int): The cut-off.
+        k (int, optional): The cut-off. (default: `None`, no cut-off)
         gain (str, optional): What a weight is worth: `"linear"` is :math:`g(w) = w`,
             `"exponential"` is :math:`2^w - 1`, `"binary"` is one. (default: `"linear"`)
+        discount (str, optional): `"log2"` is :math:`1 / \log_2(r + 1)`; `"lenskit"` is
+            :math:`1 / \log_2(\max(r, 2))`, by which ranks one and two are worth the same.
+            (default: `"log2"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]`, zero or more, not bounded above; `NaN`
         for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked, or `gain` is none
-            of these.
+        ValueError: If `k` is not a positive integer, or deeper than was ranked, or `gain` or
+            `discount` is none of these.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002);
     for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005).
@@ -296,11 +398,18 @@ def dcg(ranked: RankedEdges, k: int, gain: Gain = "linear") -> Tensor:
         >>> dcg(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.6309], dtype=torch.float64)
     """
-    return ranked.sum(ranked.is_hit(k) * _gain(ranked, gain) * _discount(ranked.rank))
+    return ranked.sum(ranked.is_hit(k) * _gain(ranked, gain) * _discount(ranked.rank, discount))
 
 
 @metric()
-def ndcg(ranked: RankedEdges, k: int, gain: Gain = "linear") -> Tensor:
+def ndcg(
+    ranked: RankedEdges,
+    k: int | None = None,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Ideal = "relevant",
+    ideal_k: int | None = None,
+) -> Tensor:
     r"""The discounted cumulative gain as a fraction of the best possible one.
 
     .. math::
@@ -312,9 +421,18 @@ def ndcg(ranked: RankedEdges, k: int, gain: Gain = "linear") -> Tensor:
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        k (int): The cut-off.
+        k (int, optional): The cut-off. (default: `None`, no cut-off)
         gain (str, optional): What a weight is worth: `"linear"`, `"exponential"` or `"binary"`.
             (default: `"linear"`)
+        discount (str, optional): `"log2"` or `"lenskit"`, see :func:`dcg`. (default: `"log2"`)
+        ideal (str, optional): What the best possible ranking consists of: all `"relevant"` items;
+            `"k"` items of the largest gain, as if every user had so many, by which users with
+            :math:`R < k` cannot reach one (RecTools); or those relevant items alone that were
+            `"retrieved"`, in their best order, by which a user with a single hit at rank one
+            scores one however much is missed (NGCF). The last two are for reproducing numbers.
+            (default: `"relevant"`)
+        ideal_k (int, optional): How deep to look for retrieved items, at least `k`.
+            (default: `None`, down to `k`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -331,18 +449,69 @@ def ndcg(ranked: RankedEdges, k: int, gain: Gain = "linear") -> Tensor:
         >>> ndcg(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.3869], dtype=torch.float64)
     """
+    _check_needs_cut_off(k, "ideal", ideal)
     gains = _gain(ranked, gain)
-    by_gain = gains.argsort(descending=True, stable=True)
-    by_gain = by_gain[ranked.edge_index[0, by_gain].argsort(stable=True)]
-    ideal = ranked.sum((ranked.position <= k) * gains[by_gain] * _discount(ranked.position))
-    return ranked.sum(ranked.is_hit(k) * gains * _discount(ranked.rank)) / ideal
+    if ideal == "k":
+        best_possible = _ideal_of_k(ranked, k or 0, gains, discount)
+    else:
+        depth = _ideal_depth(ranked, k, ideal_k)
+        available = gains if ideal == "relevant" else gains * ranked.is_hit(depth)
+        best_possible = _ideal(ranked, k, available, discount)
+    value = ranked.sum(ranked.is_hit(k) * gains * _discount(ranked.rank, discount))
+    return torch.where(value > 0, value / best_possible, value)
 
 
-def _gain(ranked: RankedEdges, gain: Gain) -> Tensor:
+def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str) -> Tensor:
+    if average == "micro":
+        has_truth = ranked.degree > 0
+        return hits * has_truth.sum() / (denominator * has_truth).sum()
+    return torch.where(hits > 0, hits / denominator, 0.0)
+
+
+def _possible(ranked: RankedEdges, k: int | None) -> Tensor:
+    """How many relevant items there can be in the top `k`: min(k, R)."""
+    return ranked.degree if k is None else ranked.degree.clamp(max=k)
+
+
+def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> Tensor:
+    """The gain of the best order of what is available."""
+    order = gains.argsort(descending=True, stable=True)
+    order = order[ranked.edge_index[0, order].argsort(stable=True)]
+    is_within = ranked.position <= (NOT_RETRIEVED if k is None else k)
+    return ranked.sum(is_within * gains[order] * _discount(ranked.position, discount))
+
+
+def _ideal_of_k(ranked: RankedEdges, k: int, gains: Tensor, discount: str) -> Tensor:
+    """The gain of `k` items that are all worth as much as the user's best."""
+    places = torch.arange(1, k + 1, device=gains.device)
+    largest: Tensor = scatter(gains, ranked.edge_index[0], dim_size=ranked.num_users, reduce="max")
+    return largest * _discount(places, discount).sum()
+
+
+def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int | None:
+    if ideal_k is None or k is None:
+        return k
+    if ideal_k < k:
+        raise ValueError(f"'ideal_k' needs to be at least k={k} (got {ideal_k})")
+    if ranked.depth is not None and ideal_k > ranked.depth:
+        raise ValueError(
+            f"'ideal_k' needs to be at most {ranked.depth}, the depth down to which was ranked "
+            f"(got {ideal_k})"
+        )
+    return ideal_k
+
+
+def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:
+    if k is None and value == "k":
+        raise ValueError(f"'{name}' can be 'k' only if there is a cut-off (got none)")
+
+
+def _gain(ranked: RankedEdges, gain: str) -> Tensor:
     if ranked.weight is None or gain == "binary":
         return torch.ones_like(ranked.rank, dtype=torch.float64)
     return ranked.weight if gain == "linear" else torch.exp2(ranked.weight) - 1
 
 
-def _discount(rank: Tensor) -> Tensor:
-    return 1 / torch.log2(rank.double() + 1)
+def _discount(rank: Tensor, discount: str) -> Tensor:
+    rank = rank.double()
+    return 1 / torch.log2(rank + 1 if discount == "log2" else rank.clamp(min=2))

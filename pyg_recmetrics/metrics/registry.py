@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, ParamSpec, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeAlias, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
@@ -22,6 +22,41 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 
 P = ParamSpec("P")
 
+#: What a parameter of a metric is given: one of its words, or a positive integer.
+Value: TypeAlias = str | int
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a metric besides `k`.
+
+    Attributes:
+        name: Its name.
+        default: Its default; `None` if it is an integer that need not be given.
+        choices: The words it takes, and what each says in a sentence; none for an integer.
+    """
+
+    name: str
+    default: Value | None
+    choices: dict[str, str]
+
+    def check(self, value: Value | None) -> None:
+        """Raises if `value` is not one of the words, or no positive integer."""
+        if not self.choices and value is not None:
+            check_positive_integer(value, self.name)
+        if self.choices and value not in self.choices:
+            raise ValueError(
+                f"'{self.name}' needs to be one of {list(self.choices)} (got {value!r})"
+            )
+
+    def read(self, text: str) -> Value:
+        """Reads a value from its spelling."""
+        return int(text) if not self.choices and text.isdecimal() else text
+
+    def words(self, value: Value) -> str:
+        """Says in words what a value means."""
+        return self.choices[str(value)] if self.choices else f"{self.name} {value}"
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -30,15 +65,17 @@ class Definition:
     Attributes:
         name: The name of its function.
         function: `f(ranked, ...) -> [num_users]` with all checks.
-        has_cut_off: Whether it is a metric at k.
-        parameters: Its other parameters with the values they can take, the default first.
-        upper_bound: The value of the best possible ranking; the worst is zero.
+        has_cut_off: Whether it can be measured at k.
+        needs_cut_off: Whether it cannot be measured otherwise.
+        parameters: Its other parameters.
+        upper_bound: The value of the best possible ranking by default; the worst is zero.
     """
 
     name: str
     function: Callable[..., Tensor]
     has_cut_off: bool
-    parameters: dict[str, tuple[str, ...]]
+    needs_cut_off: bool
+    parameters: dict[str, Parameter]
     upper_bound: float
 
     @property
@@ -68,24 +105,30 @@ def metric(
 
     def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         signature = inspect.signature(function)
-        choices = _choices(function, signature)
+        parameters = _parameters(function, signature)
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            arguments = signature.bind(*args, **kwargs).arguments
-            ranked = arguments["ranked"]
+            arguments = signature.bind(*args, **kwargs)
+            arguments.apply_defaults()
+            ranked = arguments.arguments["ranked"]
             _check_ranked(ranked)
-            if "k" in arguments:
-                _check_cut_off(arguments["k"], ranked)
-            for name, value in arguments.items():
-                if name in choices:
-                    _check_choice(name, value, choices[name])
+            if "k" in arguments.arguments:
+                _check_cut_off(arguments.arguments["k"], ranked)
+            for name, parameter in parameters.items():
+                parameter.check(arguments.arguments[name])
             value = function(*args, **kwargs)
             return value.masked_fill(ranked.degree == 0, torch.nan)
 
         name = function.__name__
+        k = signature.parameters.get("k")
         _DEFINITIONS[name] = Definition(
-            name, checked, "k" in signature.parameters, choices, upper_bound
+            name=name,
+            function=checked,
+            has_cut_off=k is not None,
+            needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
+            parameters=parameters,
+            upper_bound=upper_bound,
         )
         return checked
 
@@ -122,8 +165,8 @@ class Metric:
     Args:
         name (str): Its name, one of :func:`names`.
         k (int, optional): Its cut-off, if it has one. (default: `None`)
-        arguments (tuple, optional): Pairs of a parameter and its value. Those that have their
-            default are left out. (default: `()`)
+        arguments (tuple, optional): Pairs of a parameter and its value, for those that differ
+            from the default or shall be spelled out. (default: `()`)
 
     Example:
         >>> from pyg_recmetrics import metrics
@@ -133,11 +176,11 @@ class Metric:
 
     name: str
     k: int | None = None
-    arguments: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, Value], ...] = ()
 
     def __post_init__(self) -> None:
         known = definition(self.name)
-        if known.has_cut_off and self.k is None:
+        if known.needs_cut_off and self.k is None:
             raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
         if not known.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
@@ -148,19 +191,43 @@ class Metric:
             if name not in known.parameters:
                 allowed = list(known.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-            _check_choice(name, value, known.parameters[name])
-        kept = tuple(
-            (name, given[name])
-            for name, values in known.parameters.items()
-            if name in given and given[name] != values[0]
-        )
-        object.__setattr__(self, "arguments", kept)
+            known.parameters[name].check(value)
+        in_order = tuple((name, given[name]) for name in known.parameters if name in given)
+        object.__setattr__(self, "arguments", in_order)
 
     @property
     def label(self) -> str:
         """The metric without its cut-off, as a table has it in front of a row."""
         arguments = ",".join(f"{name}={value}" for name, value in self.arguments)
         return f"{self.name}({arguments})" if arguments else self.name
+
+    @property
+    def depth(self) -> int | None:
+        """How deep must be ranked for it, `None` for everything.
+
+        R-precision needs no more than each user's own depth, which is always ranked.
+        """
+        if self.k is None and definition(self.name).has_cut_off:
+            return None
+        return max([self.k or 1] + [value for _, value in self.arguments if type(value) is int])
+
+    @property
+    def words(self) -> str:
+        """The metric with all that its definition leaves open, in words.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").words
+            'map@20 (divided by the number of hits)'
+        """
+        given = dict(self.arguments)
+        said = [
+            parameter.words(value)
+            for parameter in definition(self.name).parameters.values()
+            if (value := given.get(parameter.name, parameter.default)) is not None
+        ]
+        head = self.name if self.k is None else f"{self.name}@{self.k}"
+        return f"{head} ({', '.join(said)})" if said else head
 
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where undefined."""
@@ -205,12 +272,13 @@ def parse(spelling: str | Metric) -> Metric:
             f"'metrics' needs to spell 'name', 'name@k' with a positive integer k, or "
             f"'name(argument=value)@k' (got {spelling!r})"
         )
-    arguments = []
+    parameters = definition(match["name"]).parameters
+    arguments: list[tuple[str, Value]] = []
     for part in filter(None, (match["arguments"] or "").split(",")):
-        name, equals, value = part.partition("=")
+        name, equals, text = part.partition("=")
         if not equals:
             raise ValueError(f"'metrics' needs arguments as 'name=value' (got {spelling!r})")
-        arguments.append((name, value))
+        arguments.append((name, parameters[name].read(text) if name in parameters else text))
     k = None if match["k"] is None else int(match["k"])
     return Metric(match["name"], k, tuple(arguments))
 
@@ -230,19 +298,22 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
     return metrics
 
 
-def _choices(
+def _parameters(
     function: Callable[..., Tensor], signature: inspect.Signature
-) -> dict[str, tuple[str, ...]]:
-    choices = {}
-    hints = get_type_hints(function)
+) -> dict[str, Parameter]:
+    """Reads the parameters from the annotations: a positive integer, or words with a meaning."""
+    parameters = {}
+    hints = get_type_hints(function, include_extras=True)
     for name, parameter in signature.parameters.items():
         if name in ("ranked", "k"):
             continue
-        if get_origin(hints[name]) is not Literal:
-            raise TypeError(f"'{name}' of '{function.__name__}' needs to be annotated as a Literal")
-        others = (value for value in get_args(hints[name]) if value != parameter.default)
-        choices[name] = (parameter.default, *others)
-    return choices
+        choices: dict[str, str] = {}
+        if get_origin(hints[name]) is Annotated:
+            words, choices = get_args(hints[name])
+            if set(get_args(words)) != set(choices):
+                raise TypeError(f"'{name}' of '{function.__name__}' needs words for every choice")
+        parameters[name] = Parameter(name, parameter.default, choices)
+    return parameters
 
 
 def _check_ranked(ranked: Any) -> None:
@@ -251,13 +322,16 @@ def _check_ranked(ranked: Any) -> None:
 
 
 def _check_cut_off(k: Any, ranked: RankedEdges) -> None:
-    check_positive_integer(k, "k")
-    if ranked.depth is not None and k > ranked.depth:
+    if k is not None:
+        check_positive_integer(k, "k")
+    if ranked.depth is None:
+        return
+    if k is None:
+        raise ValueError(
+            f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
+            f"ranking down to {ranked.depth})"
+        )
+    if k > ranked.depth:
         raise ValueError(
             f"'k' needs to be at most {ranked.depth}, the depth down to which was ranked (got {k})"
         )
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"'{name}' needs to be one of {list(choices)} (got {value!r})")
