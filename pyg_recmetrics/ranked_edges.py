@@ -1,7 +1,9 @@
 """RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,6 +11,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
+from pyg_recmetrics import trec
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
@@ -48,6 +51,9 @@ class RankedEdges:
             or the lists are all there is.
         items (torch.Tensor or None): The lists of recommended items, of shape `[num_users, K]`,
             `-1` where there is none, if they were kept.
+        user_ids (tuple or None): What user `u` is called where the ranking comes from; `None` if
+            users are just numbers.
+        item_ids (tuple or None): What item `i` is called there.
 
     Example:
         >>> import torch
@@ -69,6 +75,8 @@ class RankedEdges:
     num_candidates: Tensor | None = None
     depth: int | None = None
     items: Tensor | None = None
+    user_ids: tuple[str, ...] | None = None
+    item_ids: tuple[str, ...] | None = None
 
     @classmethod
     def from_ranks(
@@ -243,6 +251,118 @@ class RankedEdges:
             weight=weight,
             num_candidates=num_candidates,
         )
+
+    @classmethod
+    def from_trec(cls, run: str | Path, qrels: str | Path) -> "RankedEdges":
+        r"""Reads a run and its qrels, the files of trec_eval.
+
+        Items are ordered by score, and equal scores by their place in the file; the column of ranks
+        is not looked at, as trec_eval does not. Users are those of both files: who is not in the
+        run has no item retrieved, and who is not in the qrels has no truth. Ids may be any
+        strings: they are numbered, by value if all are integers, and what each number stands for
+        is kept in `user_ids` and `item_ids`.
+
+        Args:
+            run (str or Path): A file with lines `user Q0 item rank score tag`.
+            qrels (str or Path): A file with lines `user 0 item relevance`. A relevance of zero or
+                less is not relevant; others are weights unless all are one.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If a line is malformed or repeats an item; file and line are named.
+
+        Example:
+            >>> import tempfile
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> _ = (folder / "run").write_text("ann Q0 x 1 0.9 me\nann Q0 y 2 0.5 me\n")
+            >>> _ = (folder / "qrels").write_text("ann 0 y 1\nbob 0 x 1\n")
+            >>> ranked = RankedEdges.from_trec(folder / "run", folder / "qrels")
+            >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
+            (('ann', 'bob'), ('x', 'y'), tensor(2))
+        """
+        scored, judged = trec.read_run(run), trec.read_qrels(qrels)
+        users = trec.number({user for user, _, _ in (*scored, *judged)})
+        items = trec.number({item for _, item, _ in (*scored, *judged)})
+        lists: list[list[int]] = [[] for _ in users]
+        for user, item, _ in sorted(scored, key=lambda line: -line[2]):
+            lists[users[user]].append(items[item])
+        rows = [torch.tensor(row, dtype=torch.long) for row in lists]
+        edges = [(users[user], items[item]) for user, item, _ in judged]
+        relevance = torch.tensor([value for _, _, value in judged], dtype=torch.float64)
+        is_binary = bool((relevance[relevance > 0] == 1).all())
+        ranked = cls.from_topk(
+            torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1),
+            torch.tensor(edges, dtype=torch.long).reshape(-1, 2).t(),
+            relevance,
+        )
+        return dataclasses.replace(
+            ranked,
+            weight=None if is_binary else ranked.weight,
+            user_ids=tuple(users),
+            item_ids=tuple(items),
+        )
+
+    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
+        r"""Writes the lists and the ground truth for trec_eval and other tools to check.
+
+        Args:
+            run (str or Path): Where to write the lists, as `user Q0 item rank score tag`; scores
+                fall by one with each rank.
+            qrels (str or Path): Where to write the truth, as `user 0 item relevance`.
+
+        Raises:
+            ValueError: If lists were not kept, or weights are not whole numbers.
+        """
+        trec.write_run(run, self._named_lists())
+        trec.write_qrels(qrels, self._named_truth())
+
+    def to_ranx(self) -> tuple[Any, Any]:
+        r"""Returns the ground truth and the lists as a `(ranx.Qrels, ranx.Run)`.
+
+        Users without truth are left out, as ranx refuses runs and qrels of different users.
+
+        Raises:
+            ImportError: If ranx is not installed.
+            ValueError: If lists were not kept, or weights are not whole numbers.
+        """
+        try:
+            import ranx
+        except ImportError as error:
+            raise ImportError(
+                "'to_ranx' needs ranx: pip install 'pyg-recmetrics[peers]'"
+            ) from error
+        qrels: dict[str, dict[str, int]] = {}
+        for user, item, relevance in self._named_truth():
+            qrels.setdefault(user, {})[item] = relevance
+        run = {
+            user: {item: float(len(items) - place) for place, item in enumerate(items)}
+            for user, items in self._named_lists()
+            if user in qrels
+        }
+        return ranx.Qrels(qrels), ranx.Run(run)
+
+    def _named_lists(self) -> Iterator[tuple[str, list[str]]]:
+        if self.items is None:
+            raise ValueError(
+                "'ranked' needs to hold lists to be exported; 'keep_items=True' keeps them (got none)"
+            )
+        for user, items in enumerate(self.items.tolist()):
+            yield self._user_id(user), [self._item_id(item) for item in items if item >= 0]
+
+    def _named_truth(self) -> Iterator[tuple[str, str, int]]:
+        weight = torch.ones_like(self.rank) if self.weight is None else self.weight
+        if bool((weight != weight.round()).any()):
+            raise ValueError("'weight' needs to hold whole numbers to be exported (got others)")
+        for user, item, relevance in zip(
+            *self.edge_index.tolist(), weight.long().tolist(), strict=True
+        ):
+            yield self._user_id(user), self._item_id(item), relevance
+
+    def _user_id(self, user: int) -> str:
+        return str(user) if self.user_ids is None else self.user_ids[user]
+
+    def _item_id(self, item: int) -> str:
+        return str(item) if self.item_ids is None else self.item_ids[item]
 
     @property
     def num_users(self) -> int:

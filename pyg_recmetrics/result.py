@@ -2,8 +2,9 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from torch import Tensor
@@ -114,6 +115,23 @@ class EvaluationResult(Mapping[str, float]):
         rows = [(metric.label, metric.k, self[metric]) for metric in self.metrics]
         frame = pd.DataFrame(rows, columns=["metric", "k", "value"], index=list(self))
         return frame.astype({"k": "Int64"})
+
+    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
+        """Writes the lists and the ground truth, see :meth:`RankedEdges.to_trec`.
+
+        Raises:
+            ValueError: If lists were not kept: evaluate with `keep_items=True`.
+        """
+        self.ranked.to_trec(run, qrels)
+
+    def to_ranx(self) -> tuple[Any, Any]:
+        """Returns the ground truth and the lists for ranx, see :meth:`RankedEdges.to_ranx`.
+
+        Raises:
+            ImportError: If ranx is not installed.
+            ValueError: If lists were not kept: evaluate with `keep_items=True`.
+        """
+        return self.ranked.to_ranx()
 
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.
