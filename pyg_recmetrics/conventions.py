@@ -35,10 +35,10 @@ class Population:
             (default: `True`)
         constant_scores (bool, optional): Whether users are evaluated all of whose candidates have
             the same score. (default: `True`)
-        few_candidates (str, optional): `"count"`, or `"undefined"`: a metric is then undefined
-            where a user has no more candidates than the `k` of a metric that does not look at the
-            order within the top k (such as recall), fewer candidates than the `k` of any other,
-            or no irrelevant candidate (except for NDCG). (default: `"count"`)
+        few_candidates (str, optional): `"count"`, or `"undefined"`: a metric at `k` is then
+            undefined for users with fewer than `k` candidates, with just `k` candidates if it
+            does not look at their order (such as recall), and with more but relevant ones alone
+            (unless it is the NDCG). (default: `"count"`)
 
     Raises:
         ValueError: If a number is no positive integer, or `few_candidates` is none of these.
@@ -76,11 +76,14 @@ class Population:
         """Returns for which users a metric is defined, as far as candidates go: `[num_users]`."""
         if self.few_candidates == "count" or ranked.num_candidates is None:
             return torch.ones_like(ranked.degree, dtype=torch.bool)
-        has_irrelevant = ranked.num_candidates > ranked.degree
+        k = metric.k or 0
+        can_differ = ranked.num_candidates > ranked.degree
         if metric.name == "ndcg":
-            has_irrelevant = torch.ones_like(has_irrelevant)
-        is_deep = metric.name in _SET_METRICS
-        return has_irrelevant & (ranked.num_candidates >= (metric.k or 0) + is_deep)
+            can_differ = torch.ones_like(can_differ)
+        is_defined = can_differ & (ranked.num_candidates > k)
+        if metric.name in _SET_METRICS:
+            return is_defined
+        return is_defined | (ranked.num_candidates == k)
 
     @property
     def words(self) -> list[str]:
@@ -289,8 +292,9 @@ _ALL = [
             map=_DIVIDED_BY_R,
         ),
         population=Population(min_items_pool=2, constant_scores=False, few_candidates="undefined"),
-        note="Its TAP@K is map(normalizer=min). Its cumulative NDCG is wrong below rank R, and "
-        "PR-AUC, Hit and RR are if they are asked for alone: these bugs are not reproduced.",
+        note="Its TAP@K is map(normalizer=min). Its cumulative NDCG is wrong below rank R, PR-AUC, "
+        "Hit and RR are if they are asked for alone, and at k = 1, or where the top k have equal "
+        "scores, all is undefined: these bugs are not reproduced.",
     ),
     Convention(
         "ranx",

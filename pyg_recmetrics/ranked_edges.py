@@ -281,6 +281,8 @@ class RankedEdges:
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
         scored, judged = trec.read_run(run), trec.read_qrels(qrels)
+        if not scored and not judged:
+            raise ValueError(f"'run' and 'qrels' need to hold lines (got none in {run}, {qrels})")
         users = trec.number({user for user, _, _ in (*scored, *judged)})
         items = trec.number({item for _, item, _ in (*scored, *judged)})
         lists: list[list[int]] = [[] for _ in users]
@@ -344,7 +346,7 @@ class RankedEdges:
     def _named_lists(self) -> Iterator[tuple[str, list[str]]]:
         if self.items is None:
             raise ValueError(
-                "'ranked' needs to hold lists to be exported; 'keep_items=True' keeps them (got none)"
+                "'ranked' needs to hold lists to be exported, see 'keep_items' (got none)"
             )
         for user, items in enumerate(self.items.tolist()):
             yield self._user_id(user), [self._item_id(item) for item in items if item >= 0]

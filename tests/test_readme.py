@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
 import torch
 
-from pyg_recmetrics import metrics
+from pyg_recmetrics import conventions, metrics
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 
@@ -31,12 +30,19 @@ def test_the_metric_table_is_that_of_the_registry():
     assert metric_table() in README.read_text(), f"put this into the README:\n{metric_table()}"
 
 
-def test_all_python_runs(capsys):
+def test_the_conventions_table_is_that_of_the_package():
+    shown = f"<!-- conventions -->\n```\n{conventions.table()}\n```"
+    assert shown in README.read_text(), f"put this into the README:\n{shown}"
+
+
+def test_all_python_runs_and_prints_what_its_comments_say(capsys):
     torch.manual_seed(0)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
     namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL):
+    for block in blocks:
         exec(block, namespace)
-    assert "users evaluated" in capsys.readouterr().out
-    assert namespace["result"].per_user["recall@20"].shape == (1000,)
-    recall = metrics.recall(namespace["ranked"], k=2)
-    assert recall.tolist() == pytest.approx([0.5, 1.0])
+        for code, comment in re.findall(r"^(.*\S)  # (tensor\(.*\))$", block, flags=re.MULTILINE):
+            assert repr(eval(code, namespace)).startswith(comment[:-1]), code
+    printed = capsys.readouterr().out
+    assert "users evaluated" in printed
+    assert "Computed with pyg_recmetrics" in printed

@@ -1,0 +1,535 @@
+"""Every convention against the real library, on the same rankings.
+
+A peer is given scores or lists that have no equal scores, in the form it wants, and computes its
+own means; ours have to be the same to 1e-6. Where a peer is wrong (see the notes of the
+conventions), it is not asked. Two that cannot be installed are written out from their formulas.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.nn import LightGCN
+
+from pyg_recmetrics import EvaluationResult, RankingTask, conventions, evaluate, rank
+
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
+K = (1, 3, 20)
+
+
+@dataclass
+class Case:
+    """Scores without ties, all positive; and what is true and seen, as sets of every user."""
+
+    scores: np.ndarray
+    truth: list[set[int]]
+    seen: list[set[int]]
+
+    def __post_init__(self):
+        masked = self.scores.copy()
+        for user, items in enumerate(self.seen):
+            masked[user, list(items)] = -np.inf
+        order = np.argsort(-masked, axis=1, kind="stable")
+        self.rankings = [
+            row[: len(row) - len(self.seen[user])].tolist() for user, row in enumerate(order)
+        ]
+        self.users = [user for user, items in enumerate(self.truth) if items]
+
+    @property
+    def task(self):
+        def edges(sets):
+            return torch.tensor([(u, i) for u, items in enumerate(sets) for i in items]).T
+
+        num_users, num_items = self.scores.shape
+        seen = edges(self.seen) if any(self.seen) else None
+        return RankingTask(edges(self.truth), num_users=num_users, num_items=num_items, seen=seen)
+
+    def frame(self, k=None, user="user_id", item="item_id"):
+        """The lists of users with truth as a data frame."""
+        rows = [
+            (u, i, place, float(self.scores[u, i]))
+            for u in self.users
+            for place, i in enumerate(self.rankings[u][:k], start=1)
+        ]
+        return pd.DataFrame(rows, columns=[user, item, "rank", "score"])
+
+    def truth_frame(self, user="user_id", item="item_id"):
+        rows = [(u, i, 1.0) for u in self.users for i in sorted(self.truth[u])]
+        return pd.DataFrame(rows, columns=[user, item, "rating"])
+
+    def hits(self, k):
+        """Whether each place of each list is relevant, for users with truth: `[num_users, k]`."""
+        return np.array(
+            [[item in self.truth[u] for item in self.rankings[u][:k]] for u in self.users]
+        )
+
+
+def toy():
+    # Hits at ranks 1, 3, 6, 8, 9 of five; 2 of one; 5, 6 of two; no truth.
+    scores = np.tile(np.arange(30, 0, -1, dtype=np.float32), (4, 1))
+    return Case(scores, [{0, 2, 5, 7, 8}, {1}, {4, 5}, set()], [set()] * 4)
+
+
+def random():
+    generator = np.random.default_rng(0)
+    scores = np.stack([generator.permutation(40) + 1 for _ in range(3000)]).astype(np.float32)
+    truth = [set(generator.choice(40, generator.integers(0, 8)).tolist()) for _ in range(3000)]
+    seen = [set(generator.choice(40, generator.integers(0, 10)).tolist()) for _ in range(3000)]
+    return Case(scores, [t - s for t, s in zip(truth, seen, strict=True)], seen)
+
+
+def train_lightgcn(data, epochs=10):
+    """Trains a LightGCN for a moment; what matters is that its scores are real."""
+    task = RankingTask.from_data(data)
+    generator = torch.Generator().manual_seed(0)
+    model = LightGCN(task.num_users + task.num_items, embedding_dim=32, num_layers=2)
+    torch.nn.init.normal_(model.embedding.weight, std=0.1, generator=generator)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(epochs):
+        user, item = task.seen
+        other = torch.randint(task.num_items, item.shape, generator=generator)
+        pairs = torch.stack([user.repeat(2), torch.cat([item, other]) + task.num_users])
+        liked, drawn = model(task.edge_index, pairs).chunk(2)
+        optimizer.zero_grad()
+        model.recommendation_loss(liked, drawn).backward()
+        optimizer.step()
+    embedding = model.get_embedding(task.edge_index).detach()
+    return task, embedding.split([task.num_users, task.num_items])
+
+
+@pytest.fixture(scope="session")
+def lastfm_model(lastfm):
+    return train_lightgcn(lastfm)
+
+
+def lastfm_case(lastfm_model, num_users=400):
+    task, (user, item) = lastfm_model
+
+    def sets(edges):
+        found = [set() for _ in range(num_users)]
+        for u, i in edges[:, edges[0] < num_users].T.tolist():
+            found[u].add(i)
+        return found
+
+    scores = (user[:num_users].double() @ item.double().T).numpy()
+    return Case(scores - scores.min() + 1, sets(task.truth), sets(task.seen))
+
+
+@pytest.fixture(scope="session", params=["toy", "random", "lastfm"])
+def case(request):
+    if request.param == "lastfm":
+        return lastfm_case(request.getfixturevalue("lastfm_model"))
+    return {"toy": toy, "random": random}[request.param]()
+
+
+def check(case, convention, theirs):
+    """Compares their means with ours; all at once, as some of ours depend on each other."""
+    ranked = rank(torch.from_numpy(case.scores), case.task, full=True)
+    ours = EvaluationResult(ranked, list(theirs), task=case.task, convention=convention)
+    assert dict(ours) == pytest.approx(theirs, abs=1e-6)
+    assert len(theirs) >= 3
+
+
+def test_torch_geometric(case):
+    from torch_geometric import metrics
+
+    lists = torch.tensor([(ranking + [9999] * 20)[:20] for ranking in case.rankings])
+    theirs = {}
+    for k in K:
+        for name, metric in {
+            "precision": metrics.LinkPredPrecision(k),
+            "recall": metrics.LinkPredRecall(k),
+            "f1": metrics.LinkPredF1(k),
+            "map": metrics.LinkPredMAP(k),
+            "ndcg": metrics.LinkPredNDCG(k),
+            "mrr": metrics.LinkPredMRR(k),
+            "hit_rate": metrics.LinkPredHitRatio(k),
+        }.items():
+            metric.update(lists, case.task.truth)
+            theirs[f"{name}@{k}"] = float(metric.compute())
+    check(case, "standard", theirs)
+
+
+def test_torchmetrics(case):
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    rows = [
+        (user, float(case.scores[user, item]), item in case.truth[user])
+        for user, ranking in enumerate(case.rankings)
+        for item in ranking
+    ]
+    index, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
+    theirs = {}
+    for k in K:
+        for name, metric in {
+            "precision": retrieval.RetrievalPrecision(top_k=k),
+            "recall": retrieval.RetrievalRecall(top_k=k),
+            "map": retrieval.RetrievalMAP(top_k=k),
+            "ndcg": retrieval.RetrievalNormalizedDCG(top_k=k),
+            "mrr": retrieval.RetrievalMRR(top_k=k),
+            "hit_rate": retrieval.RetrievalHitRate(top_k=k),
+        }.items():
+            theirs[f"{name}@{k}"] = float(metric(score, target, indexes=index))
+    theirs["r_precision"] = float(retrieval.RetrievalRPrecision()(score, target, indexes=index))
+    check(case, "torchmetrics", theirs)
+
+
+def test_trec_eval(case):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    qrels = {str(u): {str(i): 1 for i in case.truth[u]} for u in case.users}
+    run = {
+        str(u): {str(i): float(-place) for place, i in enumerate(case.rankings[u])}
+        for u in case.users
+    }
+    names = {
+        f"{ours}@{k}": f"{theirs}_{k}"
+        for k in K
+        for ours, theirs in (
+            ("precision", "P"),
+            ("recall", "recall"),
+            ("map", "map_cut"),
+            ("ndcg", "ndcg_cut"),
+            ("hit_rate", "success"),
+        )
+    } | {"mrr@20": "recip_rank", "r_precision": "Rprec", "map": "map", "ndcg": "ndcg"}
+    cut_offs = ",".join(str(k) for k in K)
+    wanted = {f"{name}.{cut_offs}" for name in ("P", "recall", "map_cut", "ndcg_cut", "success")}
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, wanted | {"recip_rank", "Rprec", "map", "ndcg"}
+    )
+    found = evaluator.evaluate(run).values()
+    check(
+        case,
+        "trec_eval",
+        {ours: float(np.mean([row[name] for row in found])) for ours, name in names.items()},
+    )
+
+
+def test_ranx(case):
+    ranx = pytest.importorskip("ranx")
+    qrels = ranx.Qrels(
+        {
+            str(u): {str(i): 1 for i in items} if items else {"none": 0}
+            for u, items in enumerate(case.truth)
+        }
+    )
+    run = ranx.Run(
+        {
+            str(u): {str(i): float(len(ranking) - place) for place, i in enumerate(ranking)}
+            for u, ranking in enumerate(case.rankings)
+        }
+    )
+    theirs = {"r_precision": "r-precision"}
+    for k in K:
+        for name in ("precision", "recall", "f1", "map", "ndcg", "mrr", "hit_rate"):
+            theirs[f"{name}@{k}"] = f"{name}@{k}"
+    means = ranx.evaluate(qrels, run, list(theirs.values()))
+    check(case, "ranx", {ours: float(means[name]) for ours, name in theirs.items()})
+
+
+def test_rectools(case):
+    metrics = pytest.importorskip("rectools.metrics")
+    lists, truth = case.frame(max(K)), case.truth_frame()
+    theirs = {}
+    for k in K:
+        for name, metric in {
+            "precision": metrics.Precision(k),
+            "recall": metrics.Recall(k),
+            "f1": metrics.F1Beta(k),
+            "map": metrics.MAP(k),
+            "ndcg": metrics.NDCG(k),
+            "mrr": metrics.MRR(k),
+            "hit_rate": metrics.HitRate(k),
+            "truncated_precision": metrics.Precision(k, r_precision=True),
+            "map(normalizer=k)": metrics.MAP(k, divide_by_k=True),
+            "ndcg(ideal=relevant)": metrics.NDCG(k, divide_by_achievable=True),
+        }.items():
+            theirs[f"{name}@{k}"] = float(metric.calc(lists, truth))
+    check(case, "rectools", theirs)
+
+
+def test_microsoft_recommenders(case):
+    evaluation = pytest.importorskip("recommenders.evaluation.python_evaluation")
+    columns = {"col_user": "userID", "col_item": "itemID", "col_prediction": "score"}
+    truth = case.truth_frame("userID", "itemID")
+    lists = case.frame(max(K), "userID", "itemID").drop(columns="rank")
+    theirs = {}
+    for k in K:
+        for name, function in {
+            "precision": evaluation.precision_at_k,
+            "recall": evaluation.recall_at_k,
+            "map": evaluation.map,
+            "map(normalizer=min)": evaluation.map_at_k,
+            "ndcg": evaluation.ndcg_at_k,
+        }.items():
+            theirs[f"{name}@{k}"] = float(function(truth, lists, k=k, **columns))
+    deep = case.frame(None, "userID", "itemID").drop(columns="rank")
+    theirs["r_precision(users=hit)"] = float(
+        evaluation.r_precision_at_k(truth, deep, k=len(case.scores[0]), **columns)
+    )
+    check(case, "recommenders", theirs)
+
+
+def test_replay(case):
+    metrics = pytest.importorskip("replay.metrics")
+    kinds = {
+        "precision": metrics.Precision,
+        "recall": metrics.Recall,
+        "map": metrics.MAP,
+        "ndcg": metrics.NDCG,
+        "mrr": metrics.MRR,
+        "hit_rate": metrics.HitRate,
+    }
+    lists = case.frame(max(K), "query_id", "item_id").rename(columns={"score": "rating"})
+    truth = case.truth_frame("query_id", "item_id")
+    theirs = {}
+    for name, kind in kinds.items():
+        for spelled, mean in kind(list(K))(lists, truth).items():
+            theirs[f"{name}@{spelled.partition('@')[2]}"] = float(mean)
+    check(case, "replay", theirs)
+
+
+def test_lenskit(case):
+    ranking = pytest.importorskip("lenskit.metrics.ranking")
+    from lenskit.data import ItemList
+
+    theirs = {}
+    for k in K:
+        for name, metric in {
+            "precision": ranking.Precision(k),
+            "recall": ranking.Recall(k),
+            "map": ranking.AveragePrecision(k),
+            "ndcg": ranking.NDCG(k),
+            "mrr": ranking.RecipRank(k),
+            "hit_rate": ranking.Hit(k),
+        }.items():
+            values = [
+                metric.measure_list(
+                    ItemList(item_ids=case.rankings[u], ordered=True),
+                    ItemList(item_ids=sorted(case.truth[u])),
+                )
+                for u in case.users[:500]
+            ]
+            theirs[f"{name}@{k}"] = float(np.mean(values))
+    few = Case(case.scores, list(case.truth), case.seen)
+    for user in set(range(len(case.truth))) - set(case.users[:500]):
+        few.truth[user] = set()
+    check(few, "lenskit", theirs)
+
+
+def test_recbole(case, monkeypatch):
+    metrics = pytest.importorskip("recbole.evaluator.metrics")
+    monkeypatch.setattr(np, "float", float, raising=False)  # it was written for an older numpy
+    hits = case.hits(max(K))
+    num_relevant = np.array([len(case.truth[u]) for u in case.users])
+    theirs = {}
+    for name, kind in {
+        "precision": metrics.Precision,
+        "recall": metrics.Recall,
+        "map": metrics.MAP,
+        "ndcg": metrics.NDCG,
+        "mrr": metrics.MRR,
+        "hit_rate": metrics.Hit,
+    }.items():
+        metric = kind({"topk": list(K), "metric_decimal_place": 12})
+        per_user = (
+            metric.metric_info(hits, num_relevant)
+            if name
+            in (
+                "recall",
+                "map",
+                "ndcg",
+            )
+            else metric.metric_info(hits)
+        )
+        for k in K:
+            theirs[f"{name}@{k}"] = float(per_user[:, k - 1].mean())
+    check(case, "recbole", theirs)
+
+
+def csr(sets, num_items):
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = [u for u, items in enumerate(sets) for _ in items]
+    columns = [i for items in sets for i in sorted(items)]
+    return sparse.csr_matrix(
+        (np.ones(len(rows), dtype=np.float32), (rows, columns)), (len(sets), num_items)
+    )
+
+
+def test_implicit(case):
+    evaluation = pytest.importorskip("implicit.evaluation")
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    num_items = case.scores.shape[1]
+    model = AlternatingLeastSquares(factors=case.scores.shape[1])
+    model.user_factors = case.scores.astype(np.float32)
+    model.item_factors = np.eye(num_items, dtype=np.float32)
+    seen, truth = csr(case.seen, num_items), csr(case.truth, num_items)
+    theirs = {}
+    for k in K:
+        found = evaluation.ranking_metrics_at_k(
+            model, seen, truth, K=k, show_progress=False, num_threads=1
+        )
+        for name in ("precision", "map", "ndcg"):
+            theirs[f"{name}@{k}"] = found[name]
+    check(case, "implicit", theirs)
+
+
+def recometrics_frame(case, k, **options):
+    recometrics = pytest.importorskip("recometrics")
+    num_items = case.scores.shape[1]
+    return recometrics.calc_reco_metrics(
+        csr(case.seen, num_items),
+        csr(case.truth, num_items),
+        case.scores.astype(np.float64),
+        np.eye(num_items),
+        k=k,
+        precision=True,
+        trunc_precision=True,
+        recall=True,
+        average_precision=True,
+        trunc_average_precision=True,
+        ndcg=True,
+        hit=True,
+        rr=True,
+        rename_k=False,
+        break_ties_with_noise=False,
+        nthreads=1,
+        **options,
+    )
+
+
+RECOMETRICS = {
+    "precision": "P@K",
+    "truncated_precision": "TP@K",
+    "recall": "R@K",
+    "map": "AP@K",
+    "map(normalizer=min)": "TAP@K",
+    "ndcg": "NDCG@K",
+    "hit_rate": "Hit@K",
+    "mrr": "RR@K",
+}
+
+
+def test_recometrics(case):
+    theirs = {}
+    for k in (3, 20):  # at k = 1, where the top k have equal scores, it leaves all undefined
+        frame = recometrics_frame(case, k)
+        for ours, name in RECOMETRICS.items():
+            theirs[f"{ours}@{k}"] = float(np.nanmean(frame[name]))
+    ranked = evaluate(
+        torch.from_numpy(case.scores), case.task, list(theirs), convention="recometrics"
+    )
+    assert dict(ranked) == pytest.approx(theirs, abs=1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 6])
+@pytest.mark.parametrize("rules", [{}, {"min_items_pool": 4}, {"consider_cold_start": False}])
+def test_recometrics_leaves_the_same_users_undefined(k, rules):
+    # Few items, so that users have seen almost all of them, or all; and some score all alike.
+    generator = np.random.default_rng(k)
+    scores = np.stack([generator.permutation(6) + 1.0 for _ in range(400)])
+    scores[::9] = 1.0
+    truth = [set(generator.choice(6, generator.integers(0, 5)).tolist()) for _ in range(400)]
+    seen = [set(generator.choice(6, generator.integers(0, 6)).tolist()) for _ in range(400)]
+    case = Case(scores, [t - s for t, s in zip(truth, seen, strict=True)], seen)
+    frame = recometrics_frame(case, k, **rules)
+    known = conventions.get("recometrics")
+    convention = replace(known, population=replace(known.population, **rules))
+    names = [f"{name}@{k}" for name in RECOMETRICS]
+    ours = evaluate(torch.from_numpy(scores), case.task, names, convention=convention)
+    for name, theirs in zip(names, RECOMETRICS.values(), strict=True):
+        assert ours.per_user[name].tolist() == pytest.approx(
+            frame[theirs].tolist(), abs=1e-6, nan_ok=True
+        ), name
+
+
+def test_scikit_learn(case):
+    sklearn = pytest.importorskip("sklearn.metrics")
+    theirs = {name: [] for name in ("map", "ndcg", "ndcg@3", "ndcg@20")}
+    for user in case.users:
+        ranking = case.rankings[user]
+        relevant = np.array([item in case.truth[user] for item in ranking])
+        score = case.scores[user, ranking]
+        theirs["map"].append(sklearn.average_precision_score(relevant, score))
+        if len(ranking) > 1:
+            for k in (None, 3, 20):
+                name = "ndcg" if k is None else f"ndcg@{k}"
+                theirs[name].append(sklearn.ndcg_score([relevant], [score], k=k))
+    check(case, "standard", {name: float(np.mean(values)) for name, values in theirs.items()})
+
+
+def test_rectorch(case):
+    """From its formulas: a capped recall, and a binary NDCG."""
+    theirs = {}
+    for k in K:
+        hits = case.hits(max(K))[:, :k]
+        num_relevant = np.array([len(case.truth[u]) for u in case.users])
+        places = 1 / np.log2(np.arange(2, k + 2))
+        ideal = np.array([places[: min(n, k)].sum() for n in num_relevant])
+        first = np.where(hits.any(1), 1 / (hits.argmax(1) + 1), 0)
+        theirs[f"recall@{k}"] = float((hits.sum(1) / np.minimum(k, num_relevant)).mean())
+        theirs[f"ndcg@{k}"] = float(((hits * places).sum(1) / ideal).mean())
+        theirs[f"hit_rate@{k}"] = float(hits.any(1).mean())
+        theirs[f"mrr@{k}"] = float(first.mean())
+    check(case, "rectorch", theirs)
+
+
+@pytest.mark.parametrize("cut_offs", [(3,), (3, 10), (1, 3, 20)])
+def test_ngcf(case, cut_offs):
+    """From its formulas: the ideal NDCG sorts what was retrieved down to the largest cut-off."""
+    hits = case.hits(max(cut_offs)).astype(float)
+    num_relevant = np.array([len(case.truth[u]) for u in case.users])
+    theirs = {}
+    for k in cut_offs:
+        found = hits[:, :k]
+        discount = np.log2(np.arange(2, k + 2))
+        dcg = (found / discount).sum(1)
+        best = (-np.sort(-hits, axis=1)[:, :k] / discount).sum(1)
+        ndcg = np.divide(dcg, best, out=np.zeros_like(dcg), where=best > 0)
+        theirs[f"precision@{k}"] = float((found.sum(1) / k).mean())
+        theirs[f"recall@{k}"] = float((found.sum(1) / num_relevant).mean())
+        theirs[f"hit_rate@{k}"] = float((found.sum(1) > 0).mean())
+        theirs[f"ndcg@{k}"] = float(ndcg.mean())
+    check(case, "ngcf", theirs)
+
+
+def test_every_convention_is_checked():
+    checked = {
+        "standard", "torchmetrics", "trec_eval", "ranx", "rectools", "recommenders", "replay",
+        "lenskit", "recbole", "implicit", "recometrics", "rectorch", "ngcf",
+    }  # fmt: skip
+    assert set(conventions.CONVENTIONS) == checked
+
+
+def test_trec_eval_reads_our_files(lastfm_model, tmp_path):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    task, embeddings = lastfm_model
+    result = evaluate(
+        embeddings,
+        task,
+        ["ndcg@20", "recall@20", "map@20"],
+        keep_items=True,
+        convention="trec_eval",
+    )
+    result.to_trec(tmp_path / "run", tmp_path / "qrels")
+    with (tmp_path / "run").open() as run, (tmp_path / "qrels").open() as qrels:
+        evaluator = pytrec_eval.RelevanceEvaluator(
+            pytrec_eval.parse_qrel(qrels), {"ndcg_cut.20", "recall.20", "map_cut.20"}
+        )
+        found = evaluator.evaluate(pytrec_eval.parse_run(run)).values()
+    for ours, theirs in (
+        ("ndcg@20", "ndcg_cut_20"),
+        ("recall@20", "recall_20"),
+        ("map@20", "map_cut_20"),
+    ):
+        assert result[ours] == pytest.approx(np.mean([row[theirs] for row in found]), abs=1e-6)
+
+
+def test_ranx_takes_our_lists(lastfm_model):
+    ranx = pytest.importorskip("ranx")
+    task, embeddings = lastfm_model
+    result = evaluate(embeddings, task, ["ndcg@20", "mrr@20"], keep_items=True)
+    theirs = ranx.evaluate(*result.to_ranx(), ["ndcg@20", "mrr@20"])
+    assert dict(result) == pytest.approx(theirs, abs=1e-6)
