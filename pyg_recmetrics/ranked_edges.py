@@ -382,6 +382,17 @@ class RankedEdges:
         user = self.edge_index[0]
         return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
 
+    @property
+    def known_candidates(self) -> Tensor:
+        """The number of candidates of every user, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If it is not known.
+        """
+        if self.num_candidates is None:
+            raise ValueError("'ranked' needs to know the number of candidates (got lists alone)")
+        return self.num_candidates
+
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether every edge is retrieved at `k`, its own user's `k`, or at all: `[num_edges]`."""
         if k is None:

@@ -4,6 +4,7 @@ Shares no code with the package. Where a metric is undefined, the value is `nan`
 """
 
 import math
+import statistics
 
 nan = math.nan
 
@@ -99,6 +100,33 @@ def ndcg(ranked, truth, k=None, gain="linear", discount="log2", ideal="relevant"
         best.sort(reverse=True)
     value = dcg(ranked, truth, k, gain, discount)
     return 0.0 if value == 0 else value / discounted(best[:k], discount)
+
+
+def roc_auc(ranked, truth):
+    pairs = [(a, b) for a in ranked if a in truth for b in ranked if b not in truth]
+    right = [ranked.index(a) < ranked.index(b) for a, b in pairs]
+    return sum(right) / len(pairs) if pairs else nan
+
+
+def partial_auc(ranked, truth, k):
+    top = [item for item in ranked if item not in truth][:k]
+    return roc_auc([item for item in ranked if item in truth or item in top], truth)
+
+
+def pr_auc(ranked, truth):
+    return map(ranked, truth)
+
+
+def ranks(ranked, truth):
+    return [place for place, item in enumerate(ranked, start=1) if item in truth]
+
+
+def mean_rank(ranked, truth):
+    return sum(ranks(ranked, truth)) / len(truth)
+
+
+def median_rank(ranked, truth):
+    return statistics.median(ranks(ranked, truth))
 
 
 def truth_of(user, edges, weights=None):

@@ -19,6 +19,8 @@ def spellings(k=None):
     found = []
     for name in metrics.names():
         definition = metrics.definition(name)
+        if definition.needs_all_ranks:
+            continue
         cut_off = k if definition.has_cut_off else None
         found.append(metrics.Metric(name, cut_off))
         for parameter in definition.parameters.values():
@@ -39,9 +41,14 @@ def spellings(k=None):
     return found
 
 
-def without_cut_off():
-    """Every metric that can do without a cut-off, without, and with each of its arguments."""
-    return [
+def of_all_ranks():
+    """Every metric that needs all ranks, or can do without a cut-off, with all its arguments."""
+    found = [metrics.parse("partial_auc@1"), metrics.parse("partial_auc@3")]
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        if definition.needs_all_ranks and not definition.has_cut_off:
+            found.append(metrics.Metric(name))
+    return found + [
         metrics.Metric(metric.name, None, metric.arguments)
         for metric in spellings(3)
         if metric.k
@@ -70,11 +77,28 @@ def test_all_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k, batch_s
 
 @settings(max_examples=300)
 @given(case=cases())
-def test_metrics_without_cut_off_equal_naive_loops(case):
+def test_metrics_of_all_ranks_equal_naive_loops(case):
     ranked = rank(case.score_matrix, case.task(), full=True)
-    assert len(without_cut_off()) > 10
-    for metric in without_cut_off():
-        assert metric(ranked).tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
+    assert len(of_all_ranks()) > 15
+    for metric in of_all_ranks():
+        value = metric(ranked)
+        assert value.tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
+        low, high = metrics.definition(metric.name).bounds
+        assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
+
+
+def test_all_ranks_have_to_be_known():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
+    shallow = rank(torch.arange(9.0), task, k=2)
+    lists = rank(torch.tensor([[3, 4]]), task, k=2)
+    given = RankedEdges.from_topk(torch.tensor([[3, 1]]), torch.tensor([[0], [1]]))
+    for ranked in (shallow, lists, given):
+        for name in ("roc_auc", "pr_auc", "mean_rank"):
+            with pytest.raises(ValueError, match="'full=True'"):
+                getattr(metrics, name)(ranked)
+    assert metrics.roc_auc(rank(torch.arange(9.0), task, full=True)).tolist() == [0.125]
+    with pytest.raises(ValueError, match="'k' needs to be given"):
+        metrics.mrr(shallow)
 
 
 @settings(max_examples=500)
@@ -113,10 +137,10 @@ def test_values_are_within_bounds_and_undefined_just_without_truth(case, k):
     ranked = rank(case.score_matrix, case.task(), k=k + 7)
     for metric in spellings(k):
         value = metric(ranked)
-        bound = metrics.definition(metric.name).upper_bound
-        assert not value.nanmean() > bound + 1e-12, metric
+        low, high = metrics.definition(metric.name).bounds
+        assert not value.nanmean() > high + 1e-12, metric
         if dict(metric.arguments).get("average") != "micro":
-            assert all(0 <= x <= bound + 1e-12 for x in value[~value.isnan()].tolist()), metric
+            assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
         if dict(metric.arguments).get("users") != "hit":
             assert value.isnan().tolist() == [not truth for truth in case.truths]
 
@@ -131,7 +155,7 @@ def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
     for k in set(ranked.degree[ranked.degree > 0].tolist()):
         for metric in spellings(k):
             micro = dict(metric.arguments).get("average") == "micro"
-            if metrics.definition(metric.name).upper_bound == 1 and not micro:
+            if metrics.definition(metric.name).bounds == (0, 1) and not micro:
                 if "ideal=k" in str(metric) and "gain=binary" not in str(metric):
                     continue  # k items of the largest gain are more than a user may have
                 assert metric(ranked)[ranked.degree == k].tolist() == pytest.approx(

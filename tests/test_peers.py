@@ -160,6 +160,7 @@ def test_torchmetrics(case):
         for item in ranking
     ]
     index, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
+    score = score / (score.max() + 1)  # its AUROC takes others for logits, and makes ties of them
     theirs = {}
     for k in K:
         for name, metric in {
@@ -172,6 +173,7 @@ def test_torchmetrics(case):
         }.items():
             theirs[f"{name}@{k}"] = float(metric(score, target, indexes=index))
     theirs["r_precision"] = float(retrieval.RetrievalRPrecision()(score, target, indexes=index))
+    theirs["roc_auc"] = float(retrieval.RetrievalAUROC()(score, target, indexes=index))
     check(case, "torchmetrics", theirs)
 
 
@@ -393,6 +395,8 @@ def recometrics_frame(case, k, **options):
         ndcg=True,
         hit=True,
         rr=True,
+        roc_auc=True,
+        pr_auc=True,
         rename_k=False,
         break_ties_with_noise=False,
         nthreads=1,
@@ -413,7 +417,11 @@ RECOMETRICS = {
 
 
 def test_recometrics(case):
-    theirs = {}
+    frame = recometrics_frame(case, 3)
+    theirs = {
+        "roc_auc": float(np.nanmean(frame["ROC_AUC"])),
+        "pr_auc": float(np.nanmean(frame["PR_AUC"])),
+    }
     for k in (3, 20):  # at k = 1, where the top k have equal scores, it leaves all undefined
         frame = recometrics_frame(case, k)
         for ours, name in RECOMETRICS.items():
@@ -447,12 +455,14 @@ def test_recometrics_leaves_the_same_users_undefined(k, rules):
 
 def test_scikit_learn(case):
     sklearn = pytest.importorskip("sklearn.metrics")
-    theirs = {name: [] for name in ("map", "ndcg", "ndcg@3", "ndcg@20")}
+    theirs = {name: [] for name in ("map", "pr_auc", "roc_auc", "ndcg", "ndcg@3", "ndcg@20")}
     for user in case.users:
         ranking = case.rankings[user]
         relevant = np.array([item in case.truth[user] for item in ranking])
         score = case.scores[user, ranking]
         theirs["map"].append(sklearn.average_precision_score(relevant, score))
+        theirs["pr_auc"].append(theirs["map"][-1])
+        theirs["roc_auc"].append(sklearn.roc_auc_score(relevant, score))
         if len(ranking) > 1:
             for k in (None, 3, 20):
                 name = "ndcg" if k is None else f"ndcg@{k}"

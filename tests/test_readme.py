@@ -20,8 +20,13 @@ def metric_table():
             for name, parameter in definition.parameters.items()
         )
         spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"
-        upper = "1" if definition.upper_bound == 1 else "∞"
-        cells = [spelling + options, definition.summary, f"${definition.formula}$", f"0 to {upper}"]
+        low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.bounds)
+        cells = [
+            spelling + options,
+            definition.summary,
+            f"${definition.formula}$",
+            f"{low} to {high}",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

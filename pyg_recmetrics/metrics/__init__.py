@@ -15,6 +15,14 @@ from pyg_recmetrics.metrics.accuracy import (
     recall,
     truncated_precision,
 )
+from pyg_recmetrics.metrics.curves import curve, precision_recall_curve
+from pyg_recmetrics.metrics.full_ranking import (
+    mean_rank,
+    median_rank,
+    partial_auc,
+    pr_auc,
+    roc_auc,
+)
 from pyg_recmetrics.metrics.registry import (
     Metric,
     Value,
@@ -28,19 +36,26 @@ from pyg_recmetrics.metrics.registry import (
 __all__ = [
     "Metric",
     "Value",
+    "curve",
     "dcg",
     "definition",
     "f1",
     "hit_rate",
     "map",
+    "mean_rank",
+    "median_rank",
     "metric",
     "mrr",
     "names",
     "ndcg",
     "parse",
     "parse_all",
+    "partial_auc",
+    "pr_auc",
     "precision",
+    "precision_recall_curve",
     "r_precision",
     "recall",
+    "roc_auc",
     "truncated_precision",
 ]

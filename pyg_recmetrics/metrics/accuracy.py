@@ -357,7 +357,7 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
     return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
 
 
-@metric(upper_bound=torch.inf)
+@metric(bounds=(0.0, torch.inf))
 def dcg(
     ranked: RankedEdges,
     k: int | None = None,

@@ -68,7 +68,8 @@ class Definition:
         has_cut_off: Whether it can be measured at k.
         needs_cut_off: Whether it cannot be measured otherwise.
         parameters: Its other parameters.
-        upper_bound: The value of the best possible ranking by default; the worst is zero.
+        needs_all_ranks: Whether every item must be ranked for it, however deep.
+        bounds: Between which values it is by default.
     """
 
     name: str
@@ -76,7 +77,8 @@ class Definition:
     has_cut_off: bool
     needs_cut_off: bool
     parameters: dict[str, Parameter]
-    upper_bound: float
+    needs_all_ranks: bool
+    bounds: tuple[float, float]
 
     @property
     def summary(self) -> str:
@@ -95,7 +97,8 @@ _DEFINITIONS: dict[str, Definition] = {}
 
 
 def metric(
-    upper_bound: float = 1.0,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    needs_all_ranks: bool = False,
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
 
@@ -113,6 +116,8 @@ def metric(
             arguments.apply_defaults()
             ranked = arguments.arguments["ranked"]
             _check_ranked(ranked)
+            if needs_all_ranks:
+                _check_all_ranks(ranked)
             if "k" in arguments.arguments:
                 _check_cut_off(arguments.arguments["k"], ranked)
             for name, parameter in parameters.items():
@@ -128,7 +133,8 @@ def metric(
             has_cut_off=k is not None,
             needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
             parameters=parameters,
-            upper_bound=upper_bound,
+            needs_all_ranks=needs_all_ranks,
+            bounds=bounds,
         )
         return checked
 
@@ -207,7 +213,8 @@ class Metric:
 
         R-precision needs no more than each user's own depth, which is always ranked.
         """
-        if self.k is None and definition(self.name).has_cut_off:
+        known = definition(self.name)
+        if known.needs_all_ranks or (self.k is None and known.has_cut_off):
             return None
         return max([self.k or 1] + [value for _, value in self.arguments if type(value) is int])
 
@@ -319,6 +326,14 @@ def _parameters(
 def _check_ranked(ranked: Any) -> None:
     if not isinstance(ranked, RankedEdges):
         raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
+
+
+def _check_all_ranks(ranked: RankedEdges) -> None:
+    if ranked.num_candidates is None or not bool(ranked.is_hit(None).all()):
+        raise ValueError(
+            "'ranked' needs to hold the rank of every edge among all candidates: rank with "
+            "'full=True' (got a ranking in which some are not known)"
+        )
 
 
 def _check_cut_off(k: Any, ranked: RankedEdges) -> None:

@@ -1,0 +1,176 @@
+"""Metrics at every k at once."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.metrics.registry import Metric, parse
+from pyg_recmetrics.ranked_edges import RankedEdges
+
+Aggregation: TypeAlias = Literal["mean", "median", "min", "max"] | Callable[..., Tensor]
+
+_AGGREGATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda values: values.mean(dim=0),
+    "median": lambda values: values.median(dim=0).values,
+    "min": lambda values: values.amin(dim=0),
+    "max": lambda values: values.amax(dim=0),
+}
+
+
+def curve(metric: str, ranked: RankedEdges, max_k: int) -> Tensor:
+    r"""Measures any metric at every cut-off from one to `max_k`, for every user.
+
+    Args:
+        metric (str): A metric with a cut-off, spelled without it, such as `"ndcg"` or
+            `"ndcg(gain=exponential)"`.
+        ranked (RankedEdges): The ranked ground truth.
+        max_k (int): The largest cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_users, max_k]`, `NaN` for users without truth;
+        `.nanmean(dim=0)` is the curve of the mean.
+
+    Raises:
+        ValueError: If there is no such metric, it has no cut-off, or `max_k` is no positive
+            integer or deeper than was ranked.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 4]])
+        >>> metrics.curve("recall", RankedEdges.from_topk(lists, truth), max_k=3)
+        tensor([[0.0000, 0.5000, 1.0000]], dtype=torch.float64)
+    """
+    check_positive_integer(max_k, "max_k")
+    deepest = parse(f"{metric}@{max_k}")
+    at_every_k = (Metric(deepest.name, k, deepest.arguments) for k in range(1, max_k + 1))
+    return torch.stack([at_k(ranked) for at_k in at_every_k], dim=1)
+
+
+def precision_recall_curve(
+    ranked: RankedEdges,
+    max_k: int | None = None,
+    adaptive_k: bool = False,
+    *,
+    empty_target_action: Literal["neg", "pos", "skip", "error"] = "neg",
+    aggregation: Aggregation = "mean",
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Measures precision and recall at every cut-off from one to `max_k`, over all users.
+
+    Arguments, defaults and values are those of torchmetrics' `RetrievalPrecisionRecallCurve`,
+    whatever the sign of the scores.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        max_k (int, optional): The largest cut-off. (default: `None`, the largest number of
+            candidates of a user, for which all must be ranked)
+        adaptive_k (bool, optional): Whether precision is divided by the number of candidates where
+            a user has fewer than `k`. (default: `False`)
+        empty_target_action (str, optional): What users without truth count as: `"neg"` is zero,
+            `"pos"` is one, `"skip"` leaves them out, `"error"` raises an error.
+            (default: `"neg"`)
+        aggregation (str or callable, optional): How to get from the values of all users to one:
+            `"mean"`, `"median"`, `"min"`, `"max"`, or a function that is called with a tensor of
+            shape `[num_users, num_cut_offs]` and `dim=0`. (default: `"mean"`)
+
+    Returns:
+        The precisions, the recalls and the cut-offs, of shape `[max_k]` each. If all users are
+        skipped, zeros.
+
+    Raises:
+        TypeError: If `adaptive_k` is no boolean.
+        ValueError: If `max_k` is no positive integer or deeper than was ranked, an option is
+            unknown, the number of candidates is not known but needed, or `empty_target_action` is
+            `"error"` and there is a user without truth.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> ranked = RankedEdges.from_pairs(
+        ...     preds=torch.tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5]),
+        ...     target=torch.tensor([True, False, False, True, True, False, True]),
+        ...     indexes=torch.tensor([0, 0, 0, 0, 1, 1, 1]),
+        ... )
+        >>> precisions, recalls, top_k = metrics.precision_recall_curve(ranked, max_k=4)
+        >>> precisions
+        tensor([1.0000, 0.5000, 0.6667, 0.5000], dtype=torch.float64)
+        >>> recalls
+        tensor([0.5000, 0.5000, 1.0000, 1.0000], dtype=torch.float64)
+    """
+    if not isinstance(adaptive_k, bool):
+        raise TypeError(f"'adaptive_k' needs to be a boolean (got {adaptive_k!r})")
+    max_k = _largest_k(ranked, max_k)
+    fill = _value_without_truth(ranked, empty_target_action)
+    aggregate = _aggregate(aggregation)
+    counted = (
+        ranked.degree > 0 if fill is None else torch.ones_like(ranked.degree, dtype=torch.bool)
+    )
+    top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
+    if not bool(counted.any()):
+        zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
+        return zeros, zeros.clone(), top_k
+    precisions: list[Tensor] = []
+    recalls: list[Tensor] = []
+    # Every cut-off is aggregated by itself, so a block of them bounds the memory.
+    for block in top_k.split(max(1, _ELEMENTS // ranked.num_users)):
+        precision, recall = _at_every(ranked, block, adaptive_k)
+        for values, collected in ((precision, precisions), (recall, recalls)):
+            filled = values.masked_fill(ranked.degree.unsqueeze(1) == 0, fill or 0.0)
+            collected.append(aggregate(filled[counted]))
+    return torch.cat(precisions), torch.cat(recalls), top_k
+
+
+_ELEMENTS = 2**22
+
+
+def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:
+    """Precision and recall of every user at consecutive cut-offs: `[num_users, len(top_k)]`."""
+    first = int(top_k[0])
+    hits = torch.zeros(ranked.num_users, top_k.numel(), dtype=torch.float64, device=top_k.device)
+    is_within = (ranked.rank >= first) & (ranked.rank < first + top_k.numel())
+    hits[ranked.edge_index[0, is_within], ranked.rank[is_within] - first] = 1.0
+    hits = hits.cumsum_(dim=1).add_(ranked.hits(first - 1).unsqueeze(1))
+    denominator = top_k.unsqueeze(0)
+    if adaptive_k:
+        denominator = torch.minimum(denominator, ranked.known_candidates.unsqueeze(1)).clamp(min=1)
+    return hits / denominator, hits / ranked.degree.unsqueeze(1)
+
+
+def _largest_k(ranked: RankedEdges, max_k: int | None) -> int:
+    if max_k is None:
+        max_k = int(ranked.known_candidates.max())
+    check_positive_integer(max_k, "max_k")
+    if ranked.depth is not None and max_k > ranked.depth:
+        raise ValueError(
+            f"'max_k' needs to be at most {ranked.depth}, the depth down to which was ranked "
+            f"(got {max_k})"
+        )
+    return max_k
+
+
+def _value_without_truth(ranked: RankedEdges, action: str) -> float | None:
+    if action == "error" and bool((ranked.degree == 0).any()):
+        raise ValueError(
+            f"'empty_target_action' needs every user to have ground truth if it is 'error' "
+            f"(got {int((ranked.degree == 0).sum())} without)"
+        )
+    values = {"neg": 0.0, "pos": 1.0, "skip": None, "error": None}
+    if action not in values:
+        raise ValueError(
+            f"'empty_target_action' needs to be one of {list(values)} (got {action!r})"
+        )
+    return values[action]
+
+
+def _aggregate(aggregation: Aggregation) -> Callable[[Tensor], Tensor]:
+    if callable(aggregation):
+        return lambda values: aggregation(values, dim=0)
+    if aggregation not in _AGGREGATIONS:
+        raise ValueError(
+            f"'aggregation' needs to be one of {list(_AGGREGATIONS)} or a function "
+            f"(got {aggregation!r})"
+        )
+    return _AGGREGATIONS[aggregation]

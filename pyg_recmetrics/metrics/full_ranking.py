@@ -1,0 +1,180 @@
+"""Metrics of the whole ranking, from the rank of every relevant item among all candidates."""
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.metrics.registry import metric
+from pyg_recmetrics.ranked_edges import RankedEdges
+
+
+@metric(needs_all_ranks=True)
+def roc_auc(ranked: RankedEdges) -> Tensor:
+    r"""The chance that a relevant item ranks above an irrelevant one.
+
+    .. math::
+        \text{roc\_auc} = 1 - \frac{1}{R (n - R)} \sum_{j=1}^{R} (r_j - j)
+
+    where `n` is the number of the user's candidates, `R` that of its relevant items, and
+    :math:`r_j` the rank of the `j`-th: :math:`r_j - j` irrelevant items rank above it. A ranking
+    at random scores one half. Equal scores are not halves of a chance here but ranked by item id.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, all ranks known.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
+        or without an irrelevant candidate.
+
+    Raises:
+        ValueError: If the rank of an edge or the number of candidates is not known.
+
+    Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982).
+
+    Example:
+        >>> import torch
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> roc_auc(RankedEdges.from_scores(scores, truth))
+        tensor([0.7500], dtype=torch.float64)
+    """
+    num_pairs = ranked.degree * _num_irrelevant(ranked)
+    return 1 - ranked.sum(ranked.rank - ranked.position) / num_pairs
+
+
+@metric(needs_all_ranks=True)
+def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
+    r"""The chance that a relevant item ranks above one of the top `k` irrelevant items.
+
+    .. math::
+        \text{partial\_auc@}k = \frac{1}{R k'} \sum_{j=1}^{R} \max(0, k' - (r_j - j)),
+        \qquad k' = \min(k, n - R)
+
+    where `n` is the number of the user's candidates, `R` that of its relevant items, and
+    :math:`r_j` the rank of the `j`-th: :math:`r_j - j` irrelevant items rank above it. With
+    `k` at the number of irrelevant items, this is the area under the whole ROC curve.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, all ranks known.
+        k (int): How many irrelevant items to look at.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
+        or without an irrelevant candidate.
+
+    Raises:
+        ValueError: If `k` is not a positive integer, or the rank of an edge or the number of
+            candidates is not known.
+
+    Source: Budhiraja et al., "Rich-item recommendations for rich-users: exploiting dynamic and
+    static side information" (2020), where it is `pAUC@k`.
+
+    Example:
+        >>> import torch
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> partial_auc(RankedEdges.from_scores(scores, truth), k=1)
+        tensor([0.5000], dtype=torch.float64)
+    """
+    looked_at = _num_irrelevant(ranked).clamp(max=k)
+    num_above = ranked.rank - ranked.position
+    num_below = (looked_at[ranked.edge_index[0]] - num_above).clamp(min=0)
+    return ranked.sum(num_below) / (ranked.degree * looked_at)
+
+
+@metric(needs_all_ranks=True)
+def pr_auc(ranked: RankedEdges) -> Tensor:
+    r"""The area under the precision-recall curve, as the average precision of the whole ranking.
+
+    .. math::
+        \text{pr\_auc} = \frac{1}{R} \sum_{j=1}^{R} \frac{j}{r_j}
+
+    where :math:`r_j` is the rank of the user's `j`-th relevant item: the precision there is the
+    height of a step of the curve, and all steps are :math:`1 / R` wide. This is the MAP without a
+    cut-off.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, all ranks known.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+
+    Raises:
+        ValueError: If the rank of an edge or the number of candidates is not known.
+
+    Source: Davis and Goadrich, "The relationship between precision-recall and ROC curves" (2006).
+
+    Example:
+        >>> import torch
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> pr_auc(RankedEdges.from_scores(scores, truth))
+        tensor([0.8333], dtype=torch.float64)
+    """
+    return ranked.sum(ranked.position / ranked.rank.double()) / ranked.degree
+
+
+@metric(bounds=(1.0, torch.inf), needs_all_ranks=True)
+def mean_rank(ranked: RankedEdges) -> Tensor:
+    r"""The mean rank of the relevant items. Less is better.
+
+    .. math::
+        \text{mean\_rank} = \frac{1}{R} \sum_{j=1}^{R} r_j
+
+    where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items. The best possible
+    value is :math:`(R + 1) / 2`.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, all ranks known.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]`, one or more; `NaN` for users without
+        truth.
+
+    Raises:
+        ValueError: If the rank of an edge or the number of candidates is not known.
+
+    Source: Bordes et al., "Translating embeddings for modeling multi-relational data" (2013).
+
+    Example:
+        >>> import torch
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> mean_rank(RankedEdges.from_scores(scores, truth))
+        tensor([2.], dtype=torch.float64)
+    """
+    return ranked.sum(ranked.rank) / ranked.degree
+
+
+@metric(bounds=(1.0, torch.inf), needs_all_ranks=True)
+def median_rank(ranked: RankedEdges) -> Tensor:
+    r"""The median rank of the relevant items. Less is better.
+
+    .. math::
+        \text{median\_rank} = \frac{r_{\lfloor (R + 1) / 2 \rfloor} +
+        r_{\lceil (R + 1) / 2 \rceil}}{2}
+
+    where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, all ranks known.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]`, one or more; `NaN` for users without
+        truth.
+
+    Raises:
+        ValueError: If the rank of an edge or the number of candidates is not known.
+
+    Source: Bordes et al., "Translating embeddings for modeling multi-relational data" (2013), who
+    report the mean; the median is not moved by a single bad rank.
+
+    Example:
+        >>> import torch
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 2]])
+        >>> median_rank(RankedEdges.from_scores(scores, truth))
+        tensor([1.5000], dtype=torch.float64)
+    """
+    degree = ranked.degree[ranked.edge_index[0]]
+    is_lower = ranked.position == (degree + 1) // 2
+    is_upper = ranked.position == degree // 2 + 1
+    return ranked.sum((is_lower.long() + is_upper.long()) * ranked.rank) / 2
+
+
+def _num_irrelevant(ranked: RankedEdges) -> Tensor:
+    return ranked.known_candidates - ranked.degree
