@@ -1,29 +1,29 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 from tqdm import tqdm
 
+from pyg_recmetrics.bounded import BoundedSearch, has_fast_bfloat16, search_batch_size
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
 from pyg_recmetrics.recommenders import (
-    Chunk,
+    EmbeddingRecommender,
     Recommender,
     RecommenderLike,
     ScoreRecommender,
     as_recommender,
     evaluation_mode,
 )
+from pyg_recmetrics.schedule import Schedule
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch
 
-#: How much memory a chunk of users may take, unless `batch_size` says how many users it has.
-SCRATCH_BYTES = 256 * 2**20
+#: How to find ranks: sort all scores, prove most ranks by a bound, or what is fastest.
+Algorithm: TypeAlias = Literal["auto", "dense", "bounded"]
 
 
 def rank(
@@ -36,6 +36,7 @@ def rank(
     edge_weight: Tensor | None = None,
     batch_size: int | None = None,
     keep_items: bool = False,
+    algorithm: Algorithm = "auto",
     progress: bool = False,
 ) -> RankedEdges:
     r"""Ranks every ground-truth edge of a task: the one expensive step of an evaluation.
@@ -69,6 +70,11 @@ def rank(
             fit into 256 MB of scratch memory)
         keep_items (bool, optional): Whether to keep the lists of recommended items, of shape
             `[num_users, k]`, for all users of the task. (default: `False`)
+        algorithm (str, optional): How ranks are found. `"dense"` computes and sorts the exact
+            scores of all items. `"bounded"` proves most ranks from half-precision scores and looks
+            at what is close exactly (see :mod:`pyg_recmetrics.bounded`): for embeddings on a CPU,
+            a fraction of the time. The ranks are the same. (default: `"auto"`, bounded where
+            it applies and the processor multiplies `bfloat16` fast)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Raises:
@@ -89,10 +95,29 @@ def rank(
     if batch_size is not None:
         check_positive_integer(batch_size, "batch_size")
     depth = _depth(task, k, full)
-    with evaluation_mode(recommender):
+    users = task.users if keep_items else task.users[task.degree[task.users] > 0]
+    ranks = torch.full_like(task.truth[0], NOT_RETRIEVED)
+    lists = None
+    if keep_items:
+        width = min(depth, task.num_items)
+        lists = torch.full((task.num_users, width), -1, device=task.device)
+    with (
+        evaluation_mode(recommender),
+        tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=not progress) as bar,
+    ):
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         _warn_about_short_lists(ranker, task, depth)
-        ranks, items = _rank_in_chunks(ranker, task, depth, batch_size, keep_items, progress)
+        is_bounded = _is_bounded(algorithm, ranker, task, depth, keep_items)
+        if is_bounded and isinstance(ranker, EmbeddingRecommender):
+            rows = batch_size or search_batch_size(task.num_items)
+            schedule = Schedule(task, users, depth, rows, ranker.bytes_per_pair)
+            users = _rank_by_bounds(ranker, schedule, ranks, bar)
+        schedule = Schedule(task, users, depth, batch_size, ranker.bytes_per_pair)
+        _rank_by_lists(ranker, schedule, ranks, lists, bar)
+    # A chunk is as deep as its deepest user. What it found out about others beyond their own depth
+    # is forgotten, or else it would depend on who shares a chunk.
+    own_depth = task.degree.clamp(min=depth)[task.truth[0]]
+    ranks.masked_fill_(ranks > own_depth, NOT_RETRIEVED)
     return RankedEdges.from_ranks(
         task.truth,
         ranks,
@@ -100,7 +125,7 @@ def rank(
         weight=task.weight,
         num_candidates=task.num_candidates,
         depth=None if depth >= int(task.num_candidates.max()) else depth,
-        items=items,
+        items=lists,
     )
 
 
@@ -121,7 +146,7 @@ def has_constant_scores(
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         if not isinstance(ranker, ScoreRecommender):
             return is_constant
-        schedule = _Schedule(task, 1, batch_size, ranker.bytes_per_pair, everybody=True)
+        schedule = Schedule(task, task.users, 1, batch_size, ranker.bytes_per_pair)
         scratch = Scratch(task.device)
         for start, end in schedule.chunks():
             chunk = schedule.chunk(start, end, scratch)
@@ -151,130 +176,66 @@ def _warn_about_short_lists(recommender: Recommender, task: RankingTask, depth: 
         )
 
 
-def _rank_in_chunks(
+def _is_bounded(
+    algorithm: str, recommender: Recommender, task: RankingTask, depth: int, keep_items: bool
+) -> bool:
+    if algorithm not in get_args(Algorithm):
+        raise ValueError(
+            f"'algorithm' needs to be one of {list(get_args(Algorithm))} (got {algorithm!r})"
+        )
+    applies = (
+        isinstance(recommender, EmbeddingRecommender)
+        and task.device.type == "cpu"
+        and task.candidates is None
+        and not keep_items
+        and depth < task.num_items
+    )
+    if algorithm == "bounded" and not applies:
+        raise ValueError(
+            "'algorithm' can be 'bounded' for embeddings without biases on a CPU, without "
+            "'candidates', 'keep_items' and 'full' (got something else)"
+        )
+    if algorithm == "auto":
+        # Deep rankings have too many items above the bound, and small ones too few to gain.
+        return applies and 8 * depth <= task.num_items and has_fast_bfloat16()
+    return applies and algorithm == "bounded"
+
+
+def _rank_by_bounds(
+    recommender: EmbeddingRecommender, schedule: Schedule, ranks: Tensor, bar: "tqdm[Any]"
+) -> Tensor:
+    """Writes the ranks that could be proved into `ranks`, and returns the users that are left."""
+    search = BoundedSearch(recommender.user, recommender.item)
+    scratch = Scratch(ranks.device)
+    unsettled = []
+    for start, end in schedule.chunks():
+        users = schedule.users[start:end]
+        edges, row, item = schedule.truth.between(start, end)
+        _, *seen = schedule.seen.between(start, end)
+        ranks[edges], is_left = search.ranks(
+            users, schedule.depth[start:end], (row, item), (seen[0], seen[1]), scratch
+        )
+        unsettled.append(users[is_left])
+        bar.update(int((~is_left).sum()))
+    return torch.cat(unsettled)
+
+
+def _rank_by_lists(
     recommender: Recommender,
-    task: RankingTask,
-    depth: int,
-    batch_size: int | None,
-    keep_items: bool,
-    progress: bool,
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the rank of every edge of the truth, and the lists if they are kept."""
-    schedule = _Schedule(task, depth, batch_size, recommender.bytes_per_pair, keep_items)
-    scratch = Scratch(task.device)
-    ranks = torch.full_like(task.truth[0], NOT_RETRIEVED)
-    lists = None
-    if keep_items:
-        width = min(depth, task.num_items)
-        lists = torch.full((task.num_users, width), -1, device=task.device)
-    with tqdm(
-        total=schedule.users.numel(), desc="Ranking", unit=" users", disable=not progress
-    ) as bar:
-        for start, end in schedule.chunks():
-            chunk = schedule.chunk(start, end, scratch)
-            items = recommender.top_k(chunk)
-            edges, row, item = schedule.truth.between(start, end)
-            ranks[edges] = ranks_in_lists(items, row, item, task.num_items)
-            if lists is not None:
-                kept = items[:, : lists.size(1)]
-                lists[chunk.users, : kept.size(1)] = kept
-            bar.update(end - start)
+    schedule: Schedule,
+    ranks: Tensor,
+    lists: Tensor | None,
+    bar: "tqdm[Any]",
+) -> None:
+    """Writes the ranks into `ranks`, and the lists into `lists` if they are kept."""
+    scratch = Scratch(ranks.device)
+    for start, end in schedule.chunks():
+        chunk = schedule.chunk(start, end, scratch)
+        items = recommender.top_k(chunk)
+        edges, row, item = schedule.truth.between(start, end)
+        ranks[edges] = ranks_in_lists(items, row, item, schedule.task.num_items)
+        if lists is not None:
+            kept = items[:, : lists.size(1)]
+            lists[chunk.users, : kept.size(1)] = kept
+        bar.update(end - start)
     recommender.check()
-    # A chunk is as deep as its deepest user. What it found out about others beyond their own depth
-    # is forgotten, or else it would depend on who shares a chunk.
-    own_depth = task.degree.clamp(min=depth)[task.truth[0]]
-    return ranks.masked_fill_(ranks > own_depth, NOT_RETRIEVED), lists
-
-
-class _Schedule:
-    """Which users are ranked when: the deepest first, so that one does not make all deep.
-
-    What a chunk needs to know on the host, such as where its edges start, is fetched from the
-    device once and for all, so that no chunk has to wait for it.
-    """
-
-    def __init__(
-        self,
-        task: RankingTask,
-        depth: int,
-        batch_size: int | None,
-        bytes_per_pair: int,
-        everybody: bool,
-    ) -> None:
-        self.task = task
-        self.batch_size = batch_size
-        self.bytes_per_pair = bytes_per_pair
-        users, degree = task.users, task.degree
-        if not everybody:
-            users = users[degree[users] > 0]
-        depths = degree[users].clamp(min=depth).clamp(max=task.num_items)
-        order = depths.argsort(descending=True, stable=True)
-        self.users = users[order]
-        self.depths = depths[order].tolist()
-        self.num_excluded = (task.num_items - task.num_candidates[self.users]).tolist()
-        place = torch.full((task.num_users,), -1, device=task.device)
-        place[self.users] = torch.arange(self.users.numel(), device=task.device)
-        self.truth = _EdgesByPlace(task.truth, place, self.users.numel())
-        self.seen = _EdgesByPlace(task.seen, place, self.users.numel())
-        self.candidates: _EdgesByPlace | None = None
-        self.is_excluded: Tensor | None = None
-        if task.candidates is not None and task.candidates.dim() == 2:
-            self.candidates = _EdgesByPlace(task.candidates, place, self.users.numel())
-        elif task.candidates is not None:
-            self.is_excluded = torch.ones(task.num_items, dtype=torch.bool, device=task.device)
-            self.is_excluded[task.candidates] = False
-
-    def chunks(self) -> Iterator[tuple[int, int]]:
-        """Yields where each chunk starts and ends."""
-        start = 0
-        while start < len(self.depths):
-            end = min(start + self._num_rows(self.depths[start]), len(self.depths))
-            yield start, end
-            start = end
-
-    def _num_rows(self, depth: int) -> int:
-        if self.batch_size is not None:
-            return self.batch_size
-        bytes_per_adjacency, bytes_per_place = 1, 64
-        bytes_per_row = (
-            self.task.num_items * (self.bytes_per_pair + bytes_per_adjacency)
-            + depth * bytes_per_place
-        )
-        return max(1, SCRATCH_BYTES // bytes_per_row)
-
-    def chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
-        """Returns the users of a chunk with the boolean adjacency of what they cannot be given."""
-        excluded = scratch("excluded", (end - start, self.task.num_items), torch.bool)
-        if self.candidates is not None:
-            excluded.fill_(True)
-            _, row, item = self.candidates.between(start, end)
-            excluded[row, item] = False
-        elif self.is_excluded is not None:
-            excluded.copy_(self.is_excluded)
-        else:
-            excluded.zero_()
-        _, row, item = self.seen.between(start, end)
-        excluded[row, item] = True
-        return Chunk(
-            users=self.users[start:end],
-            excluded=excluded,
-            depth=self.depths[start],
-            most_excluded=max(self.num_excluded[start:end]),
-            scratch=scratch,
-        )
-
-
-class _EdgesByPlace:
-    """Coalesced edges in the order in which their users are ranked: a chunk's are one slice."""
-
-    def __init__(self, edges: Tensor, place: Tensor, num_places: int) -> None:
-        place = place[edges[0]]
-        order = place.argsort(stable=True)
-        order = order[place[order] >= 0]
-        self.index, self.place, self.item = order, place[order], edges[1, order]
-        self.ptr = index2ptr(self.place, num_places).tolist()
-
-    def between(self, start: int, end: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the edges of a chunk: where they were found, and their rows and items."""
-        span = slice(self.ptr[start], self.ptr[end])
-        return self.index[span], self.place[span] - start, self.item[span]

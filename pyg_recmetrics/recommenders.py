@@ -22,6 +22,7 @@ from pyg_recmetrics.checks import (
     check_scores,
 )
 from pyg_recmetrics.ranked_edges import without_repeats
+from pyg_recmetrics.scores import scaled_by_all, scaled_by_row
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch, top_k
 
@@ -90,24 +91,29 @@ class ScoreRecommender(Recommender):
 
 
 class EmbeddingRecommender(ScoreRecommender):
-    """Scores by the inner product of embeddings, plus a bias per item if there is one.
+    """Scores by the inner product of embeddings, see :mod:`pyg_recmetrics.scores`."""
 
-    How a floating-point matrix product rounds depends on its shape and on the hardware, and with
-    it which of two close items comes first. So the sum runs in double precision and is then
-    rounded to single precision: this is the correctly rounded inner product, whatever the chunk.
-    """
-
-    def __init__(self, user: Tensor, item: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(self, user: Tensor, item: Tensor) -> None:
         self.user = user
-        self.item = item.double()
-        self.bias = None if bias is None else bias.double()
+        self.item = scaled_by_all(item)
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
         shape = (users.numel(), self.item.size(0))
         product = scratch("product", shape, torch.float64)
-        torch.mm(self.user[users].double(), self.item.t(), out=product)
-        if self.bias is not None:
-            product += self.bias
+        torch.mm(scaled_by_row(self.user[users]), self.item.t(), out=product)
+        return scratch("scores", shape, torch.float32).copy_(product)
+
+
+class BiasedRecommender(ScoreRecommender):
+    """Scores by the inner product of embeddings plus a bias for each item."""
+
+    def __init__(self, user: Tensor, item: Tensor, bias: Tensor) -> None:
+        self.user, self.item, self.bias = user, item.double(), bias.double()
+
+    def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
+        shape = (users.numel(), self.item.size(0))
+        product = scratch("product", shape, torch.float64)
+        torch.addmm(self.bias, self.user[users].double(), self.item.t(), out=product)
         return scratch("scores", shape, torch.float32).copy_(product)
 
 
@@ -311,15 +317,15 @@ def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor
 
 
 def _from_embeddings(user: Tensor, item: Tensor, bias: Tensor | None = None) -> Recommender:
-    largest = _largest(user) * _largest(item) * user.size(1)
-    if bias is not None:
-        largest += _largest(bias)
+    if bias is None:
+        return EmbeddingRecommender(user, item)
+    largest = _largest(user) * _largest(item) * user.size(1) + _largest(bias)
     if largest > torch.finfo(torch.float32).max:
         raise ValueError(
             f"'recommender' needs to have scores in the range of single precision (got embeddings "
             f"whose scores may reach {largest:.1e})"
         )
-    return EmbeddingRecommender(user, item, bias)
+    return BiasedRecommender(user, item, bias)
 
 
 def _largest(values: Tensor) -> float:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.nn import LightGCN
 
-import pyg_recmetrics.ranking
 from pyg_recmetrics import RankedEdges, RankingTask, rank
+from pyg_recmetrics.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
@@ -255,13 +255,13 @@ def test_the_global_random_state_is_not_touched():
 
 def test_deep_users_come_first_and_do_not_make_all_chunks_deep(monkeypatch):
     depths = []
-    original = pyg_recmetrics.ranking._Schedule.chunk
+    original = Schedule.chunk
 
     def note(self, *args):
         depths.append(original(self, *args).depth)
         return original(self, *args)
 
-    monkeypatch.setattr(pyg_recmetrics.ranking._Schedule, "chunk", note)
+    monkeypatch.setattr(Schedule, "chunk", note)
     truth = torch.tensor([[0, 1, 1, 1, 1, 1, 2], [0, 0, 1, 2, 3, 4, 0]])
     task = RankingTask(truth, num_users=3, num_items=9)
     rank(torch.zeros(9), task, k=2, batch_size=1)
@@ -283,7 +283,7 @@ def test_no_chunk_waits_for_the_device(device):
     task = RankingTask(truth, num_users=500, num_items=500, seen=seen).to(device)
     scores = torch.rand(500, 500, device=device)
     embeddings = (torch.rand(500, 8, device=device), torch.rand(500, 8, device=device))
-    original = pyg_recmetrics.ranking._Schedule.chunks
+    original = Schedule.chunks
 
     def strict(self):
         try:
@@ -294,7 +294,7 @@ def test_no_chunk_waits_for_the_device(device):
             torch.cuda.set_sync_debug_mode("default")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pyg_recmetrics.ranking._Schedule, "chunks", strict)
+        patch.setattr(Schedule, "chunks", strict)
         for recommender in (scores, embeddings, scores.argsort(dim=1)):
             rank(recommender, task, k=10, batch_size=100)
 
@@ -332,7 +332,11 @@ class TestWrongRecommenders:
                 "got 12 NaN or infinite",
             ),
             ((torch.rand(2, 4), torch.zeros(3, 4).long()), ValueError, "floating-point"),
-            ((torch.full((2, 4), 1e30), torch.full((3, 4), 1e30)), ValueError, "range of single"),
+            (
+                (torch.full((2, 4), 1e30), torch.full((3, 4), 1e30), torch.zeros(3)),
+                ValueError,
+                "range of single",
+            ),
             (torch.rand(2, 3, device="meta"), ValueError, r"device of 'task', cpu \(got meta\)"),
         ],
     )

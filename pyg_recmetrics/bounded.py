@@ -1,0 +1,219 @@
+r"""The ranks of few items among many, from half-precision scores and a bound on their error.
+
+A metric needs the ranks of a user's few relevant items, not a sorted list. A matrix product in
+`bfloat16` costs a fraction of one in single precision, and tells of nearly every item whether it
+ranks above a relevant one. What it does not tell is looked at exactly.
+
+**The bound.** Let :math:`u` and :math:`i` be a user's and an item's embedding, :math:`\hat u` and
+:math:`\hat i` their roundings to `bfloat16`, and :math:`x = \hat u \cdot \hat i`, accumulated in
+single precision, in which the product of two `bfloat16` numbers is exact. Then
+
+.. math::
+    |x - u \cdot i|
+    &= |(\hat u - u) \cdot \hat i + u \cdot (\hat i - i)| + \text{rounding of the sum} \\
+    &\leq \|\hat u - u\| \max_i \|\hat i\| + \|u\| \max_i \|\hat i - i\|
+    + 2 D \, 2^{-23} \, \|\hat u\| \max_i \|\hat i\| =: \alpha_u
+
+by the inequality of Cauchy and Schwarz, with the norms of the actual rounding errors; the last
+term also covers the rounding of the exact score :math:`c` to single precision. The product is
+returned rounded once more, as :math:`s = \text{bf16}(x)`. Rounding is monotone: from
+:math:`x \leq y` follows :math:`s \leq \text{bf16}(y)`. So for a relevant item with exact score
+:math:`c`,
+
+- :math:`s > \text{bf16}(c + \alpha_u)` proves that an item ranks above it,
+- :math:`s < \text{bf16}(c - \alpha_u)` proves that it ranks below it,
+
+and the last rounding costs nothing. Embeddings are scaled by powers of two before, which is exact
+and changes no order, so that neither overflow nor underflow can break the bound (for the latter, a
+constant far below any score that matters is added).
+
+**The search.** Items are cut into strided blocks. If as many blocks as the user's depth have a
+maximum above :math:`\text{bf16}(c + \alpha_u)`, as many items rank above, and the relevant item is
+not retrieved. For those that are left, only blocks with a maximum of at least
+:math:`\text{bf16}(c - \alpha_u)` can hold an item that matters: most of these items are proved to
+rank above, and the few in between are compared by their exact scores, and by item id where these
+are equal. All of this compares the bits of `bfloat16` as 16-bit integers, which agree with the
+order of the numbers as long as these are positive. Where a threshold is not, the user is left to
+the exact path.
+"""
+
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.ranked_edges import NOT_RETRIEVED
+from pyg_recmetrics.scores import inner_products, scaled_by_row
+from pyg_recmetrics.topk import Scratch
+
+#: The rows and the items of some edges, sorted by row.
+UserItems: TypeAlias = tuple[Tensor, Tensor]
+
+#: How many items a block has.
+BLOCK_SIZE = 16
+
+#: How many blocks are put together to find out which relevant items are not retrieved.
+GROUP_SIZE = 4
+
+#: How many scores are computed at once. Fewer are not worth the calls, more leave the caches.
+NUM_SCORES = 2**24
+
+#: What is lost if a processor takes numbers for zero that are too small to be normal.
+_UNDERFLOW = 2.0**-100
+
+_LARGEST = torch.iinfo(torch.int16).max
+_MASKED = -1  # less than the bits of any number that is not negative
+
+
+class BoundedSearch:
+    """Finds exact ranks among all items by their half-precision scores.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`, scaled, in double
+            precision.
+    """
+
+    def __init__(self, user: Tensor, item: Tensor) -> None:
+        self.user, self.item = user, item
+        num_items, dim = item.shape
+        self.num_blocks = -(-num_items // (BLOCK_SIZE * GROUP_SIZE)) * GROUP_SIZE
+        # The last blocks may not be full: zeros stand for what they lack, and are masked.
+        self.rounded = item.new_zeros(BLOCK_SIZE * self.num_blocks, dim, dtype=torch.bfloat16)
+        self.rounded[:num_items] = item
+        self.bound = _Bound(item, self.rounded[:num_items].double())
+
+    def ranks(
+        self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+    ) -> tuple[Tensor, Tensor]:
+        """Ranks the relevant items of some users.
+
+        Args:
+            users (torch.Tensor): The ids of the users, of shape `[num_rows]`.
+            depth (torch.Tensor): Down to which rank each of them is wanted, of shape `[num_rows]`.
+            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each.
+            seen (tuple): The rows and the items that must not be retrieved.
+            scratch (Scratch): Where to keep what is needed on the way.
+
+        Returns:
+            The rank of every relevant item, of shape `[num_relevant]`, and which users could not
+            be settled, of shape `[num_rows]`: their ranks are not to be relied on.
+        """
+        row, item = relevant
+        user = scaled_by_row(self.user[users])
+        rounded = user.bfloat16()
+        score = inner_products(user, row, self.item, item)
+        bound = _Bound(user, rounded.double())
+        low, high = _thresholds(score, bound.of_any(self.bound)[row])
+        blocks = self._rounded_scores(rounded, seen, scratch)
+        best = blocks.amax(dim=1)
+        is_open = ~_is_beyond(best, depth, row, high)
+        unsettled = torch.zeros_like(users, dtype=torch.bool)
+        unsettled[row[is_open & (low <= 0)]] = True
+        left = (is_open & (low > 0)).nonzero().squeeze(1)
+        rank = torch.full_like(item, NOT_RETRIEVED)
+        if left.numel() == 0:
+            return rank, unsettled
+        row, item, score, low, high = (x[left] for x in (row, item, score, low, high))
+        value, candidate = _candidates(blocks, best, row, low)
+        values = value[row]
+        is_above = values > high.unsqueeze(1)
+        num_above = is_above.sum(dim=1)
+        edge, place = (is_above ^ (values >= low.unsqueeze(1))).nonzero(as_tuple=True)
+        row, other, value = row[edge], candidate[row[edge], place], values[edge, place]
+        # The same once more with the bound for the item at hand, which leaves a fraction.
+        low, high = _thresholds(score[edge], bound.of_pairs(row, self.bound, other))
+        num_above += torch.bincount(edge[value > high], minlength=left.numel())
+        close = ((value >= low) & (value <= high) & (other != item[edge])).nonzero().squeeze(1)
+        edge, other = edge[close], other[close]
+        others_score = inner_products(user, row[close], self.item, other)
+        wins = others_score > score[edge]
+        wins |= (others_score == score[edge]) & (other < item[edge])
+        rank[left] = 1 + num_above + torch.bincount(edge[wins], minlength=left.numel())
+        return rank, unsettled
+
+    def _rounded_scores(self, user: Tensor, seen: UserItems, scratch: Scratch) -> Tensor:
+        """The bits of all scores, of shape `[num_rows, BLOCK_SIZE, num_blocks]`."""
+        shape = (user.size(0), self.rounded.size(0))
+        scores = scratch("rounded", shape, torch.bfloat16)
+        torch.mm(user, self.rounded.t(), out=scores)
+        bits = scores.view(torch.int16)
+        bits[:, self.item.size(0) :] = _MASKED
+        row, item = seen
+        bits.view(-1).index_fill_(0, row * shape[1] + item, _MASKED)
+        return bits.view(user.size(0), BLOCK_SIZE, self.num_blocks)
+
+
+def has_fast_bfloat16() -> bool:
+    """Whether the processor has instructions for products in `bfloat16`."""
+    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def search_batch_size(num_items: int) -> int:
+    """How many users the search takes at once."""
+    return max(1, NUM_SCORES // num_items)
+
+
+class _Bound:
+    """What the bound on the error of a score needs to know of embeddings and their roundings."""
+
+    def __init__(self, embedding: Tensor, rounded: Tensor) -> None:
+        # A little more than the norms are, for what is lost in computing with them.
+        self.norm: Tensor = embedding.norm(dim=1).mul_(1 + 1e-6)
+        self.rounded_norm: Tensor = rounded.norm(dim=1).mul_(1 + 1e-6)
+        self.error: Tensor = (rounded - embedding).norm(dim=1).mul_(1 + 1e-6)
+        self.error += embedding.size(1) * 2.0**-22 * self.rounded_norm
+
+    def of_any(self, item: "_Bound") -> Tensor:
+        """The bound for the scores of all items, of shape `[num_users]`."""
+        return self.error * item.rounded_norm.max() + self.norm * item.error.max() + _UNDERFLOW
+
+    def of_pairs(self, user: Tensor, item: "_Bound", other: Tensor) -> Tensor:
+        """The bound for the scores of pairs of a user and an item, of shape `[num_pairs]`."""
+        of_user, of_item = self.error[user], item.error[other]
+        return of_user * item.rounded_norm[other] + self.norm[user] * of_item + _UNDERFLOW
+
+
+def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
+    """The bits below and above which a rounded score proves its order."""
+    low, high = score - bound, (score + bound).clamp(min=0)
+    return low.bfloat16().view(torch.int16), high.bfloat16().view(torch.int16)
+
+
+def _is_beyond(best: Tensor, depth: Tensor, row: Tensor, high: Tensor) -> Tensor:
+    """Whether as many blocks as a user is deep hold an item above `high`: `[num_relevant]`.
+
+    Blocks are looked at in groups, of which there are fewer to sort.
+    """
+    num_groups = best.size(1) // GROUP_SIZE
+    best = best.view(-1, GROUP_SIZE, num_groups).amax(dim=1)
+    depth = depth.clamp(max=num_groups + 1)
+    deepest = min(int(depth.max()), num_groups)
+    best = best.topk(deepest, dim=1).values
+    at_depth = best.gather(1, depth.clamp(max=deepest).unsqueeze(1) - 1).squeeze(1)
+    return (at_depth[row] > high) & (depth <= num_groups)[row]
+
+
+def _candidates(blocks: Tensor, best: Tensor, row: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
+    """Collects all that reaches the lowest threshold of each row.
+
+    Returns:
+        The bits and the item ids, of shape `[num_rows, most]` each, padded with what is masked.
+    """
+    num_rows, _, num_blocks = blocks.shape
+    lowest = torch.full((num_rows,), _LARGEST, dtype=torch.int16)
+    lowest.scatter_reduce_(0, row, low, "amin")
+    block_row, block = (best >= lowest.unsqueeze(1)).nonzero(as_tuple=True)
+    taken = blocks[block_row, :, block]
+    pair, place = (taken >= lowest[block_row].unsqueeze(1)).nonzero(as_tuple=True)
+    found_row = block_row[pair]
+    ptr = index2ptr(found_row, num_rows)
+    slot = torch.arange(found_row.numel()) - ptr[found_row]
+    shape = (num_rows, int(ptr.diff().max()))
+    value = torch.full(shape, _MASKED, dtype=torch.int16)
+    value[found_row, slot] = taken[pair, place]
+    candidate = torch.zeros(shape, dtype=torch.long)
+    candidate[found_row, slot] = place * num_blocks + block[pair]
+    return value, candidate

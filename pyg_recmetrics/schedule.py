@@ -1,0 +1,106 @@
+"""In which order and in which chunks users are ranked."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.recommenders import Chunk
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.topk import Scratch
+
+#: How much memory a chunk of users may take, unless `batch_size` says how many users it has.
+SCRATCH_BYTES = 256 * 2**20
+
+
+class Schedule:
+    """Which users are ranked when: the deepest first, so that one does not make all deep.
+
+    What a chunk needs to know on the host, such as where its edges start, is fetched from the
+    device once and for all, so that no chunk has to wait for it.
+    """
+
+    def __init__(
+        self,
+        task: RankingTask,
+        users: Tensor,
+        depth: int,
+        batch_size: int | None,
+        bytes_per_pair: int,
+    ) -> None:
+        self.task = task
+        self.batch_size = batch_size
+        self.bytes_per_pair = bytes_per_pair
+        depths = task.degree[users].clamp(min=depth).clamp(max=task.num_items)
+        order = depths.argsort(descending=True, stable=True)
+        self.users = users[order]
+        self.depth = depths[order]
+        self.depths: list[int] = self.depth.tolist()
+        self.num_excluded = (task.num_items - task.num_candidates[self.users]).tolist()
+        place = torch.full((task.num_users,), -1, device=task.device)
+        place[self.users] = torch.arange(self.users.numel(), device=task.device)
+        self.truth = EdgesByPlace(task.truth, place, self.users.numel())
+        self.seen = EdgesByPlace(task.seen, place, self.users.numel())
+        self.candidates: EdgesByPlace | None = None
+        self.is_excluded: Tensor | None = None
+        if task.candidates is not None and task.candidates.dim() == 2:
+            self.candidates = EdgesByPlace(task.candidates, place, self.users.numel())
+        elif task.candidates is not None:
+            self.is_excluded = torch.ones(task.num_items, dtype=torch.bool, device=task.device)
+            self.is_excluded[task.candidates] = False
+
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Yields where each chunk starts and ends."""
+        start = 0
+        while start < len(self.depths):
+            end = min(start + self._num_rows(self.depths[start]), len(self.depths))
+            yield start, end
+            start = end
+
+    def _num_rows(self, depth: int) -> int:
+        if self.batch_size is not None:
+            return self.batch_size
+        bytes_per_adjacency, bytes_per_place = 1, 64
+        bytes_per_row = (
+            self.task.num_items * (self.bytes_per_pair + bytes_per_adjacency)
+            + depth * bytes_per_place
+        )
+        return max(1, SCRATCH_BYTES // bytes_per_row)
+
+    def chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
+        """Returns the users of a chunk with the boolean adjacency of what they cannot be given."""
+        excluded = scratch("excluded", (end - start, self.task.num_items), torch.bool)
+        if self.candidates is not None:
+            excluded.fill_(True)
+            _, row, item = self.candidates.between(start, end)
+            excluded[row, item] = False
+        elif self.is_excluded is not None:
+            excluded.copy_(self.is_excluded)
+        else:
+            excluded.zero_()
+        _, row, item = self.seen.between(start, end)
+        excluded[row, item] = True
+        return Chunk(
+            users=self.users[start:end],
+            excluded=excluded,
+            depth=self.depths[start],
+            most_excluded=max(self.num_excluded[start:end]),
+            scratch=scratch,
+        )
+
+
+class EdgesByPlace:
+    """Coalesced edges in the order in which their users are ranked: a chunk's are one slice."""
+
+    def __init__(self, edges: Tensor, place: Tensor, num_places: int) -> None:
+        place = place[edges[0]]
+        order = place.argsort(stable=True)
+        order = order[place[order] >= 0]
+        self.index, self.place, self.item = order, place[order], edges[1, order]
+        self.ptr = index2ptr(self.place, num_places).tolist()
+
+    def between(self, start: int, end: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns the edges of a chunk: where they were found, and their rows and items."""
+        span = slice(self.ptr[start], self.ptr[end])
+        return self.index[span], self.place[span] - start, self.item[span]

@@ -1,0 +1,147 @@
+"""The search by bounds finds the ranks that sorting finds. These tests try to break it."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyg_recmetrics.ranking
+from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.bounded import BoundedSearch
+
+KINDS = {
+    "random": lambda shape, g: torch.randn(shape, generator=g),
+    "positive": lambda shape, g: torch.rand(shape, generator=g),
+    "negative": lambda shape, g: -torch.rand(shape, generator=g),
+    "whole numbers, so that many scores are equal": lambda shape, g: torch.randint(
+        -2, 3, shape, generator=g
+    ).float(),
+    "near-ties below the precision of bfloat16": lambda shape, g: (
+        torch.ones(shape) + 2.0**-9 * torch.randn(shape, generator=g)
+    ),
+    "near-ties below single precision": lambda shape, g: (
+        torch.ones(shape, dtype=torch.double)
+        + 2.0**-26 * torch.randn(shape, generator=g, dtype=torch.double)
+    ),
+    "rows of very different norms": lambda shape, g: (
+        torch.randn(shape, generator=g)
+        * torch.randint(-40, 40, (shape[0], 1), generator=g).float().exp2()
+    ),
+    "numbers of very different size": lambda shape, g: (
+        torch.randn(shape, generator=g) * torch.randint(-60, 20, shape, generator=g).float().exp2()
+    ),
+    "huge": lambda shape, g: 1e38 * torch.rand(shape, generator=g),
+    "tiny": lambda shape, g: 1e-38 * torch.rand(shape, generator=g),
+    "denormal": lambda shape, g: 1e-43 * torch.rand(shape, generator=g),
+    "zero": lambda shape, g: torch.zeros(shape),
+    "repeated": lambda shape, g: torch.randn((1, shape[1]), generator=g).repeat(shape[0], 1),
+    "halfway between two numbers of bfloat16": lambda shape, g: (
+        1 + 2.0**-8 * torch.randint(0, 2, shape, generator=g)
+    ),
+}
+
+
+def both(user, item, task, k, batch_size=None):
+    found = [
+        rank((user, item), task, k=k, algorithm=algorithm, batch_size=batch_size)
+        for algorithm in ("dense", "bounded")
+    ]
+    assert torch.equal(found[0].edge_index, found[1].edge_index)
+    assert torch.equal(found[0].rank, found[1].rank)
+    return found[0]
+
+
+@settings(max_examples=600)
+@given(
+    users=st.sampled_from(sorted(KINDS)),
+    items=st.sampled_from(sorted(KINDS)),
+    num_items=st.integers(2, 400),
+    dim=st.sampled_from([1, 2, 7, 64]),
+    k=st.integers(1, 30),
+    batch_size=st.sampled_from([None, 1, 3]),
+    seed=st.integers(0, 2**30),
+)
+def test_ranks_are_those_of_sorting_all_exact_scores(
+    users, items, num_items, dim, k, batch_size, seed
+):
+    generator = torch.Generator().manual_seed(seed)
+    user = KINDS[users]((12, dim), generator)
+    item = KINDS[items]((num_items, dim), generator)
+    truth = torch.stack(
+        [
+            torch.randint(12, (40,), generator=generator),
+            torch.randint(num_items, (40,), generator=generator),
+        ]
+    )
+    seen = torch.stack([truth[0].roll(1), (truth[1] * 7 + 1) % num_items])
+    keys = {tuple(edge) for edge in seen.t().tolist()}
+    truth = truth[:, [tuple(edge) not in keys for edge in truth.t().tolist()]]
+    if truth.size(1) == 0 or k >= num_items:
+        return
+    task = RankingTask(truth, num_users=12, num_items=num_items, seen=seen)
+    both(user, item, task, k, batch_size)
+
+
+def test_items_that_are_equal_rank_by_their_id():
+    item = torch.ones(1000, 8)
+    truth = torch.tensor([[0, 0, 1], [17, 999, 3]])
+    task = RankingTask(truth, num_users=2, num_items=1000)
+    ranked = both(torch.ones(2, 8), item, task, k=900)
+    assert ranked.rank[:1].tolist() == [18]
+
+
+def test_users_that_cannot_be_proved_are_ranked_by_sorting():
+    # No score is positive, so that no threshold is, and the bits cannot be compared.
+    item = torch.rand(500, 8, generator=torch.Generator().manual_seed(0))
+    task = RankingTask(torch.tensor([[0, 1], [3, 4]]), num_users=2, num_items=500)
+    both(torch.stack([-torch.ones(8), torch.ones(8)]), item, task, k=499)
+
+
+@pytest.mark.parametrize("k", [20, 100])
+def test_gowalla(gowalla, k, monkeypatch):
+    train, test, user, item = gowalla
+    task = RankingTask(test, num_users=29858, num_items=40981, seen=train)
+    left = []
+    original = BoundedSearch.ranks
+
+    def note(self, *args):
+        ranks, unsettled = original(self, *args)
+        left.append(int(unsettled.sum()))
+        return ranks, unsettled
+
+    monkeypatch.setattr(BoundedSearch, "ranks", note)
+    both(user, item, task, k)
+    assert sum(left) < 30
+
+
+def test_the_choice_is_made_by_what_applies(monkeypatch):
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
+    embeddings = (torch.rand(1, 4), torch.rand(100, 4))
+    used = []
+    original = BoundedSearch.ranks
+    monkeypatch.setattr(BoundedSearch, "ranks", lambda *args: used.append(True) or original(*args))
+    for fast, k, expected in ((True, 5, True), (True, 50, False), (False, 5, False)):
+        monkeypatch.setattr(pyg_recmetrics.ranking, "has_fast_bfloat16", lambda fast=fast: fast)
+        used.clear()
+        rank(embeddings, task, k=k)
+        assert bool(used) is expected
+    used.clear()
+    rank(torch.rand(100), task, k=5)
+    rank(embeddings, task, k=5, algorithm="dense")
+    rank(embeddings, task, k=5, keep_items=True)
+    assert not used
+
+
+def test_a_forced_choice_that_does_not_apply_is_an_error():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
+    embeddings = (torch.rand(1, 4), torch.rand(100, 4))
+    for recommender, options in (
+        (torch.rand(100), {}),
+        ((*embeddings, torch.rand(100)), {}),
+        (embeddings, {"full": True}),
+        (embeddings, {"keep_items": True}),
+    ):
+        with pytest.raises(ValueError, match="'algorithm' can be 'bounded' for embeddings"):
+            rank(recommender, task, algorithm="bounded", **options)
+    with pytest.raises(ValueError, match=r"\['auto', 'dense', 'bounded'\] \(got 'fast'\)"):
+        rank(embeddings, task, algorithm="fast")
