@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from pyg_recmetrics.bounded import BoundedSearch, has_fast_bfloat16, search_batch_size
 from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.counting import count_ranks
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
 from pyg_recmetrics.recommenders import (
     EmbeddingRecommender,
@@ -113,7 +114,10 @@ def rank(
             schedule = Schedule(task, users, depth, rows, ranker.bytes_per_pair)
             users = _rank_by_bounds(ranker, schedule, ranks, bar)
         schedule = Schedule(task, users, depth, batch_size, ranker.bytes_per_pair)
-        _rank_by_lists(ranker, schedule, ranks, lists, bar)
+        if full and lists is None and isinstance(ranker, ScoreRecommender):
+            _rank_by_counts(ranker, schedule, ranks, bar)
+        else:
+            _rank_by_lists(ranker, schedule, ranks, lists, bar)
     # A chunk is as deep as its deepest user. What it found out about others beyond their own depth
     # is forgotten, or else it would depend on who shares a chunk.
     own_depth = task.degree.clamp(min=depth)[task.truth[0]]
@@ -218,6 +222,20 @@ def _rank_by_bounds(
         unsettled.append(users[is_left])
         bar.update(int((~is_left).sum()))
     return torch.cat(unsettled)
+
+
+def _rank_by_counts(
+    recommender: ScoreRecommender, schedule: Schedule, ranks: Tensor, bar: "tqdm[Any]"
+) -> None:
+    """Writes all ranks into `ranks`, however deep they are."""
+    scratch = Scratch(ranks.device)
+    for start, end in schedule.chunks():
+        chunk = schedule.chunk(start, end, scratch)
+        scores = recommender.masked_scores(chunk)
+        edges, row, item = schedule.truth.between(start, end)
+        ranks[edges] = count_ranks(scores, row, item, scratch)
+        bar.update(end - start)
+    recommender.check()
 
 
 def _rank_by_lists(

@@ -81,9 +81,11 @@ class ScoreRecommender(Recommender):
     bytes_per_pair = 24  # score 4 or 8, key 8, sign bits 4, and what a sort takes
 
     def top_k(self, chunk: Chunk) -> Tensor:
-        scores = self.scores(chunk.users, chunk.scratch)
-        scores.masked_fill_(chunk.excluded, -torch.inf)
-        return top_k(scores, chunk.depth, chunk.scratch)
+        return top_k(self.masked_scores(chunk), chunk.depth, chunk.scratch)
+
+    def masked_scores(self, chunk: Chunk) -> Tensor:
+        """Returns scores `[num_rows, num_items]` with `-inf` where nothing must be retrieved."""
+        return self.scores(chunk.users, chunk.scratch).masked_fill_(chunk.excluded, -torch.inf)
 
     @abstractmethod
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:

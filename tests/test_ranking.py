@@ -71,6 +71,27 @@ def test_all_forms_of_a_recommender_rank_alike(case, k, batch_size):
         assert ranks(ranked) == expected
 
 
+@settings(max_examples=300)
+@given(
+    case=cases(),
+    num_comparisons=st.sampled_from([1, 5, 17, 2**19]),
+    batch_size=st.sampled_from([None, 1, 2]),
+)
+def test_full_rankings_are_those_of_a_sorted_list(case, num_comparisons, batch_size):
+    expected = naive_ranks(case, case.rankings, case.num_items)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyg_recmetrics.counting.NUM_COMPARISONS", num_comparisons)
+        for recommender in forms(case):
+            ranked = rank(
+                recommender,
+                case.task(),
+                full=True,
+                batch_size=batch_size,
+                edge_index=torch.empty(2, 0).long(),
+            )
+            assert ranks(ranked) == expected
+
+
 @settings(max_examples=200)
 @given(case=cases(), k=st.integers(1, 12))
 def test_one_score_per_item_is_the_same_for_everybody(case, k):
