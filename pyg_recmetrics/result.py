@@ -181,7 +181,10 @@ class EvaluationResult(Mapping[str, float]):
         return f"{items}; {ties}"
 
     def __getitem__(self, metric: str | Metric) -> float:
-        name = str(parse(metric))
+        try:
+            name = str(parse(metric))
+        except ValueError as error:
+            raise KeyError(str(error)) from error
         if name not in self._means:
             raise KeyError(f"{name} was not evaluated, only {', '.join(self)}")
         return self._means[name]

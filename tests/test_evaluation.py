@@ -51,7 +51,10 @@ class TestResult:
     def test_a_metric_that_was_not_evaluated_is_a_key_error(self, result):
         with pytest.raises(KeyError, match=r"recall@2 was not evaluated, only recall@1, "):
             result["recall@2"]
+        with pytest.raises(KeyError, match="known metrics, such as"):
+            result["recal@1"]
         assert "recall@2" not in result
+        assert "recal@1" not in result
         assert "recall@1" in result
 
     def test_there_is_a_value_for_every_user(self, result):
