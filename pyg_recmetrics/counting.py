@@ -27,7 +27,7 @@ def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -
     """
     own = scores[row, column].unsqueeze(1)
     # What is above the next smaller number is as high or higher.
-    below_own = own.nextafter(own.new_tensor(-torch.inf))
+    below_own = own.nextafter(torch.full_like(own, -torch.inf))
     rank = torch.ones_like(row)
     num_columns = scores.size(1)
     width = max(1, min(num_columns, NUM_COMPARISONS // max(1, row.numel())))

@@ -21,9 +21,10 @@ from pyg_recmetrics.checks import (
     check_tensor,
     check_weight,
 )
+from pyg_recmetrics.counting import count_ranks
 from pyg_recmetrics.edges import coalesce_truth
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.topk import Scratch, top_k
+from pyg_recmetrics.topk import Scratch
 
 #: The rank of an edge whose item was not retrieved: larger than any k.
 NOT_RETRIEVED = torch.iinfo(torch.int64).max
@@ -144,7 +145,7 @@ class RankedEdges:
     ) -> "RankedEdges":
         r"""Ranks edges by a dense score matrix, all items of a user at once.
 
-        This is for matrices that are at hand anyway: it sorts every row.
+        This is for matrices that are at hand anyway, and makes a copy of them.
         :func:`~pyg_recmetrics.rank` takes the same matrix in chunks of bounded memory.
 
         Args:
@@ -185,10 +186,10 @@ class RankedEdges:
         check_device(task.truth, "edge_label_index", scores.device, "scores")
         masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
         masked[task.seen[0], task.seen[1]] = -torch.inf
-        items = top_k(masked, num_items, Scratch(scores.device))
+        row, item = task.truth
         return cls.from_ranks(
             task.truth,
-            ranks_in_lists(items, task.truth[0], task.truth[1], num_items),
+            count_ranks(masked, row, item, Scratch(scores.device)),
             num_users=num_users,
             weight=task.weight,
             num_candidates=task.num_candidates,

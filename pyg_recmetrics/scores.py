@@ -14,14 +14,20 @@ from torch import Tensor
 def scaled_by_row(embedding: Tensor) -> Tensor:
     """Scales every row by the power of two that brings its largest number near one."""
     embedding = embedding.double()
-    exponent = embedding.abs().amax(dim=1, keepdim=True).frexp().exponent
-    return embedding.ldexp(-exponent)
+    return _scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
 
 
 def scaled_by_all(embedding: Tensor) -> Tensor:
     """Scales all rows by the power of two that brings the largest number near one."""
     embedding = embedding.double()
-    return embedding.ldexp(-embedding.abs().max().frexp().exponent)
+    return _scaled(embedding, embedding.abs().max())
+
+
+def _scaled(embedding: Tensor, largest: Tensor) -> Tensor:
+    # In two steps, as the powers of two from end to end of double precision are too large for one.
+    exponent = -largest.frexp().exponent.double()
+    half = (exponent / 2).floor()
+    return embedding * half.exp2() * (exponent - half).exp2()
 
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:

@@ -5,11 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets
 
-settings.register_profile("default", deadline=None)
+# The same cases every time where the outcome decides, others wherever somebody is at work.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("default")
 
 DATA = Path(
