@@ -38,14 +38,12 @@ class Schedule:
         self.depth = depths[order]
         self.depths: list[int] = self.depth.tolist()
         self.num_excluded = (task.num_items - task.num_candidates[self.users]).tolist()
-        place = torch.full((task.num_users,), -1, device=task.device)
-        place[self.users] = torch.arange(self.users.numel(), device=task.device)
-        self.truth = EdgesByPlace(task.truth, place, self.users.numel())
-        self.seen = EdgesByPlace(task.seen, place, self.users.numel())
+        self.truth = EdgesByPlace(task.truth, self.users, task.num_users)
+        self.seen = EdgesByPlace(task.seen, self.users, task.num_users)
         self.candidates: EdgesByPlace | None = None
         self.is_excluded: Tensor | None = None
         if task.candidates is not None and task.candidates.dim() == 2:
-            self.candidates = EdgesByPlace(task.candidates, place, self.users.numel())
+            self.candidates = EdgesByPlace(task.candidates, self.users, task.num_users)
         elif task.candidates is not None:
             self.is_excluded = torch.ones(task.num_items, dtype=torch.bool, device=task.device)
             self.is_excluded[task.candidates] = False
@@ -91,16 +89,25 @@ class Schedule:
 
 
 class EdgesByPlace:
-    """Coalesced edges in the order in which their users are ranked: a chunk's are one slice."""
+    """Coalesced edges, handed out in the order in which their users are ranked.
 
-    def __init__(self, edges: Tensor, place: Tensor, num_places: int) -> None:
-        place = place[edges[0]]
-        order = place.argsort(stable=True)
-        order = order[place[order] >= 0]
-        self.index, self.place, self.item = order, place[order], edges[1, order]
-        self.ptr = index2ptr(self.place, num_places).tolist()
+    Takes memory for the users alone: the edges of a chunk are put together when it is its turn.
+    """
+
+    def __init__(self, edges: Tensor, users: Tensor, num_users: int) -> None:
+        self.item = edges[1]
+        ptr = index2ptr(edges[0], num_users)
+        self.first = ptr[users]
+        self.degree = ptr[users + 1] - self.first
+        self.ptr = [0, *self.degree.cumsum(0).tolist()]
 
     def between(self, start: int, end: int) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the edges of a chunk: where they were found, and their rows and items."""
-        span = slice(self.ptr[start], self.ptr[end])
-        return self.index[span], self.place[span] - start, self.item[span]
+        num_edges = self.ptr[end] - self.ptr[start]
+        degree, first = self.degree[start:end], self.first[start:end]
+        row = torch.arange(end - start, device=degree.device)
+        row = row.repeat_interleave(degree, output_size=num_edges)
+        # The edges of a user follow each other, so counting on from the first one finds them.
+        shift = first - (degree.cumsum(0) - degree)
+        index = torch.arange(num_edges, device=degree.device) + shift[row]
+        return index, row, self.item[index]

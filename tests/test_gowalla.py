@@ -77,4 +77,6 @@ def test_memory_is_bounded_whatever_the_number_of_users(gowalla_folder, algorith
         command = [sys.executable, "-c", PEAK, str(gowalla_folder), str(copies), algorithm]
         peak[copies] = float(subprocess.check_output(command))
     assert 50 < peak[1] < 600, peak
-    assert peak[2] < 1.15 * peak[1] + 10, peak  # ten for the ranks themselves
+    # What is kept of each edge of the truth, such as its rank, may grow; all else is a chunk's.
+    megabytes_for_truth = 300 * 217_242 / 2**20
+    assert peak[2] - peak[1] < megabytes_for_truth, peak
