@@ -33,8 +33,8 @@ not retrieved. For those that are left, only blocks with a maximum of at least
 :math:`\text{bf16}(c - \alpha_u)` can hold an item that matters: most of these items are proved to
 rank above, and the few in between are compared by their exact scores, and by item id where these
 are equal. All of this compares the bits of `bfloat16` as 16-bit integers, which agree with the
-order of the numbers as long as these are positive. Where a threshold is not, the user is left to
-the exact path.
+order of the numbers as long as these are positive. Where a threshold is not, or where too many
+items are close (as if all had the same embedding), the user is left to the exact path.
 """
 
 from typing import TypeAlias
@@ -109,14 +109,17 @@ class BoundedSearch:
         blocks = self._rounded_scores(rounded, seen, scratch)
         best = blocks.amax(dim=1)
         is_open = ~_is_beyond(best, depth, row, high)
-        unsettled = torch.zeros_like(users, dtype=torch.bool)
-        unsettled[row[is_open & (low <= 0)]] = True
-        left = (is_open & (low > 0)).nonzero().squeeze(1)
+        lowest = torch.full_like(users, _LARGEST, dtype=torch.int16)
+        lowest.scatter_reduce_(0, row[is_open], low[is_open], "amin")
+        unsettled = (lowest <= 0) | ((best >= lowest.unsqueeze(1)).sum(dim=1) > most_close(depth))
+        lowest[unsettled] = _LARGEST
+        left = (is_open & ~unsettled[row]).nonzero().squeeze(1)
         rank = torch.full_like(item, NOT_RETRIEVED)
         if left.numel() == 0:
             return rank, unsettled
         row, item, score, low, high = (x[left] for x in (row, item, score, low, high))
-        value, candidate = _candidates(blocks, best, row, low)
+        value, candidate, is_cut = _candidates(blocks, best, lowest, most_close(depth))
+        unsettled |= is_cut
         values = value[row]
         is_above = values > high.unsqueeze(1)
         num_above = is_above.sum(dim=1)
@@ -151,9 +154,17 @@ def has_fast_bfloat16() -> bool:
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
-def search_batch_size(num_items: int) -> int:
-    """How many users the search takes at once."""
-    return max(1, NUM_SCORES // num_items)
+def most_close(depth: Tensor) -> Tensor:
+    """How many items may be close to what is ranked, before a user is left to the exact path."""
+    return 4 * depth + 64
+
+
+def search_batch_size(num_items: int, depth: int) -> int:
+    """How many users the search takes at once.
+
+    Each of their relevant items, up to `depth`, is compared with all that is close.
+    """
+    return max(1, min(NUM_SCORES // num_items, 4 * NUM_SCORES // (depth * (4 * depth + 64))))
 
 
 class _Bound:
@@ -196,24 +207,28 @@ def _is_beyond(best: Tensor, depth: Tensor, row: Tensor, high: Tensor) -> Tensor
     return (at_depth[row] > high) & (depth <= num_groups)[row]
 
 
-def _candidates(blocks: Tensor, best: Tensor, row: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    """Collects all that reaches the lowest threshold of each row.
+def _candidates(
+    blocks: Tensor, best: Tensor, lowest: Tensor, most: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Collects all that reaches the lowest threshold of each row, but no more than `most`.
 
     Returns:
-        The bits and the item ids, of shape `[num_rows, most]` each, padded with what is masked.
+        The bits and the item ids, of shape `[num_rows, most]` each, padded with what is masked,
+        and which rows had more.
     """
     num_rows, _, num_blocks = blocks.shape
-    lowest = torch.full((num_rows,), _LARGEST, dtype=torch.int16)
-    lowest.scatter_reduce_(0, row, low, "amin")
     block_row, block = (best >= lowest.unsqueeze(1)).nonzero(as_tuple=True)
     taken = blocks[block_row, :, block]
     pair, place = (taken >= lowest[block_row].unsqueeze(1)).nonzero(as_tuple=True)
     found_row = block_row[pair]
     ptr = index2ptr(found_row, num_rows)
     slot = torch.arange(found_row.numel()) - ptr[found_row]
-    shape = (num_rows, int(ptr.diff().max()))
+    is_kept = slot < most[found_row]
+    slot, pair, place, found_row = (x[is_kept] for x in (slot, pair, place, found_row))
+    num_found = ptr.diff()
+    shape = (num_rows, min(int(num_found.max()), int(most.max())))
     value = torch.full(shape, _MASKED, dtype=torch.int16)
     value[found_row, slot] = taken[pair, place]
     candidate = torch.zeros(shape, dtype=torch.long)
     candidate[found_row, slot] = place * num_blocks + block[pair]
-    return value, candidate
+    return value, candidate, num_found > most

@@ -1,6 +1,8 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -19,7 +21,7 @@ from pyg_recmetrics.recommenders import (
     as_recommender,
     evaluation_mode,
 )
-from pyg_recmetrics.schedule import Schedule
+from pyg_recmetrics.schedule import Schedule, rows_in_memory
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch
 
@@ -110,10 +112,11 @@ def rank(
         _warn_about_short_lists(ranker, task, depth)
         is_bounded = _is_bounded(algorithm, ranker, task, depth, keep_items)
         if is_bounded and isinstance(ranker, EmbeddingRecommender):
-            rows = batch_size or search_batch_size(task.num_items)
-            schedule = Schedule(task, users, depth, rows, ranker.bytes_per_pair)
+            num_rows = partial(search_batch_size, task.num_items)
+            schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
             users = _rank_by_bounds(ranker, schedule, ranks, bar)
-        schedule = Schedule(task, users, depth, batch_size, ranker.bytes_per_pair)
+        num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
+        schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
         if full and lists is None and isinstance(ranker, ScoreRecommender):
             _rank_by_counts(ranker, schedule, ranks, bar)
         else:
@@ -150,7 +153,8 @@ def has_constant_scores(
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         if not isinstance(ranker, ScoreRecommender):
             return is_constant
-        schedule = Schedule(task, task.users, 1, batch_size, ranker.bytes_per_pair)
+        num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
+        schedule = Schedule(task, task.users, 1, _rows(batch_size, num_rows))
         scratch = Scratch(task.device)
         for start, end in schedule.chunks():
             chunk = schedule.chunk(start, end, scratch)
@@ -160,6 +164,10 @@ def has_constant_scores(
             is_constant[chunk.users] = highest <= lowest
     ranker.check()
     return is_constant
+
+
+def _rows(batch_size: int | None, num_rows: Callable[[int], int]) -> Callable[[int], int]:
+    return num_rows if batch_size is None else lambda depth: batch_size
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:

@@ -1,6 +1,6 @@
 """In which order and in which chunks users are ranked."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -10,12 +10,21 @@ from pyg_recmetrics.recommenders import Chunk
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch
 
-#: How much memory a chunk of users may take, unless `batch_size` says how many users it has.
+#: How much memory a chunk of users may take.
 SCRATCH_BYTES = 256 * 2**20
+
+
+def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int) -> int:
+    """How many users fit into the scratch memory, if all of their scores are computed."""
+    bytes_of_adjacency, bytes_per_place = 1, 64
+    bytes_per_row = num_items * (bytes_per_pair + bytes_of_adjacency) + depth * bytes_per_place
+    return max(1, SCRATCH_BYTES // bytes_per_row)
 
 
 class Schedule:
     """Which users are ranked when: the deepest first, so that one does not make all deep.
+
+    A chunk has as many users as `num_rows` says for the deepest of them.
 
     What a chunk needs to know on the host, such as where its edges start, is fetched from the
     device once and for all, so that no chunk has to wait for it.
@@ -26,12 +35,10 @@ class Schedule:
         task: RankingTask,
         users: Tensor,
         depth: int,
-        batch_size: int | None,
-        bytes_per_pair: int,
+        num_rows: Callable[[int], int],
     ) -> None:
         self.task = task
-        self.batch_size = batch_size
-        self.bytes_per_pair = bytes_per_pair
+        self.num_rows = num_rows
         depths = task.degree[users].clamp(min=depth).clamp(max=task.num_items)
         order = depths.argsort(descending=True, stable=True)
         self.users = users[order]
@@ -52,19 +59,9 @@ class Schedule:
         """Yields where each chunk starts and ends."""
         start = 0
         while start < len(self.depths):
-            end = min(start + self._num_rows(self.depths[start]), len(self.depths))
+            end = min(start + self.num_rows(self.depths[start]), len(self.depths))
             yield start, end
             start = end
-
-    def _num_rows(self, depth: int) -> int:
-        if self.batch_size is not None:
-            return self.batch_size
-        bytes_per_adjacency, bytes_per_place = 1, 64
-        bytes_per_row = (
-            self.task.num_items * (self.bytes_per_pair + bytes_per_adjacency)
-            + depth * bytes_per_place
-        )
-        return max(1, SCRATCH_BYTES // bytes_per_row)
 
     def chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
         """Returns the users of a chunk with the boolean adjacency of what they cannot be given."""

@@ -8,6 +8,7 @@ Embeddings are scaled by powers of two before, each user for itself and all item
 exact, changes no user's order, and keeps scores clear of overflow and underflow.
 """
 
+import torch
 from torch import Tensor
 
 
@@ -32,4 +33,12 @@ def _scaled(embedding: Tensor, largest: Tensor) -> Tensor:
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
     """The scores of pairs of rows of two embedding matrices, of shape `[num_pairs]`."""
-    return user.index_select(0, row).mul_(item.index_select(0, column)).sum(dim=1).float()
+    at_once = max(1, _NUMBERS_AT_ONCE // max(1, user.size(1)))
+    parts = zip(row.split(at_once), column.split(at_once), strict=True)
+    scores = [
+        user.index_select(0, r).mul_(item.index_select(0, c)).sum(dim=1).float() for r, c in parts
+    ]
+    return torch.cat(scores)
+
+
+_NUMBERS_AT_ONCE = 2**22

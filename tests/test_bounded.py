@@ -101,6 +101,27 @@ def test_items_that_are_equal_rank_by_their_id():
     assert ranked.rank[:1].tolist() == [18]
 
 
+def test_too_many_close_items_are_left_to_sorting(monkeypatch):
+    left = []
+    original = BoundedSearch.ranks
+
+    def note(self, *args):
+        ranks, unsettled = original(self, *args)
+        left.append(unsettled.tolist())
+        return ranks, unsettled
+
+    monkeypatch.setattr(BoundedSearch, "ranks", note)
+    generator = torch.Generator().manual_seed(0)
+    item = torch.cat([torch.ones(3000, 4), torch.rand(3000, 4, generator=generator)])
+    # The first user scores half of all items alike, and highest; the second no two.
+    user = torch.tensor([[1.0, 1.0, 1.0, 1.0], [-1.0, 0.1, 2.0, 0.3]])
+    truth = torch.tensor([[0, 0, 1, 1], [17, 2999, 4000, 5000]])
+    task = RankingTask(truth, num_users=2, num_items=6000)
+    ranked = both(user, item, task, k=20)
+    assert left == [[True, False]]
+    assert ranked.rank[0] == 18
+
+
 def test_users_that_cannot_be_proved_are_ranked_by_sorting():
     # No score is positive, so that no threshold is, and the bits cannot be compared.
     item = torch.rand(500, 8, generator=torch.Generator().manual_seed(0))
