@@ -201,10 +201,10 @@ def test_moving_and_printing(device):
 def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
     pytest.importorskip("torch_scatter")
     generator = torch.Generator().manual_seed(0)
-    lists = torch.randint(500, (300, 50), generator=generator)
+    scores = torch.rand(300, 500, generator=generator)
     truth = torch.randint(300, (2, 4000), generator=generator)
     weight = torch.rand(4000, generator=generator)
-    ranked = RankedEdges.from_topk(lists, truth, weight).to(device)
+    ranked = RankedEdges.from_scores(scores, truth, weight).to(device)
     for name in metrics.names():
         cut_off = {"k": 20} if metrics.definition(name).has_cut_off else {}
         with_scatter = getattr(metrics, name)(ranked, **cut_off)
