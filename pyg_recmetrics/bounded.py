@@ -111,14 +111,15 @@ class BoundedSearch:
         is_open = ~_is_beyond(best, depth, row, high)
         lowest = torch.full_like(users, _LARGEST, dtype=torch.int16)
         lowest.scatter_reduce_(0, row[is_open], low[is_open], "amin")
-        unsettled = (lowest <= 0) | ((best >= lowest.unsqueeze(1)).sum(dim=1) > most_close(depth))
-        lowest[unsettled] = _LARGEST
+        is_close = best >= lowest.unsqueeze(1)
+        unsettled = (lowest <= 0) | (is_close.count_nonzero(dim=1) > most_close(depth))
+        is_close[unsettled] = False
         left = (is_open & ~unsettled[row]).nonzero().squeeze(1)
         rank = torch.full_like(item, NOT_RETRIEVED)
         if left.numel() == 0:
             return rank, unsettled
         row, item, score, low, high = (x[left] for x in (row, item, score, low, high))
-        value, candidate, is_cut = _candidates(blocks, best, lowest, most_close(depth))
+        value, candidate, is_cut = _candidates(blocks, is_close, lowest, most_close(depth))
         unsettled |= is_cut
         values = value[row]
         is_above = values > high.unsqueeze(1)
@@ -208,16 +209,16 @@ def _is_beyond(best: Tensor, depth: Tensor, row: Tensor, high: Tensor) -> Tensor
 
 
 def _candidates(
-    blocks: Tensor, best: Tensor, lowest: Tensor, most: Tensor
+    blocks: Tensor, is_close: Tensor, lowest: Tensor, most: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Collects all that reaches the lowest threshold of each row, but no more than `most`.
+    """Collects what reaches the lowest threshold in close blocks, but no more than `most` a row.
 
     Returns:
         The bits and the item ids, of shape `[num_rows, most]` each, padded with what is masked,
         and which rows had more.
     """
     num_rows, _, num_blocks = blocks.shape
-    block_row, block = (best >= lowest.unsqueeze(1)).nonzero(as_tuple=True)
+    block_row, block = is_close.nonzero(as_tuple=True)
     taken = blocks[block_row, :, block]
     pair, place = (taken >= lowest[block_row].unsqueeze(1)).nonzero(as_tuple=True)
     found_row = block_row[pair]
