@@ -1,12 +1,37 @@
-"""The ranks of few columns of a score matrix, without sorting it."""
+r"""All ranks of few items among many, without sorting: by counting what scores higher.
+
+:func:`count_ranks` counts in a matrix of exact scores. :class:`BoundedCount` counts in a product in
+single precision, which takes half the time of one in double precision: with a bound
+:math:`\alpha_u` on its error (:mod:`pyg_recmetrics.bounds`), a score :math:`x` of an item and the
+exact score :math:`c` of a relevant one,
+
+- :math:`x > c + \alpha_u` proves that the item ranks above it,
+- :math:`x < c - \alpha_u` proves that it ranks below it,
+
+and what lies between, less than one item in 10,000, is compared by its exact score. To find it,
+both thresholds are counted, in short stretches of items: only where the counts differ is anything
+looked at.
+"""
 
 import torch
 from torch import Tensor
+from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.bounds import NUM_SCORES, ErrorBound, UserItems, most_close
+from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
 
 #: How many comparisons are done at once: their results shall stay in the cache of a processor.
 NUM_COMPARISONS = 2**19
+
+#: The same for comparisons that read scores in place.
+NUM_COMPARISONS_IN_PLACE = 2**21
+
+#: In how long a stretch of items differing counts are looked for.
+STRETCH = 512
+
+#: How many stretches are compared at once.
+NUM_STRETCHES = 8
 
 
 def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -> Tensor:
@@ -51,3 +76,114 @@ def _ties_within(scores: Tensor, row: Tensor, column: Tensor, own: Tensor, width
     is_before = before < column.unsqueeze(1)
     others = scores[row.unsqueeze(1), before.clamp_(max=scores.size(1) - 1)]
     return ((others == own) & is_before).sum(dim=1)
+
+
+class BoundedCount:
+    """Finds all ranks, however deep, from scores in single precision.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`, scaled, in double
+            precision.
+    """
+
+    def __init__(self, user: Tensor, item: Tensor) -> None:
+        self.user, self.item = user, item
+        num_items, dim = item.shape
+        self.num_stretches = -(-num_items // STRETCH)
+        # The last stretch may not be full: zeros stand for what it lacks, and are masked.
+        self.single = item.new_zeros(STRETCH * self.num_stretches, dim, dtype=torch.float32)
+        self.single[:num_items] = item
+        self.bound = ErrorBound(item, self.single[:num_items].double())
+
+    def ranks(
+        self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+    ) -> tuple[Tensor, Tensor]:
+        """Ranks the relevant items of some users, see :meth:`BoundedSearch.ranks`."""
+        row, item = relevant
+        user = scaled_by_row(self.user[users])
+        single = user.float()
+        score = inner_products(user, row, self.item, item)
+        bound = ErrorBound(user, single.double(), 1.01 * (user.size(1) + 1) * 2.0**-24)
+        low, high = _thresholds(score, bound.of_any(self.bound)[row])
+        scores = self._single_scores(single, seen, scratch)
+        place = torch.arange(row.numel()) - index2ptr(row, users.numel())[row]
+        edge = _by_place(torch.arange(row.numel()), row, place, users.numel(), fill=-1)
+        low, high = (_by_place(x, row, place, users.numel(), fill=torch.inf) for x in (low, high))
+        num_above, num_close = _counts(scores, low, high, scratch)
+        num_close[row, place, item // STRETCH] -= 1  # an item is close to itself
+        unsettled = num_close.sum(dim=(1, 2)) > most_close(depth)
+        num_close[unsettled] = 0
+        rank = 1 + num_above[row, place]
+        at_row, at_place, stretch = num_close.nonzero(as_tuple=True)
+        stretches = scores.view(users.numel(), self.num_stretches, STRETCH)
+        value = stretches[at_row, stretch]
+        is_close = value >= low[at_row, at_place].unsqueeze(1)
+        is_close &= value <= high[at_row, at_place].unsqueeze(1)
+        found, column = is_close.nonzero(as_tuple=True)
+        other = stretch[found] * STRETCH + column
+        edge, row = edge[at_row[found], at_place[found]], at_row[found]
+        others_score = inner_products(user, row, self.item, other)
+        wins = others_score > score[edge]
+        wins |= (others_score == score[edge]) & (other < item[edge])
+        rank += torch.bincount(edge[wins], minlength=rank.numel())
+        return rank, unsettled
+
+    def _single_scores(self, user: Tensor, seen: UserItems, scratch: Scratch) -> Tensor:
+        """All scores, of shape `[num_rows, num_stretches * STRETCH]`."""
+        shape = (user.size(0), self.single.size(0))
+        scores = torch.mm(user, self.single.t(), out=scratch("single", shape, torch.float32))
+        scores[:, self.item.size(0) :] = -torch.inf
+        row, item = seen
+        scores.view(-1).index_fill_(0, row * shape[1] + item, -torch.inf)
+        return scores
+
+
+def count_batch_size(num_items: int, depth: int) -> int:
+    """How many users :class:`BoundedCount` takes at once, if they have `depth` relevant items."""
+    num_stretches = num_items // STRETCH + 1
+    num_numbers = max(num_items, most_close(depth) * STRETCH, depth * num_stretches)
+    return max(1, NUM_SCORES // num_numbers)
+
+
+def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
+    """The numbers below and above which a score proves its order, rounded outwards."""
+    infinity = torch.tensor(torch.inf)
+    low, high = (score - bound).float(), (score + bound).float()
+    return low.nextafter(-infinity), high.nextafter(infinity)
+
+
+def _by_place(value: Tensor, row: Tensor, place: Tensor, num_rows: int, fill: float) -> Tensor:
+    """Puts the values of the edges of every row side by side: `[num_rows, max(place) + 1]`."""
+    matrix = value.new_full((num_rows, int(place.max()) + 1), fill)
+    matrix[row, place] = value
+    return matrix
+
+
+def _counts(scores: Tensor, low: Tensor, high: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor]:
+    """Counts what is above `high`, and in every stretch what is between `low` and `high`.
+
+    Returns:
+        The counts, of shape `[num_rows, num_places]` and `[num_rows, num_places, num_stretches]`.
+    """
+    num_rows, num_places = low.shape
+    stretches = scores.view(num_rows, 1, -1, STRETCH)
+    low, high = low[:, :, None, None], high[:, :, None, None]
+    num_stretches = stretches.size(2)
+    num_above = scores.new_empty(num_rows, num_places, num_stretches)
+    num_close = torch.empty_like(num_above)
+    at_once = max(1, NUM_COMPARISONS_IN_PLACE // (num_places * NUM_STRETCHES * STRETCH))
+    for start in range(0, num_rows, at_once):
+        rows = slice(start, start + at_once)
+        for first in range(0, num_stretches, NUM_STRETCHES):
+            others = stretches[rows, :, first : first + NUM_STRETCHES]
+            shape = (others.size(0), num_places, *others.shape[2:])
+            # As numbers instead of booleans, the results are several times faster to sum.
+            is_beyond = scratch("is_beyond", shape, scores.dtype)
+            columns = slice(first, first + NUM_STRETCHES)
+            torch.ge(others, low[rows], out=is_beyond)
+            torch.sum(is_beyond, dim=3, out=num_close[rows, :, columns])
+            torch.gt(others, high[rows], out=is_beyond)
+            torch.sum(is_beyond, dim=3, out=num_above[rows, :, columns])
+    num_close -= num_above
+    return num_above.sum(dim=2, dtype=torch.long), num_close

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from pyg_recmetrics.bounded import BoundedSearch, has_fast_bfloat16, search_batch_size
+from pyg_recmetrics.bounds import has_exact_single_precision
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.counting import count_ranks
+from pyg_recmetrics.counting import BoundedCount, count_batch_size, count_ranks
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
 from pyg_recmetrics.recommenders import (
     EmbeddingRecommender,
@@ -22,11 +22,13 @@ from pyg_recmetrics.recommenders import (
     evaluation_mode,
 )
 from pyg_recmetrics.schedule import Schedule, rows_in_memory
+from pyg_recmetrics.searching import BoundedSearch, has_fast_bfloat16, search_batch_size
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch
 
-#: How to find ranks: sort all scores, prove most ranks by a bound, or what is fastest.
-Algorithm: TypeAlias = Literal["auto", "dense", "bounded"]
+#: How to find ranks: from all exact scores, by counting or searching with a bound on the error of
+#: faster ones, or by what is fastest.
+Algorithm: TypeAlias = Literal["auto", "dense", "count", "search"]
 
 
 def rank(
@@ -73,11 +75,12 @@ def rank(
             fit into 256 MB of scratch memory)
         keep_items (bool, optional): Whether to keep the lists of recommended items, of shape
             `[num_users, k]`, for all users of the task. (default: `False`)
-        algorithm (str, optional): How ranks are found. `"dense"` computes and sorts the exact
-            scores of all items. `"bounded"` proves most ranks from half-precision scores and looks
-            at what is close exactly (see :mod:`pyg_recmetrics.bounded`): for embeddings on a CPU,
-            a fraction of the time. The ranks are the same. (default: `"auto"`, bounded where
-            it applies and the processor multiplies `bfloat16` fast)
+        algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
+            items. For embeddings on a CPU, `"count"` proves most ranks from scores in single
+            precision (:mod:`pyg_recmetrics.counting`) and `"search"` from scores in half precision
+            (:mod:`pyg_recmetrics.searching`), and both look at what is close exactly: in a
+            fraction of the time. The ranks are the same. (default: `"auto"`, the fastest one that
+            applies; searching takes a processor that multiplies `bfloat16` fast)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Raises:
@@ -110,11 +113,18 @@ def rank(
     ):
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         _warn_about_short_lists(ranker, task, depth)
-        is_bounded = _is_bounded(algorithm, ranker, task, depth, keep_items)
-        if is_bounded and isinstance(ranker, EmbeddingRecommender):
+        how = _find_algorithm(algorithm, ranker, task, depth, keep_items)
+        if how == "search" and isinstance(ranker, EmbeddingRecommender):
             num_rows = partial(search_batch_size, task.num_items)
             schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
-            users = _rank_by_bounds(ranker, schedule, ranks, bar)
+            search = BoundedSearch(ranker.user, ranker.item)
+            users = _rank_by_bounds(search, schedule, ranks, bar)
+        elif how == "count" and isinstance(ranker, EmbeddingRecommender):
+            num_rows = partial(count_batch_size, task.num_items)
+            # What is counted is as much as there is to rank, however deep.
+            schedule = Schedule(task, users, 1, _rows(batch_size, num_rows))
+            count = BoundedCount(ranker.user, ranker.item)
+            users = _rank_by_bounds(count, schedule, ranks, bar)
         num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
         schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
         if full and lists is None and isinstance(ranker, ScoreRecommender):
@@ -188,36 +198,41 @@ def _warn_about_short_lists(recommender: Recommender, task: RankingTask, depth: 
         )
 
 
-def _is_bounded(
-    algorithm: str, recommender: Recommender, task: RankingTask, depth: int, keep_items: bool
-) -> bool:
-    if algorithm not in get_args(Algorithm):
+def _find_algorithm(
+    wanted: str, recommender: Recommender, task: RankingTask, depth: int, keep_items: bool
+) -> str:
+    """Returns the algorithm that is wanted if it applies, or the fastest one that does."""
+    if wanted not in get_args(Algorithm):
         raise ValueError(
-            f"'algorithm' needs to be one of {list(get_args(Algorithm))} (got {algorithm!r})"
+            f"'algorithm' needs to be one of {list(get_args(Algorithm))} (got {wanted!r})"
         )
-    applies = (
+    if wanted == "dense":
+        return wanted
+    can_count = (
         isinstance(recommender, EmbeddingRecommender)
         and task.device.type == "cpu"
         and task.candidates is None
         and not keep_items
-        and depth < task.num_items
     )
-    if algorithm == "bounded" and not applies:
-        raise ValueError(
-            "'algorithm' can be 'bounded' for embeddings without biases on a CPU, without "
-            "'candidates', 'keep_items' and 'full' (got something else)"
-        )
-    if algorithm == "auto":
+    can_search = can_count and depth < task.num_items
+    if wanted == "auto":
         # Deep rankings have too many items above the bound, and small ones too few to gain.
-        return applies and 8 * depth <= task.num_items and has_fast_bfloat16()
-    return applies and algorithm == "bounded"
+        if can_search and 8 * depth <= task.num_items and has_fast_bfloat16():
+            return "search"
+        return "count" if can_count and has_exact_single_precision() else "dense"
+    if not (can_count if wanted == "count" else can_search):
+        raise ValueError(
+            f"'algorithm' can be 'search' or 'count' for embeddings without biases on a CPU, "
+            f"without 'candidates' and 'keep_items', and 'search' only for a part of the ranking "
+            f"(got {wanted!r} for something else)"
+        )
+    return wanted
 
 
 def _rank_by_bounds(
-    recommender: EmbeddingRecommender, schedule: Schedule, ranks: Tensor, bar: "tqdm[Any]"
+    search: BoundedSearch | BoundedCount, schedule: Schedule, ranks: Tensor, bar: "tqdm[Any]"
 ) -> Tensor:
     """Writes the ranks that could be proved into `ranks`, and returns the users that are left."""
-    search = BoundedSearch(recommender.user, recommender.item)
     scratch = Scratch(ranks.device)
     unsettled = []
     for start, end in schedule.chunks():

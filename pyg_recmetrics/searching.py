@@ -4,28 +4,16 @@ A metric needs the ranks of a user's few relevant items, not a sorted list. A ma
 `bfloat16` costs a fraction of one in single precision, and tells of nearly every item whether it
 ranks above a relevant one. What it does not tell is looked at exactly.
 
-**The bound.** Let :math:`u` and :math:`i` be a user's and an item's embedding, :math:`\hat u` and
-:math:`\hat i` their roundings to `bfloat16`, and :math:`x = \hat u \cdot \hat i`, accumulated in
-single precision, in which the product of two `bfloat16` numbers is exact. Then
-
-.. math::
-    |x - u \cdot i|
-    &= |(\hat u - u) \cdot \hat i + u \cdot (\hat i - i)| + \text{rounding of the sum} \\
-    &\leq \|\hat u - u\| \max_i \|\hat i\| + \|u\| \max_i \|\hat i - i\|
-    + 2 D \, 2^{-23} \, \|\hat u\| \max_i \|\hat i\| =: \alpha_u
-
-by the inequality of Cauchy and Schwarz, with the norms of the actual rounding errors; the last
-term also covers the rounding of the exact score :math:`c` to single precision. The product is
-returned rounded once more, as :math:`s = \text{bf16}(x)`. Rounding is monotone: from
-:math:`x \leq y` follows :math:`s \leq \text{bf16}(y)`. So for a relevant item with exact score
-:math:`c`,
+**The bound.** The product of two `bfloat16` numbers is exact in single precision, in which they are
+added up: :mod:`pyg_recmetrics.bounds` says how far this sum :math:`x` can be from the exact score.
+Call that :math:`\alpha_u`. The sum is returned rounded once more, as :math:`s = \text{bf16}(x)`.
+Rounding is monotone: from :math:`x \leq y` follows :math:`s \leq \text{bf16}(y)`. So for a relevant
+item with exact score :math:`c`,
 
 - :math:`s > \text{bf16}(c + \alpha_u)` proves that an item ranks above it,
 - :math:`s < \text{bf16}(c - \alpha_u)` proves that it ranks below it,
 
-and the last rounding costs nothing. Embeddings are scaled by powers of two before, which is exact
-and changes no order, so that neither overflow nor underflow can break the bound (for the latter, a
-constant far below any score that matters is added).
+and the last rounding costs nothing.
 
 **The search.** Items are cut into strided blocks. If as many blocks as the user's depth have a
 maximum above :math:`\text{bf16}(c + \alpha_u)`, as many items rank above, and the relevant item is
@@ -37,30 +25,20 @@ order of the numbers as long as these are positive. Where a threshold is not, or
 items are close (as if all had the same embedding), the user is left to the exact path.
 """
 
-from typing import TypeAlias
-
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.bounds import NUM_SCORES, ErrorBound, UserItems, most_close
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
-
-#: The rows and the items of some edges, sorted by row.
-UserItems: TypeAlias = tuple[Tensor, Tensor]
 
 #: How many items a block has.
 BLOCK_SIZE = 16
 
 #: How many blocks are put together to find out which relevant items are not retrieved.
 GROUP_SIZE = 4
-
-#: How many scores are computed at once. Fewer are not worth the calls, more leave the caches.
-NUM_SCORES = 2**24
-
-#: What is lost if a processor takes numbers for zero that are too small to be normal.
-_UNDERFLOW = 2.0**-100
 
 _LARGEST = torch.iinfo(torch.int16).max
 _MASKED = -1  # less than the bits of any number that is not negative
@@ -82,7 +60,7 @@ class BoundedSearch:
         # The last blocks may not be full: zeros stand for what they lack, and are masked.
         self.rounded = item.new_zeros(BLOCK_SIZE * self.num_blocks, dim, dtype=torch.bfloat16)
         self.rounded[:num_items] = item
-        self.bound = _Bound(item, self.rounded[:num_items].double())
+        self.bound = ErrorBound(item, self.rounded[:num_items].double())
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
@@ -104,7 +82,7 @@ class BoundedSearch:
         user = scaled_by_row(self.user[users])
         rounded = user.bfloat16()
         score = inner_products(user, row, self.item, item)
-        bound = _Bound(user, rounded.double())
+        bound = ErrorBound(user, rounded.double(), rounding_of_sum=user.size(1) * 2.0**-22)
         low, high = _thresholds(score, bound.of_any(self.bound)[row])
         blocks = self._rounded_scores(rounded, seen, scratch)
         best = blocks.amax(dim=1)
@@ -155,37 +133,12 @@ def has_fast_bfloat16() -> bool:
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
-def most_close(depth: Tensor) -> Tensor:
-    """How many items may be close to what is ranked, before a user is left to the exact path."""
-    return 4 * depth + 64
-
-
 def search_batch_size(num_items: int, depth: int) -> int:
     """How many users the search takes at once.
 
     Each of their relevant items, up to `depth`, is compared with all that is close.
     """
-    return max(1, min(NUM_SCORES // num_items, 4 * NUM_SCORES // (depth * (4 * depth + 64))))
-
-
-class _Bound:
-    """What the bound on the error of a score needs to know of embeddings and their roundings."""
-
-    def __init__(self, embedding: Tensor, rounded: Tensor) -> None:
-        # A little more than the norms are, for what is lost in computing with them.
-        self.norm: Tensor = embedding.norm(dim=1).mul_(1 + 1e-6)
-        self.rounded_norm: Tensor = rounded.norm(dim=1).mul_(1 + 1e-6)
-        self.error: Tensor = (rounded - embedding).norm(dim=1).mul_(1 + 1e-6)
-        self.error += embedding.size(1) * 2.0**-22 * self.rounded_norm
-
-    def of_any(self, item: "_Bound") -> Tensor:
-        """The bound for the scores of all items, of shape `[num_users]`."""
-        return self.error * item.rounded_norm.max() + self.norm * item.error.max() + _UNDERFLOW
-
-    def of_pairs(self, user: Tensor, item: "_Bound", other: Tensor) -> Tensor:
-        """The bound for the scores of pairs of a user and an item, of shape `[num_pairs]`."""
-        of_user, of_item = self.error[user], item.error[other]
-        return of_user * item.rounded_norm[other] + self.norm[user] * of_item + _UNDERFLOW
+    return max(1, min(NUM_SCORES // num_items, 4 * NUM_SCORES // (depth * most_close(depth))))
 
 
 def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""The search by bounds finds the ranks that sorting finds. These tests try to break it."""
+"""Search and count by bounds find the ranks that sorting finds. These tests try to break them."""
 
 import pytest
 import torch
@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import pyg_recmetrics.ranking
 from pyg_recmetrics import RankingTask, rank
-from pyg_recmetrics.bounded import BoundedSearch
+from pyg_recmetrics.counting import BoundedCount
+from pyg_recmetrics.searching import BoundedSearch
 
 KINDS = {
     "random": lambda shape, g: torch.randn(shape, generator=g),
@@ -41,14 +42,20 @@ KINDS = {
 }
 
 
-def both(user, item, task, k, batch_size=None):
-    found = [
-        rank((user, item), task, k=k, algorithm=algorithm, batch_size=batch_size)
-        for algorithm in ("dense", "bounded")
-    ]
-    assert torch.equal(found[0].edge_index, found[1].edge_index)
-    assert torch.equal(found[0].rank, found[1].rank)
-    return found[0]
+def same_ranks(user, item, task, k, batch_size=None):
+    """Ranks in all ways, which have to agree."""
+    found = {
+        algorithm: rank((user, item), task, k=k, algorithm=algorithm, batch_size=batch_size)
+        for algorithm in ("dense", "count", "search")
+    }
+    full = rank((user, item), task, full=True, algorithm="count", batch_size=batch_size)
+    dense = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
+    assert torch.equal(full.edge_index, dense.edge_index)
+    assert torch.equal(full.rank, dense.rank)
+    for other in found.values():
+        assert torch.equal(found["dense"].edge_index, other.edge_index)
+        assert torch.equal(found["dense"].rank, other.rank)
+    return found["dense"]
 
 
 @settings(max_examples=600)
@@ -79,11 +86,11 @@ def test_ranks_are_those_of_sorting_all_exact_scores(
     if truth.size(1) == 0 or k >= num_items:
         return
     task = RankingTask(truth, num_users=12, num_items=num_items, seen=seen)
-    both(user, item, task, k, batch_size)
+    same_ranks(user, item, task, k, batch_size)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-43, 1e-20, 1.0, 1e20, 1e38, 1e300])
-@pytest.mark.parametrize("algorithm", ["dense", "bounded"])
+@pytest.mark.parametrize("algorithm", ["dense", "count", "search"])
 def test_the_size_of_embeddings_does_not_matter(size, algorithm):
     dtype = torch.double if not 1e-40 < size < 1e39 else torch.float
     item = (torch.arange(50, 0, -1, dtype=torch.double) * size / 64).to(dtype).unsqueeze(1)
@@ -97,7 +104,7 @@ def test_items_that_are_equal_rank_by_their_id():
     item = torch.ones(1000, 8)
     truth = torch.tensor([[0, 0, 1], [17, 999, 3]])
     task = RankingTask(truth, num_users=2, num_items=1000)
-    ranked = both(torch.ones(2, 8), item, task, k=900)
+    ranked = same_ranks(torch.ones(2, 8), item, task, k=900)
     assert ranked.rank[:1].tolist() == [18]
 
 
@@ -117,7 +124,7 @@ def test_too_many_close_items_are_left_to_sorting(monkeypatch):
     user = torch.tensor([[1.0, 1.0, 1.0, 1.0], [-1.0, 0.1, 2.0, 0.3]])
     truth = torch.tensor([[0, 0, 1, 1], [17, 2999, 4000, 5000]])
     task = RankingTask(truth, num_users=2, num_items=6000)
-    ranked = both(user, item, task, k=20)
+    ranked = same_ranks(user, item, task, k=20)
     assert left == [[True, False]]
     assert ranked.rank[0] == 18
 
@@ -126,7 +133,7 @@ def test_users_that_cannot_be_proved_are_ranked_by_sorting():
     # No score is positive, so that no threshold is, and the bits cannot be compared.
     item = torch.rand(500, 8, generator=torch.Generator().manual_seed(0))
     task = RankingTask(torch.tensor([[0, 1], [3, 4]]), num_users=2, num_items=500)
-    both(torch.stack([-torch.ones(8), torch.ones(8)]), item, task, k=499)
+    same_ranks(torch.stack([-torch.ones(8), torch.ones(8)]), item, task, k=499)
 
 
 @pytest.mark.parametrize("k", [20, 100])
@@ -142,21 +149,37 @@ def test_gowalla(gowalla, k, monkeypatch):
         return ranks, unsettled
 
     monkeypatch.setattr(BoundedSearch, "ranks", note)
-    both(user, item, task, k)
+    same_ranks(user, item, task, k)
     assert sum(left) < 30
 
 
-def test_the_choice_is_made_by_what_applies(monkeypatch):
+@pytest.mark.parametrize(
+    ("fast", "precision", "k", "expected"),
+    [
+        (True, "highest", 5, "BoundedSearch"),
+        (True, "highest", 50, "BoundedCount"),
+        (True, "highest", 100, "BoundedCount"),
+        (False, "highest", 5, "BoundedCount"),
+        (False, "medium", 5, None),
+        (True, "medium", 100, None),
+    ],
+)
+def test_the_choice_is_made_by_what_applies(monkeypatch, fast, precision, k, expected):
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
     embeddings = (torch.rand(1, 4), torch.rand(100, 4))
     used = []
-    original = BoundedSearch.ranks
-    monkeypatch.setattr(BoundedSearch, "ranks", lambda *args: used.append(True) or original(*args))
-    for fast, k, expected in ((True, 5, True), (True, 50, False), (False, 5, False)):
-        monkeypatch.setattr(pyg_recmetrics.ranking, "has_fast_bfloat16", lambda fast=fast: fast)
-        used.clear()
-        rank(embeddings, task, k=k)
-        assert bool(used) is expected
+    for search in (BoundedSearch, BoundedCount):
+        original = search.ranks
+
+        def note(self, *args, original=original):
+            used.append(type(self).__name__)
+            return original(self, *args)
+
+        monkeypatch.setattr(search, "ranks", note)
+    monkeypatch.setattr(pyg_recmetrics.ranking, "has_fast_bfloat16", lambda: fast)
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
+    rank(embeddings, task, k=k)
+    assert used == [expected] * (expected is not None)
     used.clear()
     rank(torch.rand(100), task, k=5)
     rank(embeddings, task, k=5, algorithm="dense")
@@ -167,13 +190,15 @@ def test_the_choice_is_made_by_what_applies(monkeypatch):
 def test_a_forced_choice_that_does_not_apply_is_an_error():
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
     embeddings = (torch.rand(1, 4), torch.rand(100, 4))
-    for recommender, options in (
-        (torch.rand(100), {}),
-        ((*embeddings, torch.rand(100)), {}),
-        (embeddings, {"full": True}),
-        (embeddings, {"keep_items": True}),
-    ):
-        with pytest.raises(ValueError, match="'algorithm' can be 'bounded' for embeddings"):
-            rank(recommender, task, algorithm="bounded", **options)
-    with pytest.raises(ValueError, match=r"\['auto', 'dense', 'bounded'\] \(got 'fast'\)"):
+    for algorithm in ("search", "count"):
+        for recommender, options in (
+            (torch.rand(100), {}),
+            ((*embeddings, torch.rand(100)), {}),
+            (embeddings, {"keep_items": True}),
+        ):
+            with pytest.raises(ValueError, match="'algorithm' can be 'search' or 'count' for"):
+                rank(recommender, task, algorithm=algorithm, **options)
+    with pytest.raises(ValueError, match="'search' only for a part of the ranking"):
+        rank(embeddings, task, full=True, algorithm="search")
+    with pytest.raises(ValueError, match=r"\['auto', 'dense', 'count', 'search'\] \(got 'fast'\)"):
         rank(embeddings, task, algorithm="fast")

@@ -1,0 +1,78 @@
+r"""How far a score from a fast matrix product can be from the exact one.
+
+Let :math:`u` and :math:`i` be a user's and an item's embedding of dimension :math:`D`,
+:math:`\hat u` and :math:`\hat i` their roundings to the precision of the product, and :math:`x`
+the sum of the products :math:`\hat u_d \hat i_d`, added up in single precision in any order. Each
+of them is rounded at most :math:`D` times, by no more than :math:`2^{-24}` of its size, so that
+
+.. math::
+    |x - u \cdot i|
+    &= |(\hat u - u) \cdot \hat i + u \cdot (\hat i - i)| + \text{rounding of the sum} \\
+    &\leq \|\hat u - u\| \, \|\hat i\| + \|u\| \, \|\hat i - i\|
+    + \varepsilon \, \|\hat u\| \, \|\hat i\|, \qquad \varepsilon > D \, 2^{-24}
+
+by the inequality of Cauchy and Schwarz, with the norms of the actual rounding errors. A larger
+:math:`\varepsilon` also covers the rounding of the exact score to single precision. With the
+largest norms of all items, this bounds a user's error for any item.
+
+Embeddings are scaled by powers of two before (:mod:`pyg_recmetrics.scores`), which is exact and
+changes no order, so that overflow cannot break the bound; for underflow, a constant far below any
+score that matters is added.
+"""
+
+from typing import TypeAlias, TypeVar
+
+import torch
+from torch import Tensor
+
+#: The rows and the items of some edges, sorted by row.
+UserItems: TypeAlias = tuple[Tensor, Tensor]
+
+#: How many scores are computed at once. Fewer are not worth the calls, more leave the caches.
+NUM_SCORES = 2**24
+
+#: What is lost if a processor takes numbers for zero that are too small to be normal.
+_UNDERFLOW = 2.0**-100
+
+
+D = TypeVar("D", int, Tensor)
+
+
+class ErrorBound:
+    r"""What the bound needs to know of embeddings and their roundings.
+
+    Args:
+        embedding (torch.Tensor): Embeddings of shape `[num_rows, dim]`, in double precision.
+        rounded (torch.Tensor): Their roundings, in double precision again.
+        rounding_of_sum (float): The constant :math:`\varepsilon`, which the embeddings of users
+            bring in.
+    """
+
+    def __init__(self, embedding: Tensor, rounded: Tensor, rounding_of_sum: float = 0.0) -> None:
+        # A little more than the norms are, for what is lost in computing with them.
+        self.norm: Tensor = embedding.norm(dim=1).mul_(1 + 1e-6)
+        self.rounded_norm: Tensor = rounded.norm(dim=1).mul_(1 + 1e-6)
+        self.error: Tensor = (rounded - embedding).norm(dim=1).mul_(1 + 1e-6)
+        self.error += rounding_of_sum * self.rounded_norm
+
+    def of_any(self, item: "ErrorBound") -> Tensor:
+        """The bound for the scores of all items, of shape `[num_users]`."""
+        return self.error * item.rounded_norm.max() + self.norm * item.error.max() + _UNDERFLOW
+
+    def of_pairs(self, user: Tensor, item: "ErrorBound", other: Tensor) -> Tensor:
+        """The bound for the scores of pairs of a user and an item, of shape `[num_pairs]`."""
+        of_user, of_item = self.error[user], item.error[other]
+        return of_user * item.rounded_norm[other] + self.norm[user] * of_item + _UNDERFLOW
+
+
+def most_close(depth: D) -> D:
+    """How many items may be close to what is ranked, before a user is left to the exact path."""
+    return 4 * depth + 64
+
+
+def has_exact_single_precision() -> bool:
+    """Whether products of matrices in single precision are computed in single precision.
+
+    They can be set to be computed from fewer bits, which the bound does not cover.
+    """
+    return torch.get_float32_matmul_precision() == "highest"
