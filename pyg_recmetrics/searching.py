@@ -91,7 +91,7 @@ class BoundedSearch:
         lowest.scatter_reduce_(0, row[is_open], low[is_open], "amin")
         is_close = best >= lowest.unsqueeze(1)
         unsettled = (lowest <= 0) | (is_close.count_nonzero(dim=1) > most_close(depth))
-        is_close[unsettled] = False
+        is_close.masked_fill_(unsettled.unsqueeze(1), False)
         left = (is_open & ~unsettled[row]).nonzero().squeeze(1)
         rank = torch.full_like(item, NOT_RETRIEVED)
         if left.numel() == 0:
@@ -177,12 +177,14 @@ def _candidates(
     found_row = block_row[pair]
     ptr = index2ptr(found_row, num_rows)
     slot = torch.arange(found_row.numel()) - ptr[found_row]
-    is_kept = slot < most[found_row]
-    slot, pair, place, found_row = (x[is_kept] for x in (slot, pair, place, found_row))
     num_found = ptr.diff()
+    is_cut = num_found > most
+    if is_cut.any():
+        is_kept = slot < most[found_row]
+        slot, pair, place, found_row = (x[is_kept] for x in (slot, pair, place, found_row))
     shape = (num_rows, min(int(num_found.max()), int(most.max())))
     value = torch.full(shape, _MASKED, dtype=torch.int16)
     value[found_row, slot] = taken[pair, place]
     candidate = torch.zeros(shape, dtype=torch.long)
     candidate[found_row, slot] = place * num_blocks + block[pair]
-    return value, candidate, num_found > most
+    return value, candidate, is_cut
