@@ -1,0 +1,91 @@
+"""The documentation: `sphinx-build -W docs docs/_build`. Lists of names come from the package."""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import pyg_recmetrics
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from tables import conventions_page, metric_table  # noqa: E402 (stands beside this file)
+
+project = "pyg_recmetrics"
+release = version = pyg_recmetrics.__version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build", "images", "generated/*.md"]  # pages include the latter
+html_theme = "furo"
+html_title = "pyg_recmetrics"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+default_role = "code"  # as PyG writes its docstrings
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+napoleon_use_rtype = False
+python_maximum_signature_line_length = 88
+
+#: The modules of public names, in the order in which the reference lists them.
+MODULES = {
+    "pyg_recmetrics": "Evaluation",
+    "pyg_recmetrics.metrics": "Metrics",
+    "pyg_recmetrics.conventions": "Conventions",
+    "pyg_recmetrics.datasets": "Data sets",
+}
+
+
+def public_names(module_name: str) -> list[str]:
+    """The public names of a module that are explained there, and not in a module of their own."""
+    module = importlib.import_module(module_name)
+    names = getattr(module, "__all__", None) or [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module_name
+    ]
+    values = {name: getattr(module, name) for name in names}
+    return [
+        name
+        for name, value in values.items()
+        if inspect.isclass(value) or (callable(value) and inspect.getdoc(value))
+    ]
+
+
+def reference_page(module_name: str, title: str) -> str:
+    lines = [title, "=" * len(title), "", f".. automodule:: {module_name}", "   :no-members:", ""]
+    for name in public_names(module_name):
+        value = getattr(importlib.import_module(module_name), name)
+        directive = "autoclass" if inspect.isclass(value) else "autofunction"
+        lines += [f".. {directive}:: {module_name}.{name}"]
+        if directive == "autoclass":
+            lines += ["   :members:"]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def generate(app: Sphinx) -> None:
+    """Writes the pages that the package itself knows best."""
+    folder = HERE / "generated"
+    folder.mkdir(exist_ok=True)
+    for module_name, title in MODULES.items():
+        path = folder / f"{module_name}.rst"
+        path.write_text(reference_page(module_name, title))
+    (folder / "metric_table.md").write_text(metric_table() + "\n")
+    (folder / "conventions.md").write_text(conventions_page() + "\n")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", generate)
