@@ -65,6 +65,7 @@ def public_names(module_name: str) -> list[str]:
 
 
 def reference_page(module_name: str, title: str) -> str:
+    """Explains every public name of a module."""
     lines = [title, "=" * len(title), "", f".. automodule:: {module_name}", "   :no-members:", ""]
     for name in public_names(module_name):
         value = getattr(importlib.import_module(module_name), name)
@@ -88,4 +89,5 @@ def generate(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Lets Sphinx call what is above."""
     app.connect("builder-inited", generate)

@@ -1,9 +1,10 @@
-"""What is written about the package holds: its code runs, and its tables are those of the package."""
+"""The documentation builds without warnings, its code runs, and it knows every public name."""
 
 import importlib.util
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,9 @@ def site(tmp_path_factory):
 
 
 def test_every_public_name_is_in_the_reference(site):
-    from sphinx.util.inventory import InventoryFile
-
-    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
-    known = set(inventory["py:function"]) | set(inventory["py:class"]) | set(inventory["py:module"])
+    # After four lines of a header, the list of all names that are explained, compressed.
+    *_, packed = (site / "objects.inv").read_bytes().split(b"\n", maxsplit=4)
+    known = {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
     missing = [
         name
         for name in pyg_recmetrics.__all__
