@@ -26,6 +26,7 @@ extensions = [
 exclude_patterns = ["_build", "images", "generated/*.md"]  # pages include the latter
 html_theme = "furo"
 html_title = "pyg_recmetrics"
+html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
 
@@ -33,8 +34,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "code"  # as PyG writes its docstrings
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
-autodoc_typehints_format = "short"
+autodoc_typehints = "none"  # the arguments say them in words
 autodoc_preserve_defaults = True
 napoleon_use_rtype = False
 python_maximum_signature_line_length = 88
