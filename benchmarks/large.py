@@ -3,7 +3,8 @@
     python benchmarks/large.py --users 100000 --items 100000
 
 Embeddings are random, with norms that fall off as popularity does; each of the ten relevant items
-of a user is the one it scores best among a hundred. The time grows with the number of users, and the memory only by what is kept of the truth.
+of a user is the one it scores best among a hundred. The time grows with the number of users, and
+the memory only by what is kept of the truth.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pyg_recmetrics import RankingTask, evaluate
 def relevant_items(user: Tensor, item: Tensor, generator: torch.Generator) -> Tensor:
     """Draws ten items for every user, each the best of a hundred."""
     edges = []
-    for users in torch.arange(len(user)).repeat_interleave(10).split(20_000):
+    for users in torch.arange(len(user)).repeat_interleave(10).split(1_000):
         drawn = torch.randint(len(item), (len(users), 100), generator=generator)
         best = torch.einsum("ud,ucd->uc", user[users], item[drawn]).argmax(dim=1, keepdim=True)
         edges.append(torch.stack([users, drawn.gather(1, best).squeeze(1)]))
