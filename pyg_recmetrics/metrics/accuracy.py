@@ -475,10 +475,17 @@ def _possible(ranked: RankedEdges, k: int | None) -> Tensor:
 
 def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> Tensor:
     """The gain of the best order of what is available."""
-    order = gains.argsort(descending=True, stable=True)
-    order = order[ranked.edge_index[0, order].argsort(stable=True)]
     is_within = ranked.position <= (NOT_RETRIEVED if k is None else k)
-    return ranked.sum(is_within * gains[order] * _discount(ranked.position, discount))
+    gains = _largest_first(ranked, gains)
+    return ranked.sum(is_within * gains * _discount(ranked.position, discount))
+
+
+def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
+    """Puts each user's gains in descending order."""
+    if ranked.weight is None:
+        return gains  # all are one, and what was not retrieved comes last as it is
+    order = gains.argsort(descending=True, stable=True)
+    return gains[order[ranked.edge_index[0, order].argsort(stable=True)]]
 
 
 def _ideal_of_k(ranked: RankedEdges, k: int, gains: Tensor, discount: str) -> Tensor:
