@@ -55,7 +55,7 @@ def every_metric(data: Data) -> EvaluationResult:
     names = ["r_precision"]
     for name in metrics.names():
         known = metrics.definition(name)
-        if known.has_cut_off and not known.needs_all_ranks:
+        if known.has_cut_off and not known.needs_all_ranks and not known.needs:
             names += [f"{name}@{k}" for k in CUT_OFFS]
     return evaluate((data.user, data.item), data.task, names)
 
