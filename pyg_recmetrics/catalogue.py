@@ -167,4 +167,7 @@ def _check_category(category: object, num_items: int) -> Tensor:
         check_finite(tensor, "item_category")
     if bool((tensor < 0).any()):
         raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
+    if tensor.dim() == 1:
+        # Numbered one after the other, so that large numbers do not take memory.
+        tensor = tensor.unique(return_inverse=True)[1]
     return tensor

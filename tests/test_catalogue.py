@@ -236,6 +236,10 @@ class TestKnownValues:
         high = metrics.definition("calibration").bounds[1]
         assert metrics.calibration(ranked, 1).tolist() == pytest.approx([high, 0])
 
+    def test_categories_may_have_large_numbers(self):
+        ranked = make_ranked([[0, 1], [1, 2]], item_category=torch.tensor([10**15, 7, 10**15]))
+        assert metrics.diversity(ranked, 2).tolist() == [1, 1]
+
     def test_diversity_over_embeddings_can_exceed_one(self):
         embedding = torch.tensor([[1.0, 0.0], [-3.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
         ranked = make_ranked([[0, 1], [0, 2], [0, 3], [3, 3]], item_embedding=embedding)

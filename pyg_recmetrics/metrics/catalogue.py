@@ -83,8 +83,9 @@ def coverage(exposure: Tensor) -> Tensor:
     .. math::
         \text{coverage@}k = \frac{1}{n} \left\lvert \bigcup_u L_u \right\rvert
 
-    where :math:`L_u` are the top `k` items of user `u`, and `n` is the number of all items. It is
-    one value for all users together, and grows with their number.
+    where :math:`L_u` are the top `k` items of user `u`, and `n` is the number of all items, also of
+    those that are nobody's candidates. It is one value for all users together, and grows with
+    their number.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
