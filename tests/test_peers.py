@@ -22,6 +22,7 @@ from pyg_recmetrics import (
     evaluate,
     rank,
 )
+from pyg_recmetrics.metrics import definition
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
@@ -581,6 +582,7 @@ def test_lists_of_torch_geometric(recommended):
         for name, metric in known.items():
             metric.update(lists, truth)
             theirs[f"{name}@{k}"] = float(metric.compute())
+            assert definition(name).higher_is_better == metric.higher_is_better
     recommended.check(theirs)
     assert math.isnan(EvaluationResult(recommended.ranked, "diversity@1")["diversity@1"])
 

@@ -113,7 +113,7 @@ def coverage(exposure: Tensor) -> Tensor:
     return (exposure > 0).double().mean()
 
 
-@aggregate_metric(state=exposure)
+@aggregate_metric(state=exposure, higher_is_better=False)
 def gini(exposure: Tensor) -> Tensor:
     r"""How unequally items are recommended: zero if all equally often, near one if a few only.
 
@@ -231,7 +231,12 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     return (1 - cosine).clamp(min=0.0).masked_fill(num_lists < 2, torch.nan)
 
 
-@metric(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "seen"))
+@metric(
+    bounds=(0.0, torch.inf),
+    higher_is_better=False,
+    needs_truth=False,
+    needs=("items", "seen"),
+)
 def popularity(ranked: RankedEdges, k: int) -> Tensor:
     r"""How many users have seen a recommended item on average; its mean is the ARP.
 
@@ -448,6 +453,7 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
 
 @metric(
     bounds=(0.0, -math.log(SMOOTHING)),
+    higher_is_better=False,
     needs_truth=False,
     needs=("items", "seen", "item_category"),
 )

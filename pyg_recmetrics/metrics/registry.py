@@ -14,7 +14,7 @@ import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any, ParamSpec, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -87,6 +87,7 @@ class Definition:
         parameters: Its other parameters.
         needs_all_ranks: Whether every item must be ranked for it, however deep.
         bounds: Between which values it is by default.
+        higher_is_better: Whether a better recommender has more of it.
         needs_truth: Whether it is undefined for users without truth.
         needs: What it needs besides ranks: `"items"` for the lists, or what a
             :class:`~pyg_recmetrics.Catalogue` holds. Parameters in braces stand for their value.
@@ -99,8 +100,9 @@ class Definition:
     parameters: dict[str, Parameter]
     needs_all_ranks: bool
     bounds: tuple[float, float]
-    needs_truth: bool = True
-    needs: tuple[str, ...] = ()
+    higher_is_better: bool
+    needs_truth: bool
+    needs: tuple[str, ...]
 
     @property
     def summary(self) -> str:
@@ -125,8 +127,8 @@ class AggregateDefinition(Definition):
         compute: `compute(state)`, a tensor with one number.
     """
 
-    state: Callable[[RankedEdges, int], Tensor] = field(kw_only=True)
-    compute: Callable[[Tensor], Tensor] = field(kw_only=True)
+    state: Callable[[RankedEdges, int], Tensor]
+    compute: Callable[[Tensor], Tensor]
 
 
 _DEFINITIONS: dict[str, Definition] = {}
@@ -135,6 +137,7 @@ _DEFINITIONS: dict[str, Definition] = {}
 def metric(
     bounds: tuple[float, float] = (0.0, 1.0),
     needs_all_ranks: bool = False,
+    higher_is_better: bool = True,
     needs_truth: bool = True,
     needs: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
@@ -174,6 +177,7 @@ def metric(
             parameters=parameters,
             needs_all_ranks=needs_all_ranks,
             bounds=bounds,
+            higher_is_better=higher_is_better,
             needs_truth=needs_truth,
             needs=needs,
         )
@@ -185,6 +189,7 @@ def metric(
 def aggregate_metric(
     state: Callable[[RankedEdges, int], Tensor],
     bounds: tuple[float, float] = (0.0, 1.0),
+    higher_is_better: bool = True,
     needs: tuple[str, ...] = ("items", "num_items"),
 ) -> Callable[[Callable[[Tensor], Tensor]], Callable[[RankedEdges, int], Tensor]]:
     """Registers a function of a state that adds up over users as a metric `f(ranked, k)`.
@@ -193,6 +198,7 @@ def aggregate_metric(
         state: Makes the state of the users of a ranking, a tensor of a size that does not depend
             on them.
         bounds: Between which values the metric is.
+        higher_is_better: Whether a better recommender has more of it.
         needs: What the state is made of, see :class:`Definition`.
     """
 
@@ -219,6 +225,7 @@ def aggregate_metric(
             parameters={},
             needs_all_ranks=False,
             bounds=bounds,
+            higher_is_better=higher_is_better,
             needs_truth=False,
             needs=needs,
             state=checked_state,
