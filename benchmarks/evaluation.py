@@ -65,7 +65,7 @@ def names_of_every_metric() -> list[str]:
     names = ["r_precision"]
     for name in metrics.names():
         known = metrics.definition(name)
-        if known.has_cut_off and not known.needs_all_ranks:
+        if known.has_cut_off and not known.needs_all_ranks and not known.needs:
             names += [f"{name}@{k}" for k in CUT_OFFS]
     return names
 

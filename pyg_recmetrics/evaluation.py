@@ -8,6 +8,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics import conventions
+from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.conventions import Convention, EmptyTargetAction
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.ranking import has_constant_scores, rank
@@ -39,10 +40,16 @@ class Evaluator:
             (default: `None`, the only one with ground truth)
         num_users (int, optional): The number of users in a homogeneous `Data`.
             (default: `None`)
+        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
+            `[num_items, num_features]`, for metrics that compare items. (default: `None`)
+        item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
+            or which categories it has, of shape `[num_items, num_categories]`; see
+            :class:`Catalogue`. (default: `None`)
         batch_size (int, optional): The number of users ranked at once. (default: `None`, as many
             as fit into 256 MB of scratch memory)
-        keep_items (bool, optional): Whether to keep the lists of recommended items.
-            (default: `False`)
+        keep_items (bool, optional): Whether to keep the lists of recommended items. Metrics of
+            lists, such as `coverage@20`, keep them down to their own k without being asked; they
+            then take memory for `[num_users, k]` items. (default: `False`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Raises:
@@ -69,6 +76,8 @@ class Evaluator:
         edge_weight: Tensor | None = None,
         edge_type: EdgeType | None = None,
         num_users: int | None = None,
+        item_embedding: Tensor | None = None,
+        item_category: Tensor | None = None,
         batch_size: int | None = None,
         keep_items: bool = False,
         progress: bool = False,
@@ -80,6 +89,12 @@ class Evaluator:
         eligible = self.convention.population.is_eligible(task)[task.users]
         self.task = task if bool(eligible.all()) else task.select_users(task.users[eligible])
         self.num_left_out = int((~eligible).sum())
+        self.catalogue = _as_catalogue(task, item_embedding, item_category)
+        resolved = resolve_all(self.metrics, self.convention).values()
+        for metric in resolved:
+            metric.check_known(self.catalogue)
+        #: Down to where metrics need lists, zero if none does.
+        self.list_depth = max((m.k for m in resolved if m.k and "items" in m.needs), default=0)
         self.edge_index = edge_index
         self.edge_weight = edge_weight
         self.batch_size = batch_size
@@ -104,9 +119,9 @@ class Evaluator:
             full=None in depths,
             **edges,
             batch_size=self.batch_size,
-            keep_items=self.keep_items,
+            keep_items=self.keep_items or self.list_depth or False,
             progress=self.progress,
-        )
+        ).with_catalogue(self.catalogue)
         return EvaluationResult(
             ranked,
             self.metrics,
@@ -132,6 +147,8 @@ def evaluate(
     edge_weight: Tensor | None = None,
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
+    item_embedding: Tensor | None = None,
+    item_category: Tensor | None = None,
     batch_size: int | None = None,
     keep_items: bool = False,
     progress: bool = False,
@@ -150,6 +167,8 @@ def evaluate(
         edge_weight (torch.Tensor, optional): Their weights.
         edge_type (tuple, optional): The type of the edges from users to items.
         num_users (int, optional): The number of users in a homogeneous `Data`.
+        item_embedding (torch.Tensor, optional): Features of every item.
+        item_category (torch.Tensor, optional): The category of every item.
         batch_size (int, optional): The number of users ranked at once.
         keep_items (bool, optional): Whether to keep the lists of recommended items.
         progress (bool, optional): Whether to show a progress bar.
@@ -182,6 +201,8 @@ def evaluate(
         edge_weight=edge_weight,
         edge_type=edge_type,
         num_users=num_users,
+        item_embedding=item_embedding,
+        item_category=item_category,
         batch_size=batch_size,
         keep_items=keep_items,
         progress=progress,
@@ -200,3 +221,17 @@ def _as_task(
         if value is not None:
             raise ValueError(f"'{name}' applies to data, not to a 'RankingTask' (got {value!r})")
     return task_or_data
+
+
+def _as_catalogue(
+    task: RankingTask, item_embedding: Tensor | None, item_category: Tensor | None
+) -> Catalogue:
+    """What the task knows of its items, and what is given."""
+    catalogue = Catalogue(
+        task.num_items,
+        seen=task.catalogue.seen,
+        item_embedding=item_embedding,
+        item_category=item_category,
+    )
+    catalogue.check_device(task.device, "truth")
+    return catalogue

@@ -12,10 +12,12 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
 from pyg_recmetrics import trec
+from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
     check_finite,
+    check_ids,
     check_integers,
     check_scores,
     check_tensor,
@@ -52,6 +54,7 @@ class RankedEdges:
             or the lists are all there is.
         items (torch.Tensor or None): The lists of recommended items, of shape `[num_users, K]`,
             `-1` where there is none, if they were kept.
+        catalogue (Catalogue or None): What is known of the items.
         user_ids (tuple or None): What user `u` is called where the ranking comes from; `None` if
             users are just numbers.
         item_ids (tuple or None): What item `i` is called there.
@@ -76,6 +79,7 @@ class RankedEdges:
     num_candidates: Tensor | None = None
     depth: int | None = None
     items: Tensor | None = None
+    catalogue: Catalogue | None = None
     user_ids: tuple[str, ...] | None = None
     item_ids: tuple[str, ...] | None = None
 
@@ -394,6 +398,67 @@ class RankedEdges:
             raise ValueError("'ranked' needs to know the number of candidates (got lists alone)")
         return self.num_candidates
 
+    @property
+    def known_catalogue(self) -> Catalogue:
+        """What is known of the items.
+
+        Raises:
+            ValueError: If nothing is.
+        """
+        if self.catalogue is None:
+            raise ValueError("'ranked' needs to know its items, see 'with_catalogue' (got nothing)")
+        return self.catalogue
+
+    @property
+    def known_items(self) -> Tensor:
+        """The lists of recommended items, of shape `[num_users, K]`.
+
+        Raises:
+            ValueError: If they were not kept.
+        """
+        if self.items is None:
+            raise ValueError(
+                "'ranked' needs to hold the lists of recommended items: rank with "
+                "'keep_items=True' (got none)"
+            )
+        return self.items
+
+    @property
+    def has_list(self) -> Tensor:
+        """Whether each user has a list with any item, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If lists were not kept.
+        """
+        return (self.known_items >= 0).any(dim=1)
+
+    def with_lists_of(self, users: Tensor) -> "RankedEdges":
+        """Returns a copy with empty lists for all but the users of a mask `[num_users]`.
+
+        Raises:
+            ValueError: If lists were not kept.
+        """
+        items = self.known_items.masked_fill(~users.unsqueeze(1), -1)
+        return dataclasses.replace(self, items=items)
+
+    def recommended(self, k: int) -> Tensor:
+        """An edge from every user to each item of its list, of shape `[2, num_recommended]`.
+
+        They are sorted by user and rank, down to `k`. Padding is none of them.
+
+        Raises:
+            ValueError: If lists were not kept, or not down to `k`.
+        """
+        items = self.known_items
+        width = items.size(1)
+        # Lists that were given are all there is, but of a ranking more could have been kept.
+        if self.num_candidates is not None and width < min(k, int(self.num_candidates.max())):
+            raise ValueError(
+                f"'k' needs to be at most {width}, the number of items kept of each list (got {k})"
+            )
+        user, place = (items[:, :k] >= 0).nonzero(as_tuple=True)
+        return torch.stack([user, items[user, place]])
+
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether every edge is retrieved at `k`, its own user's `k`, or at all: `[num_edges]`."""
         if k is None:
@@ -422,12 +487,46 @@ class RankedEdges:
         total: Tensor = segment(values.double(), self.ptr, reduce="sum")
         return total
 
+    def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
+        r"""Returns a copy that knows its items, for the metrics that look at them.
+
+        Args:
+            catalogue (Catalogue): What is known of the items.
+
+        Raises:
+            TypeError: If it is no catalogue.
+            ValueError: If it is on another device, or holds less items or more users than there
+                are.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Catalogue, RankedEdges
+            >>> lists, truth = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 1], [1, 2]])
+            >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=4))
+            >>> ranked.catalogue, ranked.recommended(k=1)[1]
+            (Catalogue(num_items=4), tensor([2, 1]))
+        """
+        if not isinstance(catalogue, Catalogue):
+            raise TypeError(
+                f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
+            )
+        catalogue.check_device(self.rank.device, "ranked")
+        largest = _max_id(self.rank[:0] if self.items is None else self.items, self.edge_index[1])
+        if largest >= catalogue.num_items:
+            raise ValueError(
+                f"'catalogue' needs to hold all items of the ranking, up to {largest} "
+                f"(got num_items={catalogue.num_items})"
+            )
+        if catalogue.seen is not None:
+            check_ids(catalogue.seen[0], "seen", "user", self.num_users)
+        return dataclasses.replace(self, catalogue=catalogue)
+
     def to(self, device: torch.device | str) -> "RankedEdges":
         """Returns a copy on another device."""
         moved: dict[str, Any] = {
             field.name: value.to(device)
             for field in dataclasses.fields(self)
-            if isinstance(value := getattr(self, field.name), Tensor)
+            if isinstance(value := getattr(self, field.name), Tensor | Catalogue)
         }
         return dataclasses.replace(self, **moved)
 

@@ -40,7 +40,7 @@ def rank(
     edge_index: Any = None,
     edge_weight: Tensor | None = None,
     batch_size: int | None = None,
-    keep_items: bool = False,
+    keep_items: bool | int = False,
     algorithm: Algorithm = "auto",
     progress: bool = False,
 ) -> RankedEdges:
@@ -73,8 +73,9 @@ def rank(
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory)
-        keep_items (bool, optional): Whether to keep the lists of recommended items, of shape
-            `[num_users, k]`, for all users of the task. (default: `False`)
+        keep_items (bool or int, optional): Whether to keep the lists of recommended items, of
+            shape `[num_users, k]`, for all users of the task; or how many items of each list.
+            (default: `False`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
             items. For embeddings on a CPU, `"count"` proves most ranks from scores in single
             precision (:mod:`pyg_recmetrics.counting`) and `"search"` from scores in half precision
@@ -101,19 +102,17 @@ def rank(
     if batch_size is not None:
         check_positive_integer(batch_size, "batch_size")
     depth = _depth(task, k, full)
-    users = task.users if keep_items else task.users[task.degree[task.users] > 0]
+    width = _width(task, depth, keep_items)
+    users = task.users if width else task.users[task.degree[task.users] > 0]
     ranks = torch.full_like(task.truth[0], NOT_RETRIEVED)
-    lists = None
-    if keep_items:
-        width = min(depth, task.num_items)
-        lists = torch.full((task.num_users, width), -1, device=task.device)
+    lists = torch.full((task.num_users, width), -1, device=task.device) if width else None
     with (
         evaluation_mode(recommender),
         tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=not progress) as bar,
     ):
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         _warn_about_short_lists(ranker, task, depth)
-        how = _find_algorithm(algorithm, ranker, task, depth, keep_items)
+        how = _find_algorithm(algorithm, ranker, task, depth, bool(width))
         if how == "search" and isinstance(ranker, EmbeddingRecommender):
             num_rows = partial(search_batch_size, task.num_items)
             schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
@@ -143,6 +142,7 @@ def rank(
         num_candidates=task.num_candidates,
         depth=None if depth >= int(task.num_candidates.max()) else depth,
         items=lists,
+        catalogue=task.catalogue,
     )
 
 
@@ -186,6 +186,13 @@ def _depth(task: RankingTask, k: int | None, full: bool) -> int:
     if k is None:
         return int(task.degree.max())
     return check_positive_integer(k, "k")
+
+
+def _width(task: RankingTask, depth: int, keep_items: bool | int) -> int:
+    """How many items of each list are kept."""
+    if isinstance(keep_items, bool):
+        return min(depth, task.num_items) if keep_items else 0
+    return min(check_positive_integer(keep_items, "keep_items"), depth, task.num_items)
 
 
 def _warn_about_short_lists(recommender: Recommender, task: RankingTask, depth: int) -> None:

@@ -21,11 +21,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class _PerUser(dict[str, Tensor]):
+    """Values per user, which knows why some metrics are not in it."""
+
+    def __missing__(self, name: str) -> Tensor:
+        try:
+            is_aggregate = parse(name).is_aggregate
+        except ValueError as error:
+            raise KeyError(str(error)) from error
+        if is_aggregate:
+            raise KeyError(f"{name} has one value for all users together, and none for each")
+        raise KeyError(f"{name} was not evaluated per user, only {', '.join(self)}")
+
+
 class EvaluationResult(Mapping[str, float]):
     r"""The metrics of one evaluation: a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and `NaN` in :attr:`per_user`. What such users
-    count as in the mean is said by `empty_target_action`.
+    count as in the mean is said by `empty_target_action`. Metrics of lists that need no truth,
+    such as `coverage@20` and `novelty@20`, are over all users who have a list.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -42,7 +56,8 @@ class EvaluationResult(Mapping[str, float]):
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, for more metrics of the same ranking.
-        per_user (mapping): The same keys; a tensor of shape `[num_users]` each.
+        per_user (mapping): The same keys, but those of metrics that have one value for all users
+            together, such as `coverage@20`; a tensor of shape `[num_users]` each.
         definitions (mapping): The same keys; the metric that the convention has under that name.
         num_evaluated (int): How many users have truth that can be retrieved.
         num_without_truth (int): How many of the users that were to be evaluated have none.
@@ -90,11 +105,16 @@ class EvaluationResult(Mapping[str, float]):
         population = torch.full_like(ranked.degree, task is None, dtype=torch.bool)
         if task is not None:
             population[task.users] = True
+        self._is_evaluated = population
         self._count_users(population)
+        values = {name: self._measure(metric) for name, metric in self.definitions.items()}
         self.per_user: Mapping[str, Tensor] = MappingProxyType(
-            {name: self._measure(metric) for name, metric in self.definitions.items()}
+            _PerUser((name, value) for name, value in values.items() if value.dim())
         )
-        self._means = {name: self._mean(value, population) for name, value in self.per_user.items()}
+        self._means = {
+            name: self._mean(self.definitions[name], value, population)
+            for name, value in values.items()
+        }
 
     def to_dict(self) -> dict[str, float]:
         """Returns the means as a plain dictionary."""
@@ -162,6 +182,10 @@ class EvaluationResult(Mapping[str, float]):
         if self.num_without_truth:
             action = treated.get(self.empty_target_action, "")
             text += f" ({self.num_without_truth:,} without {action})"
+        of_lists = [str(m) for m in self.definitions.values() if not m.needs_truth]
+        if of_lists:
+            num_lists = int((self._is_evaluated & self.ranked.has_list).sum())
+            text += f", and for {', '.join(of_lists)} all {num_lists:,} users with a list"
         if wanted := self.convention.population.words:
             text += f", if they have {' and '.join(wanted)} ({self.num_left_out:,} are left out)"
         return text
@@ -218,10 +242,17 @@ class EvaluationResult(Mapping[str, float]):
             self.num_with_few_candidates = int((has_truth & has_few).sum())
 
     def _measure(self, metric: Metric) -> Tensor:
+        if metric.is_aggregate:
+            is_all = bool(self._is_evaluated.all())
+            return metric(self.ranked if is_all else self.ranked.with_lists_of(self._is_evaluated))
         is_defined = self.convention.population.is_defined(metric, self.ranked)
         return metric(self.ranked).masked_fill(~is_defined, torch.nan)
 
-    def _mean(self, value: Tensor, population: Tensor) -> float:
+    def _mean(self, metric: Metric, value: Tensor, population: Tensor) -> float:
+        if metric.is_aggregate:
+            return float(value)
+        if not metric.needs_truth:
+            return float(value[population].nanmean())
         without_truth = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
         value = value.masked_fill(self.ranked.degree == 0, without_truth[self.empty_target_action])
         return float(value[population].nanmean())

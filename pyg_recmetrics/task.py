@@ -10,6 +10,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import coalesce
 
+from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
@@ -85,6 +86,8 @@ class RankingTask:
         truth = check_bipartite(truth, "truth", num_users, num_items)
         self.device = truth.device
         self.seen = self._prepare_seen(seen)
+        #: What is known of the items, such as their popularity in what was seen.
+        self.catalogue = Catalogue(num_items, seen=self.seen)
         self.candidates = self._prepare_candidates(candidates)
         self.users = self._prepare_users(users)
         self.num_candidates = self._count_candidates()
@@ -151,6 +154,9 @@ class RankingTask:
             users=users,
         )
         task.edge_index, task.edge_weight = edges.edge_index, edges.edge_weight
+        if not exclude_seen:
+            # They may be recommended again, but still say what is popular.
+            task.catalogue = Catalogue(edges.num_items, seen=edges.seen)
         return task
 
     @property
@@ -177,7 +183,7 @@ class RankingTask:
         """Returns a copy of the task on another device."""
         task = copy.copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, Tensor):
+            if isinstance(value, Tensor | Catalogue):
                 setattr(task, name, value.to(device))
         task.device = task.truth.device
         return task

@@ -7,7 +7,9 @@ import naive
 import torch
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankingTask
+from pyg_recmetrics import Catalogue, RankingTask
+
+NUM_CATEGORIES = 3
 
 
 @dataclass
@@ -20,6 +22,8 @@ class Case:
     truth: list[tuple[int, int]]
     weights: list[int] | None
     seen: list[tuple[int, int]]
+    categories: list[set[int]]
+    embeddings: list[list[int]]
 
     @property
     def score_matrix(self):
@@ -37,6 +41,26 @@ class Case:
 
     def seen_by(self, user):
         return {item for other, item in self.seen if other == user}
+
+    @property
+    def catalogue(self):
+        if all(len(categories) == 1 for categories in self.categories):
+            category = torch.tensor([min(categories) for categories in self.categories])
+        else:
+            category = torch.zeros(self.num_items, NUM_CATEGORIES, dtype=torch.bool)
+            for item, categories in enumerate(self.categories):
+                category[item, list(categories)] = True
+        return Catalogue(
+            self.num_items,
+            seen=edges(self.seen),
+            item_category=category,
+            item_embedding=torch.tensor(self.embeddings, dtype=torch.float),
+        )
+
+    @property
+    def naive_catalogue(self):
+        seen = [self.seen_by(user) for user in range(self.num_users)]
+        return naive.Catalogue(self.num_items, seen, self.categories, self.embeddings)
 
     @property
     def rankings(self):
@@ -82,7 +106,19 @@ def cases(draw, max_users=6, max_items=9):
     if draw(st.booleans()):  # a user who has seen everything
         seen += [(draw(st.integers(0, num_users - 1)), item) for item in range(num_items)]
     scores = draw(st.lists(row, min_size=num_users, max_size=num_users))
-    case = Case(num_users, num_items, scores, truth, weights, seen)
+    fewest, most = draw(st.sampled_from([(1, 1), (0, 2)]))
+    categories = st.sets(st.integers(0, NUM_CATEGORIES - 1), min_size=fewest, max_size=most)
+    vector = st.lists(st.integers(-1, 1), min_size=2, max_size=2)
+    case = Case(
+        num_users,
+        num_items,
+        scores,
+        truth,
+        weights,
+        seen,
+        categories=draw(st.lists(categories, min_size=num_items, max_size=num_items)),
+        embeddings=draw(st.lists(vector, min_size=num_items, max_size=num_items)),
+    )
     if not any(case.truths):
         # At least one edge can be retrieved: a task without any is an error.
         user, item = truth[0]

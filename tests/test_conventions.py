@@ -116,7 +116,15 @@ class TestEvaluate:
             asked = [
                 f"{name}@2" if metrics.definition(name).has_cut_off else name for name in names
             ]
-            result = evaluate(score, make_task(), asked, convention=convention)
+            category, embedding = torch.arange(4), torch.eye(4)
+            result = evaluate(
+                score,
+                make_task(),
+                asked,
+                convention=convention,
+                item_category=category,
+                item_embedding=embedding,
+            )
             assert len(result) == len(asked)
             assert convention.name in result.recipe()
             assert convention.source

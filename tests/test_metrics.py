@@ -1,11 +1,12 @@
 """Every metric of the registry against naive loops, and the laws they all obey."""
 
 import math
+from dataclasses import replace
 
 import naive
 import pytest
 import torch
-from cases import Case, cases
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,11 +16,14 @@ CUT_OFFS = (1, 2, 3, 5, 20)
 
 
 def spellings(k=None):
-    """Every metric with each value of each of its parameters, at `k` where it has a cut-off."""
+    """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
+
+    Those that need all ranks are in `of_all_ranks`, those of lists in `test_catalogue.py`.
+    """
     found = []
     for name in metrics.names():
         definition = metrics.definition(name)
-        if definition.needs_all_ranks:
+        if definition.needs_all_ranks or definition.needs:
             continue
         cut_off = k if definition.has_cut_off else None
         found.append(metrics.Metric(name, cut_off))
@@ -175,13 +179,11 @@ def test_renumbering_users_and_items_changes_nothing(case, data):
     for user, row in enumerate(distinct):
         for item, score in enumerate(row):
             scores[users[user]][items[item]] = score
-    renumbered = Case(
-        case.num_users,
-        case.num_items,
-        scores,
-        [(users[u], items[i]) for u, i in case.truth],
-        case.weights,
-        [(users[u], items[i]) for u, i in case.seen],
+    renumbered = replace(
+        case,
+        scores=scores,
+        truth=[(users[u], items[i]) for u, i in case.truth],
+        seen=[(users[u], items[i]) for u, i in case.seen],
     )
     one = rank(torch.tensor(distinct, dtype=torch.float), case.task(), k=12)
     other = rank(renumbered.score_matrix, renumbered.task(), k=12)
@@ -193,13 +195,11 @@ def test_renumbering_users_and_items_changes_nothing(case, data):
 def test_the_order_and_repetition_of_edges_changes_nothing(case, data):
     order = data.draw(st.permutations(range(len(case.truth))))
     order += data.draw(st.lists(st.sampled_from(order), max_size=3))
-    shuffled = Case(
-        case.num_users,
-        case.num_items,
-        case.scores,
-        [case.truth[place] for place in order],
-        None if case.weights is None else [case.weights[place] for place in order],
-        data.draw(st.permutations(case.seen)) + case.seen[:2],
+    shuffled = replace(
+        case,
+        truth=[case.truth[place] for place in order],
+        weights=None if case.weights is None else [case.weights[place] for place in order],
+        seen=data.draw(st.permutations(case.seen)) + case.seen[:2],
     )
     one = rank(case.score_matrix, case.task(), k=12)
     other = rank(case.score_matrix, shuffled.task(), k=12)

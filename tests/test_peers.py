@@ -1,10 +1,11 @@
-"""Every convention against the real library, on the same rankings.
+"""Every convention, and the metrics of lists, against the real library on the same rankings.
 
 A peer is given scores or lists that have no equal scores, in the form it wants, and computes its
 own means; ours have to be the same to 1e-6. Where a peer is wrong (see the notes of the
 conventions), it is not asked. Two that cannot be installed are written out from their formulas.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,16 @@ import pytest
 import torch
 from torch_geometric.nn import LightGCN
 
-from pyg_recmetrics import EvaluationResult, RankingTask, conventions, evaluate, rank
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    conventions,
+    evaluate,
+    rank,
+)
+from pyg_recmetrics.metrics import definition
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
@@ -503,6 +513,165 @@ def test_ngcf(case, cut_offs):
         theirs[f"hit_rate@{k}"] = float((found.sum(1) > 0).mean())
         theirs[f"ndcg@{k}"] = float(ndcg.mean())
     check(case, "ngcf", theirs)
+
+
+@pytest.fixture(scope="session", params=["random", "lastfm"])
+def recommended(request):
+    """Lists of full length for all users, what they have seen, and a category of every item."""
+    if request.param == "lastfm":
+        return Recommended(lastfm_case(request.getfixturevalue("lastfm_model")))
+    return Recommended(random())
+
+
+class Recommended:
+    def __init__(self, case, num_users=400):
+        self.case, self.num_users = case, num_users
+        self.num_items = case.scores.shape[1]
+        self.lists = np.array([ranking[: max(K)] for ranking in case.rankings[:num_users]])
+        self.category = np.random.default_rng(1).integers(0, 5, self.num_items)
+        pairs = [(u, i) for u, items in enumerate(case.seen[:num_users]) for i in sorted(items)]
+        self.seen = np.array(pairs)
+        self.popularity = np.bincount(self.seen[:, 1], minlength=self.num_items)
+        truth = [(u, i) for u, items in enumerate(case.truth[:num_users]) for i in items]
+        catalogue = Catalogue(
+            self.num_items,
+            seen=torch.from_numpy(self.seen.T),
+            item_category=torch.from_numpy(self.category),
+        )
+        self.ranked = RankedEdges.from_topk(torch.from_numpy(self.lists), torch.tensor(truth).T)
+        self.ranked = self.ranked.with_catalogue(catalogue)
+        self.has_truth = self.ranked.degree.numpy() > 0
+
+    def frame(self, user, item):
+        rows = [
+            (u, i, place, float(-place))
+            for u, items in enumerate(self.lists.tolist())
+            for place, i in enumerate(items, start=1)
+        ]
+        return pd.DataFrame(rows, columns=[user, item, "rank", "score"])
+
+    def seen_frame(self, user, item):
+        return pd.DataFrame(self.seen, columns=[user, item])
+
+    def check(self, theirs):
+        """Compares their means with ours; and their values per user, where they have them."""
+        ours = EvaluationResult(self.ranked, list(theirs))
+        for name, value in theirs.items():
+            if np.ndim(value):
+                per_user = ours.per_user[name].numpy()
+                assert per_user[self.has_truth] == pytest.approx(value[self.has_truth], abs=1e-6)
+            else:
+                assert ours[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
+
+
+def test_lists_of_torch_geometric(recommended):
+    from torch_geometric import metrics
+
+    lists, truth = torch.from_numpy(recommended.lists), recommended.ranked.edge_index
+    popularity = torch.from_numpy(recommended.popularity)
+    theirs = {}
+    for k in K:
+        known = {
+            "coverage": metrics.LinkPredCoverage(k, recommended.num_items),
+            "personalization": metrics.LinkPredPersonalization(k, max_src_nodes=None),
+            "popularity": metrics.LinkPredAveragePopularity(k, popularity),
+        }
+        if k > 1:  # where it divides by zero
+            category = torch.from_numpy(recommended.category)
+            known["diversity"] = metrics.LinkPredDiversity(k, category)
+        for name, metric in known.items():
+            metric.update(lists, truth)
+            theirs[f"{name}@{k}"] = float(metric.compute())
+            assert definition(name).higher_is_better == metric.higher_is_better
+    recommended.check(theirs)
+    assert math.isnan(EvaluationResult(recommended.ranked, "diversity@1")["diversity@1"])
+
+
+def test_lists_of_rectools(recommended):
+    metrics = pytest.importorskip("rectools.metrics")
+    from rectools.metrics.distances import PairwiseHammingDistanceCalculator
+
+    lists = recommended.frame("user_id", "item_id")
+    seen = recommended.seen_frame("user_id", "item_id")
+    truth = recommended.case.truth_frame()
+    catalog = np.arange(recommended.num_items)
+    category = pd.DataFrame({"category": recommended.category}, index=catalog)
+    theirs = {}
+    for k in K:
+        theirs[f"coverage@{k}"] = metrics.CatalogCoverage(k, normalize=True).calc(lists, catalog)
+        for name, values in {
+            "popularity": metrics.AvgRecPopularity(k).calc_per_user(lists, seen),
+            "novelty": metrics.MeanInvUserFreq(k).calc_per_user(lists, seen),
+            "serendipity": metrics.Serendipity(k).calc_per_user(lists, truth, seen, catalog),
+        }.items():
+            theirs[f"{name}@{k}"] = values.sort_index().to_numpy()
+    distance = PairwiseHammingDistanceCalculator(category)
+    few = lists[lists["rank"] <= 3]  # it goes through all pairs in Python
+    diversity = metrics.IntraListDiversity(3, distance).calc_per_user(few)
+    theirs["diversity@3"] = diversity.sort_index().to_numpy()
+    recommended.check(theirs)
+
+
+def test_lists_of_recbole(recommended):
+    metrics = pytest.importorskip("recbole.evaluator.metrics")
+    counts = dict(enumerate(recommended.popularity.tolist()))
+    # Its tail is what was seen at most so often; here, less often than all of the head.
+    ordered = np.sort(recommended.popularity)[::-1]
+    least = ordered[np.argmax(ordered.cumsum() >= 0.8 * ordered.sum())]
+    config = {"topk": list(K), "metric_decimal_place": 12, "tail_ratio": least - 0.5}
+    popularity, tail = metrics.AveragePopularity(config), metrics.TailPercentage(config)
+    assert least > 1  # or else it takes it for a fraction
+    popular = popularity.metric_info(popularity.get_pop(recommended.lists, counts))
+    in_tail = tail.metric_info(tail.get_tail(recommended.lists, counts))
+    theirs = {}
+    for k in K:
+        lists = recommended.lists[:, :k]
+        covered = metrics.ItemCoverage(config).get_coverage(lists, recommended.num_items)
+        theirs[f"coverage@{k}"] = float(covered)
+        theirs[f"gini@{k}"] = float(
+            metrics.GiniIndex(config).get_gini(lists, recommended.num_items)
+        )
+        # It takes natural logarithms, and divides by the number of recommended items.
+        nats = metrics.ShannonEntropy(config).get_entropy(lists) * len(np.unique(lists))
+        theirs[f"entropy@{k}"] = float(nats / math.log(2))
+        theirs[f"popularity@{k}"] = popular[:, k - 1]
+        theirs[f"tail_share@{k}"] = in_tail[:, k - 1]
+    recommended.check(theirs)
+
+
+def test_lists_of_microsoft_recommenders(recommended):
+    evaluation = pytest.importorskip("recommenders.evaluation.python_evaluation")
+    columns = {"col_user": "userID", "col_item": "itemID"}
+    lists = recommended.frame("userID", "itemID")
+    # It takes the items that somebody has seen for all items.
+    everything = pd.DataFrame({"userID": -1, "itemID": np.arange(recommended.num_items)})
+    theirs = {}
+    for k in K:
+        top = lists[lists["rank"] <= k]
+        theirs[f"coverage@{k}"] = evaluation.catalog_coverage(everything, top, **columns)
+    recommended.check(theirs)
+
+
+def test_lists_of_replay(recommended):
+    metrics = pytest.importorskip("replay.metrics")
+    lists = recommended.frame("query_id", "item_id").rename(columns={"score": "rating"})
+    seen = recommended.seen_frame("query_id", "item_id")
+    bits = math.log2(seen["query_id"].nunique())  # it divides by the most there is
+    found = metrics.Surprisal(list(K))(lists, seen)
+    recommended.check({f"novelty@{k}": float(found[f"Surprisal@{k}"]) * bits for k in K})
+
+
+def test_lists_of_lenskit(recommended):
+    ranking = pytest.importorskip("lenskit.metrics.ranking")
+    from lenskit.data import ItemList
+
+    theirs = {}
+    for k in K:
+        metric = ranking.ListGini(k, items=recommended.num_items)
+        lists = [ItemList(item_ids=items, ordered=True) for items in recommended.lists]
+        values = [metric.compute_list_data(items, None) for items in lists]
+        theirs[f"gini@{k}"] = float(metric.global_aggregate(values))
+    recommended.check(theirs)
 
 
 def test_every_convention_is_checked():

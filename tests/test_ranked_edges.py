@@ -142,6 +142,8 @@ class TestFromPairs:
             rankings.append(sorted(mine, key=lambda place: (-rows[place][1], place)))
             truths.append({p: float(target[p]) for p in mine if target[p] > 0})
         for name in metrics.names():
+            if metrics.definition(name).needs:
+                continue  # there are pairs, and no lists
             cut_off = {"k": k} if metrics.definition(name).has_cut_off else {}
             loop = naive.per_user(name, rankings, truths, **cut_off)
             ours = getattr(metrics, name)(ranked, **cut_off)
@@ -206,6 +208,8 @@ def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
     weight = torch.rand(4000, generator=generator)
     ranked = RankedEdges.from_scores(scores, truth, weight).to(device)
     for name in metrics.names():
+        if metrics.definition(name).needs:
+            continue  # there are scores, and no lists
         cut_off = {"k": 20} if metrics.definition(name).has_cut_off else {}
         with_scatter = getattr(metrics, name)(ranked, **cut_off)
         with monkeypatch.context() as patch:

@@ -33,6 +33,8 @@ def metric_table():
 
 def test_the_metric_table_is_that_of_the_registry():
     assert metric_table() in README.read_text(), f"put this into the README:\n{metric_table()}"
+    for line in metric_table().splitlines():
+        assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
 
 
 def test_the_conventions_table_is_that_of_the_package():

@@ -1,6 +1,7 @@
 """Metrics: functions of :class:`~pyg_recmetrics.RankedEdges` that return a value per user.
 
-Each returns a tensor of shape `[num_users]`, `NaN` where the metric is undefined.
+Each returns a tensor of shape `[num_users]`, `NaN` where the metric is undefined. Those of the
+catalogue as a whole, such as :func:`coverage`, return one number for all users together.
 """
 
 from pyg_recmetrics.metrics.accuracy import (
@@ -15,6 +16,18 @@ from pyg_recmetrics.metrics.accuracy import (
     recall,
     truncated_precision,
 )
+from pyg_recmetrics.metrics.catalogue import (
+    calibration,
+    coverage,
+    diversity,
+    entropy,
+    gini,
+    novelty,
+    personalization,
+    popularity,
+    serendipity,
+    tail_share,
+)
 from pyg_recmetrics.metrics.curves import curve, precision_recall_curve
 from pyg_recmetrics.metrics.full_ranking import (
     mean_rank,
@@ -24,8 +37,10 @@ from pyg_recmetrics.metrics.full_ranking import (
     roc_auc,
 )
 from pyg_recmetrics.metrics.registry import (
+    AggregateDefinition,
     Metric,
     Value,
+    aggregate_metric,
     definition,
     metric,
     names,
@@ -34,12 +49,19 @@ from pyg_recmetrics.metrics.registry import (
 )
 
 __all__ = [
+    "AggregateDefinition",
     "Metric",
     "Value",
+    "aggregate_metric",
+    "calibration",
+    "coverage",
     "curve",
     "dcg",
     "definition",
+    "diversity",
+    "entropy",
     "f1",
+    "gini",
     "hit_rate",
     "map",
     "mean_rank",
@@ -48,14 +70,19 @@ __all__ = [
     "mrr",
     "names",
     "ndcg",
+    "novelty",
     "parse",
     "parse_all",
     "partial_auc",
+    "personalization",
+    "popularity",
     "pr_auc",
     "precision",
     "precision_recall_curve",
     "r_precision",
     "recall",
     "roc_auc",
+    "serendipity",
+    "tail_share",
     "truncated_precision",
 ]

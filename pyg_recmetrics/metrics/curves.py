@@ -31,7 +31,8 @@ def curve(metric: str, ranked: RankedEdges, max_k: int) -> Tensor:
 
     Returns:
         A double-precision tensor of shape `[num_users, max_k]`, `NaN` for users without truth;
-        `.nanmean(dim=0)` is the curve of the mean.
+        `.nanmean(dim=0)` is the curve of the mean. For a metric of all users together, such as
+        `"coverage"`, the curve itself, of shape `[max_k]`.
 
     Raises:
         ValueError: If there is no such metric, it has no cut-off, or `max_k` is no positive
@@ -47,7 +48,7 @@ def curve(metric: str, ranked: RankedEdges, max_k: int) -> Tensor:
     check_positive_integer(max_k, "max_k")
     deepest = parse(f"{metric}@{max_k}")
     at_every_k = (Metric(deepest.name, k, deepest.arguments) for k in range(1, max_k + 1))
-    return torch.stack([at_k(ranked) for at_k in at_every_k], dim=1)
+    return torch.stack([at_k(ranked) for at_k in at_every_k], dim=-1)
 
 
 def precision_recall_curve(

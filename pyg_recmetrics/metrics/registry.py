@@ -3,13 +3,17 @@
 A metric is a function of :class:`~pyg_recmetrics.RankedEdges` that :func:`metric` registers under
 its own name. Its signature and its docstring are its whole definition: the spelling
 `name(argument=value)@k`, the checks, the evaluator and the tables all read them from there.
+
+Most metrics have a value for every user. Those of the catalogue as a whole, such as coverage, have
+one for all users together, and are registered by :func:`aggregate_metric`: as a state that adds up
+over users, and what is computed of it in the end.
 """
 
 import functools
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any, ParamSpec, TypeAlias, get_args, get_origin, get_type_hints
@@ -17,6 +21,7 @@ from typing import Annotated, Any, ParamSpec, TypeAlias, get_args, get_origin, g
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.catalogue import Catalogue, check_known
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -34,16 +39,26 @@ class Parameter:
         name: Its name.
         default: Its default; `None` if it is an integer that need not be given.
         choices: The words it takes, and what each says in a sentence; none for an integer.
+        percentage: What it says in a sentence if it is a percentage; empty if it is not. Other
+            integers are cut-offs.
     """
 
     name: str
     default: Value | None
     choices: dict[str, str]
+    percentage: str = ""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it says how deep to look."""
+        return not self.choices and not self.percentage
 
     def check(self, value: Value | None) -> None:
-        """Raises if `value` is not one of the words, or no positive integer."""
+        """Raises if `value` is not one of the words, no positive integer, or no percentage."""
         if not self.choices and value is not None:
-            check_positive_integer(value, self.name)
+            number = check_positive_integer(value, self.name)
+            if self.percentage and number > 100:
+                raise ValueError(f"'{self.name}' needs to be at most 100 percent (got {number})")
         if self.choices and value not in self.choices:
             raise ValueError(
                 f"'{self.name}' needs to be one of {list(self.choices)} (got {value!r})"
@@ -55,6 +70,8 @@ class Parameter:
 
     def words(self, value: Value) -> str:
         """Says in words what a value means."""
+        if self.percentage:
+            return self.percentage.format(value)
         return self.choices[str(value)] if self.choices else f"{self.name} {value}"
 
 
@@ -70,6 +87,10 @@ class Definition:
         parameters: Its other parameters.
         needs_all_ranks: Whether every item must be ranked for it, however deep.
         bounds: Between which values it is by default.
+        higher_is_better: Whether a better recommender has more of it.
+        needs_truth: Whether it is undefined for users without truth.
+        needs: What it needs besides ranks: `"items"` for the lists, or what a
+            :class:`~pyg_recmetrics.Catalogue` holds. Parameters in braces stand for their value.
     """
 
     name: str
@@ -79,6 +100,9 @@ class Definition:
     parameters: dict[str, Parameter]
     needs_all_ranks: bool
     bounds: tuple[float, float]
+    higher_is_better: bool
+    needs_truth: bool
+    needs: tuple[str, ...]
 
     @property
     def summary(self) -> str:
@@ -93,20 +117,38 @@ class Definition:
         return " ".join(line.strip() for line in lines).partition("=")[2].strip()
 
 
+@dataclass(frozen=True)
+class AggregateDefinition(Definition):
+    """What is known of a metric that has one value for all users together.
+
+    Attributes:
+        state: `state(ranked, k)` with all checks: a tensor that adds up over users. The sum of the
+            states of some users and of all others is that of all.
+        compute: `compute(state)`, a tensor with one number.
+    """
+
+    state: Callable[[RankedEdges, int], Tensor]
+    compute: Callable[[Tensor], Tensor]
+
+
 _DEFINITIONS: dict[str, Definition] = {}
 
 
 def metric(
     bounds: tuple[float, float] = (0.0, 1.0),
     needs_all_ranks: bool = False,
+    higher_is_better: bool = True,
+    needs_truth: bool = True,
+    needs: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
 
     The function may rely on checked arguments, and need not care about users without truth: for
-    them, every metric is undefined (`NaN`).
+    them, every metric that needs truth is undefined (`NaN`).
     """
 
     def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+        name = function.__name__
         signature = inspect.signature(function)
         parameters = _parameters(function, signature)
 
@@ -120,12 +162,12 @@ def metric(
                 _check_all_ranks(ranked)
             if "k" in arguments.arguments:
                 _check_cut_off(arguments.arguments["k"], ranked)
-            for name, parameter in parameters.items():
-                parameter.check(arguments.arguments[name])
+            for parameter in parameters.values():
+                parameter.check(arguments.arguments[parameter.name])
+            _check_needs(name, _filled(needs, arguments.arguments), ranked)
             value = function(*args, **kwargs)
-            return value.masked_fill(ranked.degree == 0, torch.nan)
+            return value.masked_fill(ranked.degree == 0, torch.nan) if needs_truth else value
 
-        name = function.__name__
         k = signature.parameters.get("k")
         _DEFINITIONS[name] = Definition(
             name=name,
@@ -135,8 +177,61 @@ def metric(
             parameters=parameters,
             needs_all_ranks=needs_all_ranks,
             bounds=bounds,
+            higher_is_better=higher_is_better,
+            needs_truth=needs_truth,
+            needs=needs,
         )
         return checked
+
+    return register
+
+
+def aggregate_metric(
+    state: Callable[[RankedEdges, int], Tensor],
+    bounds: tuple[float, float] = (0.0, 1.0),
+    higher_is_better: bool = True,
+    needs: tuple[str, ...] = ("items", "num_items"),
+) -> Callable[[Callable[[Tensor], Tensor]], Callable[[RankedEdges, int], Tensor]]:
+    """Registers a function of a state that adds up over users as a metric `f(ranked, k)`.
+
+    Args:
+        state: Makes the state of the users of a ranking, a tensor of a size that does not depend
+            on them.
+        bounds: Between which values the metric is.
+        higher_is_better: Whether a better recommender has more of it.
+        needs: What the state is made of, see :class:`Definition`.
+    """
+
+    def register(compute: Callable[[Tensor], Tensor]) -> Callable[[RankedEdges, int], Tensor]:
+        name = compute.__name__
+
+        def checked_state(ranked: RankedEdges, k: int) -> Tensor:
+            _check_ranked(ranked)
+            _check_cut_off(k, ranked)
+            _check_needs(name, needs, ranked)
+            return state(ranked, k)
+
+        def function(ranked: RankedEdges, k: int) -> Tensor:
+            return compute(checked_state(ranked, k))
+
+        # It is documented where it is computed, but called with what its state is made of.
+        for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(function, attribute, getattr(compute, attribute))
+        _DEFINITIONS[name] = AggregateDefinition(
+            name=name,
+            function=function,
+            has_cut_off=True,
+            needs_cut_off=True,
+            parameters={},
+            needs_all_ranks=False,
+            bounds=bounds,
+            higher_is_better=higher_is_better,
+            needs_truth=False,
+            needs=needs,
+            state=checked_state,
+            compute=compute,
+        )
+        return function
 
     return register
 
@@ -216,7 +311,43 @@ class Metric:
         known = definition(self.name)
         if known.needs_all_ranks or (self.k is None and known.has_cut_off):
             return None
-        return max([self.k or 1] + [value for _, value in self.arguments if type(value) is int])
+        cut_offs = [
+            int(value) for name, value in self.arguments if known.parameters[name].is_cut_off
+        ]
+        return max([self.k or 1, *cut_offs])
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What it needs besides ranks: lists (`"items"`), or what a catalogue holds.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("diversity(over=embedding)@10").needs
+            ('items', 'item_embedding')
+        """
+        known = definition(self.name)
+        defaults = {name: parameter.default for name, parameter in known.parameters.items()}
+        return _filled(known.needs, defaults | dict(self.arguments))
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it is undefined for users without truth."""
+        return definition(self.name).needs_truth
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it has one value for all users together, instead of one for each."""
+        return isinstance(definition(self.name), AggregateDefinition)
+
+    def check_known(self, catalogue: Catalogue | None) -> None:
+        """Raises if a catalogue lacks what the metric needs.
+
+        Raises:
+            ValueError: If so; it says how to give it.
+        """
+        for name in self.needs:
+            if name != "items":
+                check_known(catalogue, name, str(self))
 
     @property
     def words(self) -> str:
@@ -237,7 +368,10 @@ class Metric:
         return f"{head} ({', '.join(said)})" if said else head
 
     def __call__(self, ranked: RankedEdges) -> Tensor:
-        """Returns the metric of every user, of shape `[num_users]`, `NaN` where undefined."""
+        """Returns the metric of every user, of shape `[num_users]`, `NaN` where undefined.
+
+        If it is one of all users together, a tensor with one number.
+        """
         arguments: dict[str, Any] = dict(self.arguments)
         if self.k is not None:
             arguments["k"] = self.k
@@ -308,19 +442,27 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
 def _parameters(
     function: Callable[..., Tensor], signature: inspect.Signature
 ) -> dict[str, Parameter]:
-    """Reads the parameters from the annotations: a positive integer, or words with a meaning."""
+    """Reads the parameters from the annotations: a cut-off, a percentage, words with a meaning."""
     parameters = {}
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in signature.parameters.items():
         if name in ("ranked", "k"):
             continue
-        choices: dict[str, str] = {}
+        words, meaning = hints[name], ""
         if get_origin(hints[name]) is Annotated:
-            words, choices = get_args(hints[name])
-            if set(get_args(words)) != set(choices):
-                raise TypeError(f"'{name}' of '{function.__name__}' needs words for every choice")
-        parameters[name] = Parameter(name, parameter.default, choices)
+            words, meaning = get_args(hints[name])
+        if isinstance(meaning, str):
+            parameters[name] = Parameter(name, parameter.default, {}, percentage=meaning)
+            continue
+        if set(get_args(words)) != set(meaning):
+            raise TypeError(f"'{name}' of '{function.__name__}' needs words for every choice")
+        parameters[name] = Parameter(name, parameter.default, meaning)
     return parameters
+
+
+def _filled(needs: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Puts the values of parameters in the place of their names in braces."""
+    return tuple(need.format_map(arguments) for need in needs)
 
 
 def _check_ranked(ranked: Any) -> None:
@@ -334,6 +476,12 @@ def _check_all_ranks(ranked: RankedEdges) -> None:
             "'ranked' needs to hold the rank of every edge among all candidates: rank with "
             "'full=True' (got a ranking in which some are not known)"
         )
+
+
+def _check_needs(name: str, needs: tuple[str, ...], ranked: RankedEdges) -> None:
+    for need in needs:
+        if need != "items":  # which are checked where they are read
+            check_known(ranked.catalogue, need, name)
 
 
 def _check_cut_off(k: Any, ranked: RankedEdges) -> None:

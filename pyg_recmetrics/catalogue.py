@@ -1,0 +1,173 @@
+"""Catalogue: what is known of the items, for the metrics that look at them."""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import coalesce
+
+from pyg_recmetrics.checks import (
+    check_device,
+    check_edges,
+    check_finite,
+    check_ids,
+    check_integers,
+    check_positive_integer,
+    check_scores,
+    check_tensor,
+)
+
+#: What a metric may need to know, and how it is given.
+_HOW_TO_GIVE = {
+    "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
+    "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
+    "item_category": "the category of every item: give 'item_category' to 'evaluate' (or to the "
+    "'Catalogue')",
+    "item_embedding": "the embedding of every item: give 'item_embedding' to 'evaluate' (or to "
+    "the 'Catalogue')",
+}
+
+
+class Catalogue:
+    r"""What is known of the items: how often they were seen, what they are like.
+
+    A :class:`~pyg_recmetrics.RankingTask` has one that knows its seen edges, and
+    :func:`~pyg_recmetrics.evaluate` adds embeddings and categories. To metrics of lists that come
+    from elsewhere it is given by :meth:`RankedEdges.with_catalogue`.
+
+    Args:
+        num_items (int): The number of items.
+        seen (torch.Tensor, optional): What users have interacted with before, edges of shape
+            `[2, num_seen]` from users to items. Repeated edges are one edge. (default: `None`)
+        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
+            `[num_items, num_features]`. (default: `None`)
+        item_category (torch.Tensor, optional): The category of every item as an integer, of shape
+            `[num_items]`; or, where items have several or none, of shape
+            `[num_items, num_categories]`, true or positive where an item is of a category.
+            (default: `None`)
+
+    Raises:
+        TypeError: If an argument is not a tensor.
+        ValueError: If shapes, dtypes, devices or ids are off, or numbers are not finite.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> seen = torch.tensor([[0, 0, 1], [1, 2, 1]])
+        >>> Catalogue(num_items=4, seen=seen).popularity
+        tensor([0, 2, 1, 0])
+    """
+
+    def __init__(
+        self,
+        num_items: int,
+        *,
+        seen: Tensor | None = None,
+        item_embedding: Tensor | None = None,
+        item_category: Tensor | None = None,
+    ) -> None:
+        self.num_items = check_positive_integer(num_items, "num_items")
+        #: `None` also if there are no edges: popularity is not known then.
+        self.seen = None if seen is None else _check_seen(seen, num_items)
+        self.item_embedding = (
+            None if item_embedding is None else _check_embedding(item_embedding, num_items)
+        )
+        self.item_category = (
+            None if item_category is None else _check_category(item_category, num_items)
+        )
+
+    @cached_property
+    def history(self) -> Tensor:
+        """What users have seen, sorted by user and every edge once, of shape `[2, num_seen]`.
+
+        Raises:
+            ValueError: If it is not known.
+        """
+        seen = self.known("seen")
+        num_nodes = max(self.num_items, int(seen.max()) + 1)
+        history: Tensor = coalesce(seen, num_nodes=num_nodes)
+        return history
+
+    @cached_property
+    def popularity(self) -> Tensor:
+        """How many users have seen every item, of shape `[num_items]`."""
+        return torch.bincount(self.history[1], minlength=self.num_items)
+
+    @cached_property
+    def num_active_users(self) -> int:
+        """How many users have seen anything."""
+        return int(self.history[0].unique_consecutive().numel())
+
+    def known(self, name: str) -> Tensor:
+        """Returns the edges, embeddings or categories of a name.
+
+        Raises:
+            ValueError: If they are not known.
+        """
+        check_known(self, name, "catalogue")
+        value: Tensor = getattr(self, name)
+        return value
+
+    def check_device(self, device: torch.device, owner: str) -> None:
+        """Raises if something is on another device than its `owner`."""
+        for name, value in self._tensors().items():
+            check_device(value, name, device, owner)
+
+    def to(self, device: torch.device | str) -> "Catalogue":
+        """Returns a copy on another device."""
+        moved = {name: value.to(device) for name, value in self._tensors().items()}
+        return type(self)(self.num_items, **moved)
+
+    def __repr__(self) -> str:
+        shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
+        return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
+
+    def _tensors(self) -> dict[str, Tensor]:
+        values = {name: getattr(self, name) for name in ("seen", "item_embedding", "item_category")}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def check_known(catalogue: Catalogue | None, name: str, metric: str) -> None:
+    """Raises if `catalogue` lacks what a metric needs, and says how to give it."""
+    if getattr(catalogue, name, None) is None:
+        raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[name]} (got none)")
+
+
+def _check_seen(seen: object, num_items: int) -> Tensor | None:
+    edges = check_edges(seen, "seen")
+    if edges.size(1) == 0:
+        return None
+    if (lowest := int(edges[0].min())) < 0:
+        raise ValueError(f"'seen' needs to hold user ids of zero or more (got {lowest})")
+    check_ids(edges[1], "seen", "item", num_items)
+    return edges
+
+
+def _check_embedding(embedding: object, num_items: int) -> Tensor:
+    tensor = check_scores(embedding, "item_embedding")
+    if tensor.dim() != 2 or tensor.size(0) != num_items:
+        raise ValueError(
+            f"'item_embedding' needs to have shape [num_items={num_items}, num_features] "
+            f"(got {list(tensor.shape)})"
+        )
+    check_finite(tensor, "item_embedding")
+    return tensor.detach()
+
+
+def _check_category(category: object, num_items: int) -> Tensor:
+    tensor = check_tensor(category, "item_category")
+    if tensor.dim() not in (1, 2) or tensor.size(0) != num_items:
+        raise ValueError(
+            f"'item_category' needs to have shape [num_items={num_items}] or "
+            f"[num_items={num_items}, num_categories] (got {list(tensor.shape)})"
+        )
+    if tensor.dim() == 1:
+        tensor = check_integers(tensor, "item_category")
+    else:
+        check_finite(tensor, "item_category")
+    if bool((tensor < 0).any()):
+        raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
+    if tensor.dim() == 1:
+        # Numbered one after the other, so that large numbers do not take memory.
+        tensor = tensor.unique(return_inverse=True)[1]
+    return tensor
