@@ -1,6 +1,6 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
-from pyg_recmetrics import conventions, datasets, metrics
+from pyg_recmetrics import conventions, datasets, metrics, modules
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import rank
@@ -18,5 +18,6 @@ __all__ = [
     "datasets",
     "evaluate",
     "metrics",
+    "modules",
     "rank",
 ]
