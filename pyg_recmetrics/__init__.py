@@ -1,6 +1,6 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
-from pyg_recmetrics import conventions, datasets, metrics, modules
+from pyg_recmetrics import conventions, datasets, distributed, metrics, modules
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import rank
@@ -16,6 +16,7 @@ __all__ = [
     "__version__",
     "conventions",
     "datasets",
+    "distributed",
     "evaluate",
     "metrics",
     "modules",

@@ -1,6 +1,5 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from pyg_recmetrics import distributed
 from pyg_recmetrics.bounded import BoundedSearch, has_fast_bfloat16, search_batch_size
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.counting import count_ranks
@@ -49,6 +49,11 @@ def rank(
     Masked items are never retrieved; equal scores rank the lower item id first. The ranks depend
     neither on the size of the chunks nor on the order of the edges.
 
+    Where a process group of :mod:`torch.distributed` is initialised, all of its processes call
+    this with the same arguments. Each ranks its share of the users, and all return the same ranks:
+    those of a single process. If it raises in one of them, it raises in all (see
+    :mod:`pyg_recmetrics.distributed`).
+
     Args:
         recommender: What to rank, any of
 
@@ -84,6 +89,7 @@ def rank(
         TypeError: If `recommender` is none of these, or is a model without `recommend`.
         ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, or `k`
             or `batch_size` is not a positive integer.
+        RuntimeError: If it raised in another process, or another process has ended.
 
     Example:
         >>> import torch
@@ -95,18 +101,67 @@ def rank(
     """
     if not isinstance(task, RankingTask):
         raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
+    with distributed.together(task.device):
+        ranks, lists, depth = _rank_share(
+            recommender,
+            task,
+            k=k,
+            full=full,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            batch_size=batch_size,
+            keep_items=keep_items,
+            algorithm=algorithm,
+            progress=progress,
+        )
+    distributed.check_same(
+        task.truth, task.users, task.seen, task.num_candidates, depth, keep_items
+    )
+    distributed.combine(ranks, largest=False)
+    if lists is not None:
+        distributed.combine(lists, largest=True)
+    return RankedEdges.from_ranks(
+        task.truth,
+        ranks,
+        num_users=task.num_users,
+        weight=task.weight,
+        num_candidates=task.num_candidates,
+        depth=None if depth >= int(task.num_candidates.max()) else depth,
+        items=lists,
+    )
+
+
+def _rank_share(
+    recommender: RecommenderLike,
+    task: RankingTask,
+    *,
+    k: int | None,
+    full: bool,
+    edge_index: Any,
+    edge_weight: Tensor | None,
+    batch_size: int | None,
+    keep_items: bool,
+    algorithm: Algorithm,
+    progress: bool,
+) -> tuple[Tensor, Tensor | None, int]:
+    """Ranks this process' share of the users, and returns ranks, lists, and how deep they are.
+
+    What the other processes find out is left as not retrieved, and `-1`.
+    """
     if batch_size is not None:
         check_positive_integer(batch_size, "batch_size")
     depth = _depth(task, k, full)
     users = task.users if keep_items else task.users[task.degree[task.users] > 0]
+    users = distributed.share(users)
     ranks = torch.full_like(task.truth[0], NOT_RETRIEVED)
     lists = None
     if keep_items:
         width = min(depth, task.num_items)
         lists = torch.full((task.num_users, width), -1, device=task.device)
+    is_quiet = not progress or distributed.process() > 0
     with (
         evaluation_mode(recommender),
-        tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=not progress) as bar,
+        tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar,
     ):
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         _warn_about_short_lists(ranker, task, depth)
@@ -125,15 +180,7 @@ def rank(
     # is forgotten, or else it would depend on who shares a chunk.
     own_depth = task.degree.clamp(min=depth)[task.truth[0]]
     ranks.masked_fill_(ranks > own_depth, NOT_RETRIEVED)
-    return RankedEdges.from_ranks(
-        task.truth,
-        ranks,
-        num_users=task.num_users,
-        weight=task.weight,
-        num_candidates=task.num_candidates,
-        depth=None if depth >= int(task.num_candidates.max()) else depth,
-        items=lists,
-    )
+    return ranks, lists, depth
 
 
 def has_constant_scores(
@@ -148,22 +195,24 @@ def has_constant_scores(
 
     Arguments are those of :func:`rank`. Lists have no scores, and so are never constant.
     """
-    is_constant = torch.zeros(task.num_users, dtype=torch.bool, device=task.device)
-    with evaluation_mode(recommender):
+    is_constant = torch.zeros(task.num_users, dtype=torch.uint8, device=task.device)
+    with distributed.together(task.device), evaluation_mode(recommender):
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         if not isinstance(ranker, ScoreRecommender):
-            return is_constant
+            return is_constant.bool()
         num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
-        schedule = Schedule(task, task.users, 1, _rows(batch_size, num_rows))
+        schedule = Schedule(task, distributed.share(task.users), 1, _rows(batch_size, num_rows))
         scratch = Scratch(task.device)
         for start, end in schedule.chunks():
             chunk = schedule.chunk(start, end, scratch)
             scores = ranker.scores(chunk.users, scratch)
             highest = scores.masked_fill_(chunk.excluded, -torch.inf).amax(dim=1)
             lowest = scores.masked_fill_(chunk.excluded, torch.inf).amin(dim=1)
-            is_constant[chunk.users] = highest <= lowest
-    ranker.check()
-    return is_constant
+            is_constant[chunk.users] = (highest <= lowest).byte()
+        ranker.check()
+    distributed.check_same(task.users, task.seen, task.num_candidates)
+    distributed.combine(is_constant, largest=True)
+    return is_constant.bool()
 
 
 def _rows(batch_size: int | None, num_rows: Callable[[int], int]) -> Callable[[int], int]:
@@ -181,10 +230,10 @@ def _depth(task: RankingTask, k: int | None, full: bool) -> int:
 def _warn_about_short_lists(recommender: Recommender, task: RankingTask, depth: int) -> None:
     needed = min(max(depth, int(task.degree.max())), task.num_items)
     if recommender.max_depth is not None and recommender.max_depth < needed:
-        warnings.warn(
+        distributed.warn(
             f"'recommender' holds lists of {recommender.max_depth} items, but {needed} are needed "
             f"(for the largest k, or the largest R); all others count as not retrieved",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -229,7 +278,7 @@ def _rank_by_bounds(
         )
         unsettled.append(users[is_left])
         bar.update(int((~is_left).sum()))
-    return torch.cat(unsettled)
+    return torch.cat([schedule.users[:0], *unsettled])
 
 
 def _rank_by_counts(

@@ -128,7 +128,8 @@ class FunctionRecommender(ScoreRecommender):
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
-        scores = check_scores(self.function(users), "recommender")
+        with naming(users):
+            scores = check_scores(self.function(users), "recommender")
         _check_shape(scores, (users.numel(), self.num_items), "scores [len(users), num_items]")
         check_device(scores, "recommender", users.device, "task")
         self.num_wrong += (~scores.isfinite()).sum()
@@ -208,13 +209,14 @@ class ModelRecommender(ListRecommender):
     def lists(self, users: Tensor, k: int) -> Tensor:
         edge_index, edge_weight = self.edges
         num_left_out = self.num_items - self.dst_index.numel()
-        recommended = self.model.recommend(
-            edge_index,
-            edge_weight,
-            src_index=users,
-            dst_index=self.dst_index,
-            k=min(k - num_left_out, self.dst_index.numel()),
-        )
+        with naming(users):
+            recommended = self.model.recommend(
+                edge_index,
+                edge_weight,
+                src_index=users,
+                dst_index=self.dst_index,
+                k=min(k - num_left_out, self.dst_index.numel()),
+            )
         recommended = check_integers(recommended, "recommender.recommend()")
         if recommended.dim() != 2 or recommended.size(0) != users.numel():
             raise ValueError(
@@ -264,6 +266,25 @@ def evaluation_mode(recommender: Any) -> Iterator[None]:
     finally:
         for module, training in zip(modules, was_training, strict=True):
             module.training = training
+
+
+@contextmanager
+def naming(users: Tensor) -> Iterator[None]:
+    """Adds to an error for which users it was raised, and leaves its type as it is."""
+    try:
+        yield
+    except Exception as error:
+        first = ", ".join(str(user) for user in users[:_NUM_NAMED].tolist())
+        rest = ", ..." if users.numel() > _NUM_NAMED else ""
+        note = f"(while {users.numel()} users were ranked: {first}{rest})"
+        if add_note := getattr(error, "add_note", None):  # since Python 3.11
+            add_note(note)
+        elif error.args and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} {note}", *error.args[1:])
+        raise
+
+
+_NUM_NAMED = 8
 
 
 def _from_model(
