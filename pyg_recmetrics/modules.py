@@ -218,8 +218,6 @@ class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
 class MeanOverUsers(RankingMetric):
     """A metric that is a mean over users: its state is a sum and a count."""
 
-    higher_is_better: ClassVar[bool | None] = True
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if dict(self.metric.arguments).get("average") == "micro":
@@ -310,6 +308,7 @@ def _make_class(definition: Definition) -> type[RankingMetric]:
             "__doc__": _docstring(definition),
             "__signature__": _signature(definition),
             "definition": definition,
+            "higher_is_better": definition.higher_is_better,
             "plot_lower_bound": None if low == -torch.inf else low,
             "plot_upper_bound": None if high == torch.inf else high,
         },

@@ -110,7 +110,7 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
     return ranked.sum(ranked.position / ranked.rank.double()) / ranked.degree
 
 
-@metric(bounds=(1.0, torch.inf), needs_all_ranks=True)
+@metric(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def mean_rank(ranked: RankedEdges) -> Tensor:
     r"""The mean rank of the relevant items. Less is better.
 
@@ -141,7 +141,7 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
     return ranked.sum(ranked.rank) / ranked.degree
 
 
-@metric(bounds=(1.0, torch.inf), needs_all_ranks=True)
+@metric(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def median_rank(ranked: RankedEdges) -> Tensor:
     r"""The median rank of the relevant items. Less is better.
 

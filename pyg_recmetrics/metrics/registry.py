@@ -70,6 +70,7 @@ class Definition:
         parameters: Its other parameters.
         needs_all_ranks: Whether every item must be ranked for it, however deep.
         bounds: Between which values it is by default.
+        higher_is_better: Whether a better recommender has more of it.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Definition:
     parameters: dict[str, Parameter]
     needs_all_ranks: bool
     bounds: tuple[float, float]
+    higher_is_better: bool
 
     @property
     def summary(self) -> str:
@@ -99,6 +101,7 @@ _DEFINITIONS: dict[str, Definition] = {}
 def metric(
     bounds: tuple[float, float] = (0.0, 1.0),
     needs_all_ranks: bool = False,
+    higher_is_better: bool = True,
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
 
@@ -135,6 +138,7 @@ def metric(
             parameters=parameters,
             needs_all_ranks=needs_all_ranks,
             bounds=bounds,
+            higher_is_better=higher_is_better,
         )
         return checked
 
