@@ -11,7 +11,6 @@ from tqdm import tqdm
 from pyg_recmetrics import distributed
 from pyg_recmetrics.bounded import BoundedSearch, has_fast_bfloat16, search_batch_size
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.counting import count_ranks
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
 from pyg_recmetrics.recommenders import (
     EmbeddingRecommender,
@@ -61,7 +60,9 @@ def rank(
               as PyG's :class:`~torch_geometric.nn.models.LightGCN` (which is propagated once and
               then scored by its embeddings), numbering its items from `num_users` on;
             - a pair `(user_embedding, item_embedding)`, scored by inner product, computed in
-              double and rounded to single precision; item biases as a third entry are added;
+              double and rounded to single precision; item biases as a third entry are added.
+              Either may stay in the memory of the host or in a memory-mapped file, and passes
+              through the device of the task in parts, as a table of items does that is too large;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`;
             - one floating-point score per item, `[num_items]`, the same for everybody;
@@ -170,7 +171,7 @@ def _rank_share(
             num_rows = partial(search_batch_size, task.num_items)
             schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
             users = _rank_by_bounds(ranker, schedule, ranks, bar)
-        num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
+        num_rows = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
         schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
         if full and lists is None and isinstance(ranker, ScoreRecommender):
             _rank_by_counts(ranker, schedule, ranks, bar)
@@ -200,19 +201,20 @@ def has_constant_scores(
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         if not isinstance(ranker, ScoreRecommender):
             return is_constant.bool()
-        num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
+        num_rows = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
         schedule = Schedule(task, distributed.share(task.users), 1, _rows(batch_size, num_rows))
         scratch = Scratch(task.device)
         for start, end in schedule.chunks():
             chunk = schedule.chunk(start, end, scratch)
-            scores = ranker.scores(chunk.users, scratch)
-            highest = scores.masked_fill_(chunk.excluded, -torch.inf).amax(dim=1)
-            lowest = scores.masked_fill_(chunk.excluded, torch.inf).amin(dim=1)
-            is_constant[chunk.users] = (highest <= lowest).byte()
+            is_constant[chunk.users] = ranker.is_constant(chunk).byte()
         ranker.check()
     distributed.check_same(task.users, task.seen, task.num_candidates)
     distributed.combine(is_constant, largest=True)
     return is_constant.bool()
+
+
+def _items_at_once(recommender: Recommender, task: RankingTask) -> int:
+    return min(recommender.items_at_once or task.num_items, task.num_items)
 
 
 def _rows(batch_size: int | None, num_rows: Callable[[int], int]) -> Callable[[int], int]:
@@ -288,9 +290,8 @@ def _rank_by_counts(
     scratch = Scratch(ranks.device)
     for start, end in schedule.chunks():
         chunk = schedule.chunk(start, end, scratch)
-        scores = recommender.masked_scores(chunk)
         edges, row, item = schedule.truth.between(start, end)
-        ranks[edges] = count_ranks(scores, row, item, scratch)
+        ranks[edges] = recommender.ranks(chunk, row, item)
         bar.update(end - start)
     recommender.check()
 

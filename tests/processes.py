@@ -9,12 +9,13 @@ import sys
 import warnings
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import RankingTask, distributed, evaluate, modules, rank
-from pyg_recmetrics.ranking import has_constant_scores
+from pyg_recmetrics.ranking import Algorithm, has_constant_scores
 
 NUM_USERS, NUM_ITEMS = 37, 50
 
@@ -65,7 +66,7 @@ def results():
     scores[::3] = 0
     ways = {
         "embeddings": rank((user, item), task, k=5, keep_items=True),
-        "bounded": rank((user, item), task, k=5, algorithm="bounded"),
+        **{way: rank((user, item), task, k=5, algorithm=way) for way in get_args(Algorithm)},
         "full": rank((user, item), task, full=True),
         "scores": rank(scores, task, k=7, batch_size=2),
         "lists": rank(scores.argsort(descending=True), task),
