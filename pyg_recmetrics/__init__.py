@@ -1,6 +1,9 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
-from pyg_recmetrics import conventions, datasets, distributed, metrics, modules
+from importlib import import_module
+from types import ModuleType
+
+from pyg_recmetrics import conventions, datasets, distributed, metrics
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import rank
@@ -22,3 +25,10 @@ __all__ = [
     "modules",
     "rank",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    # Imports torchmetrics where that is installed, which takes seconds that few have a use for.
+    if name == "modules":
+        return import_module("pyg_recmetrics.modules")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

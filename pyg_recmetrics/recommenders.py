@@ -154,16 +154,17 @@ class TiledRecommender(ScoreRecommender):
     """
 
     items_at_once = 2**13
+    bytes_per_pair = 48  # score 8 and 4, that and the id beside those of the best 12, to sort 20
 
     def __init__(
         self, user: Tensor, item: Tensor, bias: Tensor | None, device: torch.device
     ) -> None:
         self.user, self.item, self.bias, self.device = user, item, bias, device
         self.num_items = item.size(0)
-        self.bytes_per_pair = 40  # score 4 and 8, those of the best beside it 8, and to sort them
-        tiles = item.split(self.items_at_once)
-        largest = [self._on_device(tile).abs().max() for tile in tiles if bias is None]
-        self.largest = torch.stack(largest).max() if largest else None
+        self.largest: Tensor | None = None
+        if bias is None:
+            tiles = item.split(self.items_at_once)
+            self.largest = torch.stack([self._on_device(tile).abs().max() for tile in tiles]).max()
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
         user = self._users(users)
@@ -193,12 +194,12 @@ class TiledRecommender(ScoreRecommender):
         own = self._scores_of_pairs(self._users(chunk.users), row, item)
         starts = torch.tensor([*range(0, self.num_items, self.items_at_once), self.num_items])
         place = torch.searchsorted(item, starts.to(self.device)).tolist()
+        # What is as high is above the next smaller number.
+        below_own = own.nextafter(torch.full_like(own, -torch.inf))
         rank = torch.ones_like(row)
         for number, (first, _, scores) in enumerate(self._masked(chunk)):
             inside, behind = slice(place[number], place[number + 1]), place[number + 1]
-            # A tile in front of an item counts if it is as high: above the next smaller number.
-            threshold = own.clone()
-            threshold[behind:] = own[behind:].nextafter(own.new_tensor(-torch.inf))
+            threshold = torch.cat([own[:behind], below_own[behind:]])
             rank += _count_above(scores, row, threshold, chunk.scratch)
             rank[inside] += _count_ties_before(
                 scores, row[inside], item[inside] - first, own[inside]

@@ -375,7 +375,7 @@ def test_all_else_works_without_torchmetrics():
         "sys.exit(pytest.main(sys.argv[1:]))"
     )
     here = Path(__file__)
-    options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    options = ["-q", "-p", "no:cacheprovider", "-k", "not thousand and not mini_batches"]
     done = subprocess.run(
         [sys.executable, "-c", code, *options, str(here)],
         cwd=here.parents[1],
