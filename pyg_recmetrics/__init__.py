@@ -1,6 +1,9 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
-from pyg_recmetrics import conventions, datasets, metrics
+from importlib import import_module
+from types import ModuleType
+
+from pyg_recmetrics import conventions, datasets, distributed, metrics
 from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -18,7 +21,16 @@ __all__ = [
     "__version__",
     "conventions",
     "datasets",
+    "distributed",
     "evaluate",
     "metrics",
+    "modules",
     "rank",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    # Imports torchmetrics where that is installed, which takes seconds that few have a use for.
+    if name == "modules":
+        return import_module("pyg_recmetrics.modules")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -20,6 +20,8 @@ from pyg_recmetrics.checks import (
 #: What a metric may need to know, and how it is given.
 _HOW_TO_GIVE = {
     "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
+    "popularity": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the "
+    "'Catalogue')",
     "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
     "item_category": "the category of every item: give 'item_category' to 'evaluate' (or to the "
     "'Catalogue')",
@@ -114,7 +116,10 @@ class Catalogue:
             check_device(value, name, device, owner)
 
     def to(self, device: torch.device | str) -> "Catalogue":
-        """Returns a copy on another device."""
+        """Returns a copy on another device, or itself if it is there already."""
+        device = torch.device(device)
+        if all(value.device == device for value in self._tensors().values()):
+            return self
         moved = {name: value.to(device) for name, value in self._tensors().items()}
         return type(self)(self.num_items, **moved)
 
@@ -129,7 +134,8 @@ class Catalogue:
 
 def check_known(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if `catalogue` lacks what a metric needs, and says how to give it."""
-    if getattr(catalogue, name, None) is None:
+    source = "seen" if name == "popularity" else name
+    if getattr(catalogue, source, None) is None:
         raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[name]} (got none)")
 
 

@@ -1,20 +1,27 @@
 """evaluate(): from a model and a split to its numbers, in one call."""
 
-from collections.abc import Sequence
-from typing import Any
+import copy
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics import conventions
+from pyg_recmetrics.callback import make_callback
 from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.conventions import Convention, EmptyTargetAction
-from pyg_recmetrics.metrics import Metric, parse_all
+from pyg_recmetrics.history import History
+from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.ranking import has_constant_scores, rank
 from pyg_recmetrics.recommenders import RecommenderLike
 from pyg_recmetrics.result import EvaluationResult, resolve_all
 from pyg_recmetrics.task import RankingTask
+
+if TYPE_CHECKING:
+    from lightning.pytorch import Callback
 
 #: What is evaluated if nothing else is asked for.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
@@ -22,6 +29,17 @@ DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
 class Evaluator:
     r"""Evaluates recommenders on one task: prepared once, called every epoch.
+
+    What was evaluated is kept in a :class:`~pyg_recmetrics.history.History`: the means of every
+    call, and the whole result of the best. The training loop stays yours::
+
+        for epoch in range(1000):
+            train(model)
+            evaluator(model)
+            if evaluator.history.is_best:
+                torch.save(model.state_dict(), "best.pt")
+            if evaluator.should_stop:
+                break
 
     Args:
         task_or_data (RankingTask, Data or HeteroData): What is evaluated. Data is read by
@@ -51,6 +69,13 @@ class Evaluator:
             lists, such as `coverage@20`, keep them down to their own k without being asked; they
             then take memory for `[num_users, k]` items. (default: `False`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
+        monitor (str, optional): Which metric says which call is the best.
+            (default: `None`, the first of them)
+        patience (int, optional): After how many calls in a row that are not the best so far
+            :attr:`should_stop` is `True`. (default: `None`, it never is)
+
+    Attributes:
+        history (History): The means of every call, in their order.
 
     Raises:
         TypeError: If an argument is of the wrong type.
@@ -81,6 +106,8 @@ class Evaluator:
         batch_size: int | None = None,
         keep_items: bool = False,
         progress: bool = False,
+        monitor: str | Metric | None = None,
+        patience: int | None = None,
     ) -> None:
         task = _as_task(task_or_data, edge_type, num_users)
         self.metrics = parse_all(metrics)
@@ -100,6 +127,7 @@ class Evaluator:
         self.batch_size = batch_size
         self.keep_items = keep_items
         self.progress = progress
+        self.history = History(self._monitored(monitor), patience)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Ranks with a recommender, in any form that :func:`rank` takes, and measures."""
@@ -122,7 +150,7 @@ class Evaluator:
             keep_items=self.keep_items or self.list_depth or False,
             progress=self.progress,
         ).with_catalogue(self.catalogue)
-        return EvaluationResult(
+        result = EvaluationResult(
             ranked,
             self.metrics,
             task=task,
@@ -130,6 +158,55 @@ class Evaluator:
             convention=self.convention,
             num_left_out=num_left_out,
         )
+        self.history.append(result)
+        return result
+
+    @property
+    def best(self) -> EvaluationResult | None:
+        """The best result so far, by the metric that is monitored; `None` before the first."""
+        return self.history.best
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the last `patience` calls were no improvement."""
+        return self.history.should_stop
+
+    def to(self, device: torch.device | str) -> "Evaluator":
+        """Returns an evaluator on another device, which adds to the same history."""
+        moved = copy.copy(self)
+        moved.task = self.task.to(device)
+        for name in ("edge_index", "edge_weight"):
+            if (value := getattr(self, name)) is not None:
+                setattr(moved, name, value.to(device))
+        return moved
+
+    def as_callback(
+        self,
+        recommender: "Callable[[Any], RecommenderLike] | None" = None,
+        *,
+        every_n_epochs: int = 1,
+    ) -> "Callback":
+        """Returns a Lightning callback that evaluates after training epochs.
+
+        It logs all metrics under their names, for other callbacks and loggers, and stops the
+        training when :attr:`should_stop` says so. The evaluator goes to the device of the module.
+
+        Args:
+            recommender (callable, optional): Takes the `LightningModule` and returns what is
+                evaluated, as in `lambda module: module.model`. (default: `None`, the module itself)
+            every_n_epochs (int, optional): After how many epochs. (default: `1`)
+
+        Raises:
+            ImportError: If Lightning is not installed.
+            ValueError: If `every_n_epochs` is not a positive integer.
+        """
+        return make_callback(self, recommender, every_n_epochs)
+
+    def _monitored(self, monitor: str | Metric | None) -> Metric:
+        metric = self.metrics[0] if monitor is None else parse(monitor)
+        if metric not in self.metrics:
+            raise ValueError(f"'monitor' needs to be one of {list(self.metrics)} (got {metric})")
+        return metric
 
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)

@@ -17,7 +17,6 @@ from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
     check_finite,
-    check_ids,
     check_integers,
     check_scores,
     check_tensor,
@@ -495,8 +494,7 @@ class RankedEdges:
 
         Raises:
             TypeError: If it is no catalogue.
-            ValueError: If it is on another device, or holds less items or more users than there
-                are.
+            ValueError: If it is on another device, or holds less items than there are.
 
         Example:
             >>> import torch
@@ -517,8 +515,6 @@ class RankedEdges:
                 f"'catalogue' needs to hold all items of the ranking, up to {largest} "
                 f"(got num_items={catalogue.num_items})"
             )
-        if catalogue.seen is not None:
-            check_ids(catalogue.seen[0], "seen", "user", self.num_users)
         return dataclasses.replace(self, catalogue=catalogue)
 
     def to(self, device: torch.device | str) -> "RankedEdges":

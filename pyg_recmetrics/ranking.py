@@ -1,6 +1,5 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -9,11 +8,13 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from pyg_recmetrics import distributed
 from pyg_recmetrics.bounds import has_exact_single_precision
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.counting import BoundedCount, count_batch_size, count_ranks
+from pyg_recmetrics.counting import BoundedCount, count_batch_size
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
 from pyg_recmetrics.recommenders import (
+    Chunk,
     EmbeddingRecommender,
     Recommender,
     RecommenderLike,
@@ -51,6 +52,11 @@ def rank(
     Masked items are never retrieved; equal scores rank the lower item id first. The ranks depend
     neither on the size of the chunks nor on the order of the edges.
 
+    Where a process group of :mod:`torch.distributed` is initialised, all of its processes call
+    this with the same arguments. Each ranks its share of the users, and all return the same ranks:
+    those of a single process. If it raises in one of them, it raises in all (see
+    :mod:`pyg_recmetrics.distributed`).
+
     Args:
         recommender: What to rank, any of
 
@@ -58,7 +64,9 @@ def rank(
               as PyG's :class:`~torch_geometric.nn.models.LightGCN` (which is propagated once and
               then scored by its embeddings), numbering its items from `num_users` on;
             - a pair `(user_embedding, item_embedding)`, scored by inner product, computed in
-              double and rounded to single precision; item biases as a third entry are added;
+              double and rounded to single precision; item biases as a third entry are added.
+              Either may stay in the memory of the host or in a memory-mapped file, and passes
+              through the device of the task in parts, as a table of items does that is too large;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`;
             - one floating-point score per item, `[num_items]`, the same for everybody;
@@ -88,6 +96,7 @@ def rank(
         TypeError: If `recommender` is none of these, or is a model without `recommend`.
         ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, or `k`
             or `batch_size` is not a positive integer.
+        RuntimeError: If it raised in another process, or another process has ended.
 
     Example:
         >>> import torch
@@ -99,41 +108,25 @@ def rank(
     """
     if not isinstance(task, RankingTask):
         raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
-    if batch_size is not None:
-        check_positive_integer(batch_size, "batch_size")
-    depth = _depth(task, k, full)
-    width = _width(task, depth, keep_items)
-    users = task.users if width else task.users[task.degree[task.users] > 0]
-    ranks = torch.full_like(task.truth[0], NOT_RETRIEVED)
-    lists = torch.full((task.num_users, width), -1, device=task.device) if width else None
-    with (
-        evaluation_mode(recommender),
-        tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=not progress) as bar,
-    ):
-        ranker = as_recommender(recommender, task, edge_index, edge_weight)
-        _warn_about_short_lists(ranker, task, depth)
-        how = _find_algorithm(algorithm, ranker, task, depth, bool(width))
-        if how == "search" and isinstance(ranker, EmbeddingRecommender):
-            num_rows = partial(search_batch_size, task.num_items)
-            schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
-            search = BoundedSearch(ranker.user, ranker.item)
-            users = _rank_by_bounds(search, schedule, ranks, bar)
-        elif how == "count" and isinstance(ranker, EmbeddingRecommender):
-            num_rows = partial(count_batch_size, task.num_items)
-            # What is counted is as much as there is to rank, however deep.
-            schedule = Schedule(task, users, 1, _rows(batch_size, num_rows))
-            count = BoundedCount(ranker.user, ranker.item)
-            users = _rank_by_bounds(count, schedule, ranks, bar)
-        num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
-        schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
-        if full and lists is None and isinstance(ranker, ScoreRecommender):
-            _rank_by_counts(ranker, schedule, ranks, bar)
-        else:
-            _rank_by_lists(ranker, schedule, ranks, lists, bar)
-    # A chunk is as deep as its deepest user. What it found out about others beyond their own depth
-    # is forgotten, or else it would depend on who shares a chunk.
-    own_depth = task.degree.clamp(min=depth)[task.truth[0]]
-    ranks.masked_fill_(ranks > own_depth, NOT_RETRIEVED)
+    with distributed.together(task.device):
+        ranks, lists, depth = _rank_share(
+            recommender,
+            task,
+            k=k,
+            full=full,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            batch_size=batch_size,
+            keep_items=keep_items,
+            algorithm=algorithm,
+            progress=progress,
+        )
+    distributed.check_same(
+        task.truth, task.users, task.seen, task.num_candidates, depth, keep_items
+    )
+    distributed.combine(ranks, largest=False)
+    if lists is not None:
+        distributed.combine(lists, largest=True)
     return RankedEdges.from_ranks(
         task.truth,
         ranks,
@@ -144,6 +137,67 @@ def rank(
         items=lists,
         catalogue=task.catalogue,
     )
+
+
+def _rank_share(
+    recommender: RecommenderLike,
+    task: RankingTask,
+    *,
+    k: int | None,
+    full: bool,
+    edge_index: Any,
+    edge_weight: Tensor | None,
+    batch_size: int | None,
+    keep_items: bool | int,
+    algorithm: Algorithm,
+    progress: bool,
+) -> tuple[Tensor, Tensor | None, int]:
+    """Ranks this process' share of the users, and returns ranks, lists, and how deep they are.
+
+    What the other processes find out is left as not retrieved, and `-1`.
+    """
+    if batch_size is not None:
+        check_positive_integer(batch_size, "batch_size")
+    depth = _depth(task, k, full)
+    width = _width(task, depth, keep_items)
+    lists = torch.full((task.num_users, width), -1, device=task.device) if width else None
+    ranks = torch.full_like(task.truth[0], NOT_RETRIEVED)
+    users = task.users if width else task.users[task.degree[task.users] > 0]
+    users = distributed.share(users)
+    is_quiet = not progress or distributed.process() > 0
+    with (
+        evaluation_mode(recommender),
+        tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar,
+    ):
+        ranker = as_recommender(recommender, task, edge_index, edge_weight)
+        _warn_about_short_lists(ranker, task, depth)
+        is_counted = full and isinstance(ranker, ScoreRecommender)
+        how = _find_algorithm(algorithm, ranker, task, depth, bool(width) and not is_counted)
+        rest = users
+        if how == "search" and isinstance(ranker, EmbeddingRecommender):
+            num_rows = partial(search_batch_size, task.num_items)
+            schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
+            search = BoundedSearch(ranker.user, ranker.item)
+            rest = _rank_by_bounds(search, schedule, ranks, bar)
+        elif how == "count" and isinstance(ranker, EmbeddingRecommender):
+            num_rows = partial(count_batch_size, task.num_items)
+            # What is counted is as much as there is to rank, however deep.
+            schedule = Schedule(task, users, 1, _rows(batch_size, num_rows))
+            count = BoundedCount(ranker.user, ranker.item)
+            rest = _rank_by_bounds(count, schedule, ranks, bar)
+        num_rows = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
+        schedule = Schedule(task, rest, depth, _rows(batch_size, num_rows))
+        if isinstance(ranker, ScoreRecommender) and is_counted:
+            _rank_by_counts(ranker, schedule, ranks, bar)
+            if lists is not None:  # they need not be as deep as the ranks
+                _keep_lists(ranker, Schedule(task, users, width, schedule.num_rows), lists)
+        else:
+            _rank_by_lists(ranker, schedule, ranks, lists, bar)
+    # A chunk is as deep as its deepest user. What it found out about others beyond their own depth
+    # is forgotten, or else it would depend on who shares a chunk.
+    own_depth = task.degree.clamp(min=depth)[task.truth[0]]
+    ranks.masked_fill_(ranks > own_depth, NOT_RETRIEVED)
+    return ranks, lists, depth
 
 
 def has_constant_scores(
@@ -158,22 +212,25 @@ def has_constant_scores(
 
     Arguments are those of :func:`rank`. Lists have no scores, and so are never constant.
     """
-    is_constant = torch.zeros(task.num_users, dtype=torch.bool, device=task.device)
-    with evaluation_mode(recommender):
+    is_constant = torch.zeros(task.num_users, dtype=torch.uint8, device=task.device)
+    with distributed.together(task.device), evaluation_mode(recommender):
         ranker = as_recommender(recommender, task, edge_index, edge_weight)
         if not isinstance(ranker, ScoreRecommender):
-            return is_constant
-        num_rows = partial(rows_in_memory, task.num_items, ranker.bytes_per_pair)
-        schedule = Schedule(task, task.users, 1, _rows(batch_size, num_rows))
+            return is_constant.bool()
+        num_rows = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
+        schedule = Schedule(task, distributed.share(task.users), 1, _rows(batch_size, num_rows))
         scratch = Scratch(task.device)
         for start, end in schedule.chunks():
             chunk = schedule.chunk(start, end, scratch)
-            scores = ranker.scores(chunk.users, scratch)
-            highest = scores.masked_fill_(chunk.excluded, -torch.inf).amax(dim=1)
-            lowest = scores.masked_fill_(chunk.excluded, torch.inf).amin(dim=1)
-            is_constant[chunk.users] = highest <= lowest
-    ranker.check()
-    return is_constant
+            is_constant[chunk.users] = ranker.is_constant(chunk).byte()
+        ranker.check()
+    distributed.check_same(task.users, task.seen, task.num_candidates)
+    distributed.combine(is_constant, largest=True)
+    return is_constant.bool()
+
+
+def _items_at_once(recommender: Recommender, task: RankingTask) -> int:
+    return min(recommender.items_at_once or task.num_items, task.num_items)
 
 
 def _rows(batch_size: int | None, num_rows: Callable[[int], int]) -> Callable[[int], int]:
@@ -198,10 +255,10 @@ def _width(task: RankingTask, depth: int, keep_items: bool | int) -> int:
 def _warn_about_short_lists(recommender: Recommender, task: RankingTask, depth: int) -> None:
     needed = min(max(depth, int(task.degree.max())), task.num_items)
     if recommender.max_depth is not None and recommender.max_depth < needed:
-        warnings.warn(
+        distributed.warn(
             f"'recommender' holds lists of {recommender.max_depth} items, but {needed} are needed "
             f"(for the largest k, or the largest R); all others count as not retrieved",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -251,7 +308,7 @@ def _rank_by_bounds(
         )
         unsettled.append(users[is_left])
         bar.update(int((~is_left).sum()))
-    return torch.cat(unsettled)
+    return torch.cat([schedule.users[:0], *unsettled])
 
 
 def _rank_by_counts(
@@ -261,9 +318,8 @@ def _rank_by_counts(
     scratch = Scratch(ranks.device)
     for start, end in schedule.chunks():
         chunk = schedule.chunk(start, end, scratch)
-        scores = recommender.masked_scores(chunk)
         edges, row, item = schedule.truth.between(start, end)
-        ranks[edges] = count_ranks(scores, row, item, scratch)
+        ranks[edges] = recommender.ranks(chunk, row, item)
         bar.update(end - start)
     recommender.check()
 
@@ -283,7 +339,19 @@ def _rank_by_lists(
         edges, row, item = schedule.truth.between(start, end)
         ranks[edges] = ranks_in_lists(items, row, item, schedule.task.num_items)
         if lists is not None:
-            kept = items[:, : lists.size(1)]
-            lists[chunk.users, : kept.size(1)] = kept
+            _keep(items, chunk, lists)
         bar.update(end - start)
     recommender.check()
+
+
+def _keep_lists(recommender: Recommender, schedule: Schedule, lists: Tensor) -> None:
+    """Writes the lists into `lists`, and asks for no ranks."""
+    scratch = Scratch(lists.device)
+    for start, end in schedule.chunks():
+        chunk = schedule.chunk(start, end, scratch)
+        _keep(recommender.top_k(chunk), chunk, lists)
+
+
+def _keep(items: Tensor, chunk: Chunk, lists: Tensor) -> None:
+    kept = items[:, : lists.size(1)]
+    lists[chunk.users, : kept.size(1)] = kept

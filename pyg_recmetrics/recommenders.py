@@ -21,8 +21,9 @@ from pyg_recmetrics.checks import (
     check_integers,
     check_scores,
 )
+from pyg_recmetrics.counting import count_ranks
 from pyg_recmetrics.ranked_edges import without_repeats
-from pyg_recmetrics.scores import scaled_by_all, scaled_by_row
+from pyg_recmetrics.scores import scaled, scaled_by_all, scaled_by_row
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch, top_k
 
@@ -36,23 +37,35 @@ RecommenderLike: TypeAlias = (
 )
 
 
+#: How many bytes all item embeddings may take in double precision. More go through in tiles.
+MOST_BYTES_OF_ITEMS = 2**30
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Some users, and what is asked for them.
 
     Attributes:
         users: User ids of shape `[num_rows]`.
-        excluded: A boolean adjacency of shape `[num_rows, num_items]`: what must not be retrieved.
+        num_items: The number of items.
+        excluded_between: Returns a boolean adjacency of shape `[num_rows, last - first]`: which of
+            the items from `first` to `last` must not be retrieved. It is valid until the next call.
         depth: How many items each user needs, at most `num_items`.
         most_excluded: The largest number of excluded items of a user of the chunk.
         scratch: Buffers to compute in.
     """
 
     users: Tensor
-    excluded: Tensor
+    num_items: int
+    excluded_between: Callable[[int, int], Tensor]
     depth: int
     most_excluded: int
     scratch: Scratch
+
+    @property
+    def excluded(self) -> Tensor:
+        """What must not be retrieved, among all items: `[num_rows, num_items]`."""
+        return self.excluded_between(0, self.num_items)
 
 
 class Recommender(ABC):
@@ -60,6 +73,9 @@ class Recommender(ABC):
 
     #: Memory that a chunk takes for each of its users and items, besides the adjacency.
     bytes_per_pair: int
+
+    #: How many items a chunk looks at at once, if not at all of them.
+    items_at_once: int | None = None
 
     #: How long the lists can be at most, if not as long as wanted.
     max_depth: int | None = None
@@ -82,6 +98,16 @@ class ScoreRecommender(Recommender):
 
     def top_k(self, chunk: Chunk) -> Tensor:
         return top_k(self.masked_scores(chunk), chunk.depth, chunk.scratch)
+
+    def ranks(self, chunk: Chunk, row: Tensor, item: Tensor) -> Tensor:
+        """Returns the rank of items for rows of the chunk, however deep: `[num_ranked]`."""
+        return count_ranks(self.masked_scores(chunk), row, item, chunk.scratch)
+
+    def is_constant(self, chunk: Chunk) -> Tensor:
+        """Returns which users have one score for all candidates: `[num_rows]`."""
+        scores, excluded = self.scores(chunk.users, chunk.scratch), chunk.excluded
+        highest = scores.masked_fill_(excluded, -torch.inf).amax(dim=1)
+        return highest <= scores.masked_fill_(excluded, torch.inf).amin(dim=1)
 
     def masked_scores(self, chunk: Chunk) -> Tensor:
         """Returns scores `[num_rows, num_items]` with `-inf` where nothing must be retrieved."""
@@ -119,6 +145,155 @@ class BiasedRecommender(ScoreRecommender):
         return scratch("scores", shape, torch.float32).copy_(product)
 
 
+class TiledRecommender(ScoreRecommender):
+    """Scores by inner products, as the two above, with embeddings that are never all looked at.
+
+    They may lie in the memory of the host, or in a file that is mapped into it. Items go through
+    the device in tiles, once for every chunk, and users chunk by chunk. Of the scores of a tile
+    only what is wanted is kept: the best so far, or how many are above.
+    """
+
+    items_at_once = 2**13
+    bytes_per_pair = 48  # score 8 and 4, that and the id beside those of the best 12, to sort 20
+
+    def __init__(
+        self, user: Tensor, item: Tensor, bias: Tensor | None, device: torch.device
+    ) -> None:
+        self.user, self.item, self.bias, self.device = user, item, bias, device
+        self.num_items = item.size(0)
+        self.largest: Tensor | None = None
+        if bias is None:
+            tiles = item.split(self.items_at_once)
+            self.largest = torch.stack([self._on_device(tile).abs().max() for tile in tiles]).max()
+
+    def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
+        user = self._users(users)
+        return torch.cat(
+            [self._scores(user, first, last, scratch).clone() for first, last in self._tiles()],
+            dim=1,
+        )
+
+    def top_k(self, chunk: Chunk) -> Tensor:
+        num_rows = chunk.users.numel()
+        best_scores = torch.empty(num_rows, 0, device=self.device)
+        best = torch.empty(num_rows, 0, dtype=torch.long, device=self.device)
+        for first, last, scores in self._masked(chunk):
+            # The best so far have lower ids and stand first: so they win where scores are equal.
+            scores = torch.cat([best_scores, scores], dim=1)
+            ids = torch.arange(first, last, device=self.device).expand(num_rows, -1)
+            ids = torch.cat([best, ids], dim=1)
+            column = top_k(scores.clone(), min(chunk.depth, scores.size(1)), chunk.scratch)
+            is_none, column = column < 0, column.clamp(min=0)
+            best_scores = scores.gather(1, column).masked_fill_(is_none, -torch.inf)
+            best = ids.gather(1, column).masked_fill_(is_none, -1)
+        return best
+
+    def ranks(self, chunk: Chunk, row: Tensor, item: Tensor) -> Tensor:
+        order = item.argsort(stable=True)
+        row, item = row[order], item[order]
+        own = self._scores_of_pairs(self._users(chunk.users), row, item)
+        starts = torch.tensor([*range(0, self.num_items, self.items_at_once), self.num_items])
+        place = torch.searchsorted(item, starts.to(self.device)).tolist()
+        # What is as high is above the next smaller number.
+        below_own = own.nextafter(torch.full_like(own, -torch.inf))
+        rank = torch.ones_like(row)
+        for number, (first, _, scores) in enumerate(self._masked(chunk)):
+            inside, behind = slice(place[number], place[number + 1]), place[number + 1]
+            threshold = torch.cat([own[:behind], below_own[behind:]])
+            rank += _count_above(scores, row, threshold, chunk.scratch)
+            rank[inside] += _count_ties_before(
+                scores, row[inside], item[inside] - first, own[inside]
+            )
+        return torch.empty_like(rank).scatter_(0, order, rank)
+
+    def is_constant(self, chunk: Chunk) -> Tensor:
+        highest = torch.full(chunk.users.shape, -torch.inf, device=self.device)
+        lowest = -highest
+        user = self._users(chunk.users)
+        for first, last in self._tiles():
+            scores = self._scores(user, first, last, chunk.scratch)
+            excluded = chunk.excluded_between(first, last)
+            highest = highest.maximum(scores.masked_fill_(excluded, -torch.inf).amax(dim=1))
+            lowest = lowest.minimum(scores.masked_fill_(excluded, torch.inf).amin(dim=1))
+        return highest <= lowest
+
+    def _tiles(self) -> Iterator[tuple[int, int]]:
+        for first in range(0, self.num_items, self.items_at_once):
+            yield first, min(first + self.items_at_once, self.num_items)
+
+    def _masked(self, chunk: Chunk) -> Iterator[tuple[int, int, Tensor]]:
+        user = self._users(chunk.users)
+        for first, last in self._tiles():
+            scores = self._scores(user, first, last, chunk.scratch)
+            excluded = chunk.excluded_between(first, last)
+            yield first, last, scores.masked_fill_(excluded, -torch.inf)
+
+    def _users(self, users: Tensor) -> Tensor:
+        user = self._on_device(self.user[users.to(self.user.device)])
+        return scaled_by_row(user) if self.bias is None else user
+
+    def _items(self, index: Tensor | slice) -> Tensor:
+        item = self._on_device(self.item[index])
+        return item if self.largest is None else scaled(item, self.largest)
+
+    def _scores(self, user: Tensor, first: int, last: int, scratch: Scratch) -> Tensor:
+        shape = (user.size(0), last - first)
+        product = scratch("product", shape, torch.float64)
+        torch.mm(user, self._items(slice(first, last)).t(), out=product)
+        if self.bias is not None:
+            product += self._on_device(self.bias[first:last])
+        return scratch("scores", shape, torch.float32).copy_(product)
+
+    def _scores_of_pairs(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
+        parts = []
+        at_once = max(1, _NUMBERS_AT_ONCE // max(1, user.size(1)))
+        for some_rows, some_items in zip(row.split(at_once), item.split(at_once), strict=True):
+            there = some_items.to(self.item.device)
+            score = (user[some_rows] * self._items(there)).sum(dim=1)
+            if self.bias is not None:
+                score += self._on_device(self.bias[some_items.to(self.bias.device)])
+            parts.append(score.float())
+        return torch.cat(parts)
+
+    def _on_device(self, part: Tensor) -> Tensor:
+        return part.to(self.device).double()
+
+
+_NUMBERS_AT_ONCE = 2**22
+
+#: How many comparisons are done at once: their results shall stay in the cache of a processor.
+_COMPARISONS_AT_ONCE = 2**19
+
+
+def _count_above(scores: Tensor, row: Tensor, threshold: Tensor, scratch: Scratch) -> Tensor:
+    """Counts what is above a threshold in each of some rows."""
+    counts = []
+    at_once = max(1, _COMPARISONS_AT_ONCE // scores.size(1))
+    for rows, thresholds in zip(row.split(at_once), threshold.split(at_once), strict=True):
+        shape = (rows.numel(), scores.size(1))
+        others = torch.index_select(scores, 0, rows, out=scratch("others", shape, scores.dtype))
+        # As numbers instead of booleans, the results are several times faster to sum.
+        is_above = scratch("is_above", shape, scores.dtype)
+        torch.gt(others, thresholds.unsqueeze(1), out=is_above)
+        counts.append(is_above.sum(dim=1))
+    return torch.cat(counts).long()
+
+
+def _count_ties_before(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) -> Tensor:
+    """Counts what equals the score of a column in front of it, and not the column itself."""
+    counts = [torch.zeros(0, dtype=torch.long, device=row.device)]
+    columns = torch.arange(scores.size(1), device=row.device)
+    at_once = max(1, _COMPARISONS_AT_ONCE // scores.size(1))
+    parts = (values.split(at_once) for values in (row, column, own))
+    for some_rows, some_columns, some_own in zip(*parts, strict=True):
+        is_before = columns < some_columns.unsqueeze(1)
+        is_tie = scores[some_rows] == some_own.unsqueeze(1)
+        # However it was rounded in the tile, its own score is not above itself.
+        is_own_above = scores[some_rows, some_columns] > some_own
+        counts.append((is_tie & is_before).sum(dim=1) - is_own_above.long())
+    return torch.cat(counts)
+
+
 class FunctionRecommender(ScoreRecommender):
     """Scores by a function `users -> scores [len(users), num_items]`."""
 
@@ -128,7 +303,8 @@ class FunctionRecommender(ScoreRecommender):
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
-        scores = check_scores(self.function(users), "recommender")
+        with naming(users):
+            scores = check_scores(self.function(users), "recommender")
         _check_shape(scores, (users.numel(), self.num_items), "scores [len(users), num_items]")
         check_device(scores, "recommender", users.device, "task")
         self.num_wrong += (~scores.isfinite()).sum()
@@ -208,13 +384,14 @@ class ModelRecommender(ListRecommender):
     def lists(self, users: Tensor, k: int) -> Tensor:
         edge_index, edge_weight = self.edges
         num_left_out = self.num_items - self.dst_index.numel()
-        recommended = self.model.recommend(
-            edge_index,
-            edge_weight,
-            src_index=users,
-            dst_index=self.dst_index,
-            k=min(k - num_left_out, self.dst_index.numel()),
-        )
+        with naming(users):
+            recommended = self.model.recommend(
+                edge_index,
+                edge_weight,
+                src_index=users,
+                dst_index=self.dst_index,
+                k=min(k - num_left_out, self.dst_index.numel()),
+            )
         recommended = check_integers(recommended, "recommender.recommend()")
         if recommended.dim() != 2 or recommended.size(0) != users.numel():
             raise ValueError(
@@ -239,7 +416,7 @@ def as_recommender(
     if isinstance(value, torch.nn.Module):
         return _from_model(value, task, edge_index, edge_weight)
     if isinstance(value, tuple | list):
-        return _from_embeddings(*_check_embeddings(tuple(value), task))
+        return _from_embeddings(task, *_check_embeddings(tuple(value), task))
     if isinstance(value, Tensor):
         return _from_tensor(value, task)
     if callable(value):
@@ -264,6 +441,25 @@ def evaluation_mode(recommender: Any) -> Iterator[None]:
     finally:
         for module, training in zip(modules, was_training, strict=True):
             module.training = training
+
+
+@contextmanager
+def naming(users: Tensor) -> Iterator[None]:
+    """Adds to an error for which users it was raised, and leaves its type as it is."""
+    try:
+        yield
+    except Exception as error:
+        first = ", ".join(str(user) for user in users[:_NUM_NAMED].tolist())
+        rest = ", ..." if users.numel() > _NUM_NAMED else ""
+        note = f"(while {users.numel()} users were ranked: {first}{rest})"
+        if add_note := getattr(error, "add_note", None):  # since Python 3.11
+            add_note(note)
+        elif error.args and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} {note}", *error.args[1:])
+        raise
+
+
+_NUM_NAMED = 8
 
 
 def _from_model(
@@ -297,7 +493,7 @@ def _from_model(
     # LightGCN scores by inner products of embeddings that it propagates anew in each call.
     embedding = model.get_embedding(edge_index, edge_weight)
     user, item = embedding.split([task.num_users, task.num_items])
-    return _from_embeddings(*_check_embeddings((user, item), task))
+    return _from_embeddings(task, *_check_embeddings((user, item), task))
 
 
 def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor, ...]:
@@ -313,21 +509,32 @@ def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor
     if len(parts) == 3:
         _check_shape(parts[2], (task.num_items,), "item biases")
     for part in parts:
-        check_device(part, "recommender", task.device, "task")
+        if part.device.type != "cpu":  # from where it can go to any device
+            check_device(part, "recommender", task.device, "task")
         check_finite(part, "recommender")
     return parts
 
 
-def _from_embeddings(user: Tensor, item: Tensor, bias: Tensor | None = None) -> Recommender:
-    if bias is None:
-        return EmbeddingRecommender(user, item)
+def _from_embeddings(
+    task: RankingTask, user: Tensor, item: Tensor, bias: Tensor | None = None
+) -> Recommender:
+    if bias is not None:
+        _check_range(user, item, bias)
+    is_elsewhere = any(
+        part.device != task.device for part in (user, item, bias) if part is not None
+    )
+    if is_elsewhere or item.numel() * 8 > MOST_BYTES_OF_ITEMS:
+        return TiledRecommender(user, item, bias, task.device)
+    return EmbeddingRecommender(user, item) if bias is None else BiasedRecommender(user, item, bias)
+
+
+def _check_range(user: Tensor, item: Tensor, bias: Tensor) -> None:
     largest = _largest(user) * _largest(item) * user.size(1) + _largest(bias)
     if largest > torch.finfo(torch.float32).max:
         raise ValueError(
             f"'recommender' needs to have scores in the range of single precision (got embeddings "
             f"whose scores may reach {largest:.1e})"
         )
-    return BiasedRecommender(user, item, bias)
 
 
 def _largest(values: Tensor) -> float:

@@ -96,7 +96,7 @@ class EvaluationResult(Mapping[str, float]):
     ) -> None:
         self.convention = conventions.get(convention)
         self.empty_target_action = empty_target_action or self.convention.empty_target_action
-        _check_empty_target_action(self.empty_target_action)
+        check_empty_target_action(self.empty_target_action)
         self.ranked = ranked
         self.task = task
         self.metrics = parse_all(metrics)
@@ -230,11 +230,7 @@ class EvaluationResult(Mapping[str, float]):
         has_truth = population & (self.ranked.degree > 0)
         self.num_evaluated = int(has_truth.sum())
         self.num_without_truth = int(population.sum()) - self.num_evaluated
-        if self.empty_target_action == "error" and self.num_without_truth:
-            raise ValueError(
-                f"'empty_target_action' needs every user to have ground truth if it is 'error' "
-                f"(got {self.num_without_truth} without)"
-            )
+        check_num_without_truth(self.num_without_truth, self.empty_target_action)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.num_with_few_candidates: int | None = None
         if self.ranked.num_candidates is not None:
@@ -251,10 +247,8 @@ class EvaluationResult(Mapping[str, float]):
     def _mean(self, metric: Metric, value: Tensor, population: Tensor) -> float:
         if metric.is_aggregate:
             return float(value)
-        if not metric.needs_truth:
-            return float(value[population].nanmean())
-        without_truth = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
-        value = value.masked_fill(self.ranked.degree == 0, without_truth[self.empty_target_action])
+        if metric.needs_truth:
+            value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
         return float(value[population].nanmean())
 
     def _table(self) -> list[str]:
@@ -289,9 +283,25 @@ def resolve_all(metrics: tuple[Metric, ...], convention: Convention) -> dict[str
     return {str(metric): convention.resolve(metric, deepest) for metric in metrics}
 
 
-def _check_empty_target_action(action: str) -> None:
+def check_empty_target_action(action: str) -> None:
+    """Raises if `action` is not known."""
     if action not in get_args(EmptyTargetAction):
         raise ValueError(
             f"'empty_target_action' needs to be one of {list(get_args(EmptyTargetAction))} "
             f"(got {action!r})"
         )
+
+
+def check_num_without_truth(num_without_truth: int, action: EmptyTargetAction) -> None:
+    """Raises if there are users without truth where this is an error."""
+    if action == "error" and num_without_truth:
+        raise ValueError(
+            f"'empty_target_action' needs every user to have ground truth if it is 'error' "
+            f"(got {num_without_truth} without)"
+        )
+
+
+def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns what every user counts as in a mean, `NaN` if it is left out."""
+    without_truth = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
+    return value.masked_fill(degree == 0, without_truth[action])

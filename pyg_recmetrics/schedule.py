@@ -64,25 +64,39 @@ class Schedule:
             start = end
 
     def chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
-        """Returns the users of a chunk with the boolean adjacency of what they cannot be given."""
-        excluded = scratch("excluded", (end - start, self.task.num_items), torch.bool)
-        if self.candidates is not None:
-            excluded.fill_(True)
-            _, row, item = self.candidates.between(start, end)
-            excluded[row, item] = False
-        elif self.is_excluded is not None:
-            excluded.copy_(self.is_excluded)
-        else:
-            excluded.zero_()
-        _, row, item = self.seen.between(start, end)
-        excluded[row, item] = True
+        """Returns the users of a chunk, and what they cannot be given."""
+        num_rows = end - start
+        _, *seen = self.seen.between(start, end)
+        candidates = None if self.candidates is None else self.candidates.between(start, end)[1:]
+
+        def excluded_between(first: int, last: int) -> Tensor:
+            width = last - first
+            # What lies outside goes to one more column, as leaving it out takes a host sync.
+            num_spare = 0 if width == self.task.num_items else 1
+            excluded = scratch("excluded", (num_rows, width + num_spare), torch.bool)
+            if candidates is not None:
+                excluded.fill_(True)
+                excluded[candidates[0], _column(candidates[1], first, width)] = False
+            elif self.is_excluded is not None:
+                excluded[:, :width] = self.is_excluded[first:last]
+            else:
+                excluded.zero_()
+            excluded[seen[0], _column(seen[1], first, width)] = True
+            return excluded[:, :width]
+
         return Chunk(
             users=self.users[start:end],
-            excluded=excluded,
+            num_items=self.task.num_items,
+            excluded_between=excluded_between,
             depth=self.depths[start],
             most_excluded=max(self.num_excluded[start:end]),
             scratch=scratch,
         )
+
+
+def _column(item: Tensor, first: int, width: int) -> Tensor:
+    column = item - first
+    return column.masked_fill_((column < 0) | (column >= width), width)
 
 
 class EdgesByPlace:

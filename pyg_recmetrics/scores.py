@@ -15,16 +15,17 @@ from torch import Tensor
 def scaled_by_row(embedding: Tensor) -> Tensor:
     """Scales every row by the power of two that brings its largest number near one."""
     embedding = embedding.double()
-    return _scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
+    return scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
 
 
 def scaled_by_all(embedding: Tensor) -> Tensor:
     """Scales all rows by the power of two that brings the largest number near one."""
     embedding = embedding.double()
-    return _scaled(embedding, embedding.abs().max())
+    return scaled(embedding, embedding.abs().max())
 
 
-def _scaled(embedding: Tensor, largest: Tensor) -> Tensor:
+def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
+    """Scales in double precision by the power of two that brings `largest` near one."""
     # In two steps, as the powers of two from end to end of double precision are too large for one.
     exponent = -largest.frexp().exponent.double()
     half = (exponent / 2).floor()

@@ -1,7 +1,6 @@
 """RankingTask: who is ranked, over what, what is relevant, what is seen."""
 
 import copy
-import warnings
 from collections.abc import Iterator
 
 import torch
@@ -10,6 +9,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import coalesce
 
+from pyg_recmetrics import distributed
 from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.checks import (
     check_bipartite,
@@ -240,7 +240,7 @@ class RankingTask:
         mask = evaluated[truth[0]]
         for lost, why in self._cannot_be_retrieved(truth):
             if num_lost := int((lost & mask).sum()):
-                warnings.warn(
+                distributed.warn(
                     f"{num_lost} of {int(mask.sum())} ground-truth edges {why}, can never be "
                     f"retrieved, and are taken out of the truth",
                     stacklevel=3,

@@ -235,7 +235,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     bounds=(0.0, torch.inf),
     higher_is_better=False,
     needs_truth=False,
-    needs=("items", "seen"),
+    needs=("items", "popularity"),
 )
 def popularity(ranked: RankedEdges, k: int) -> Tensor:
     r"""How many users have seen a recommended item on average; its mean is the ARP.
@@ -271,7 +271,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
     return _mean_over_list(ranked, k, ranked.known_catalogue.popularity)
 
 
-@metric(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "seen"))
+@metric(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
 def novelty(ranked: RankedEdges, k: int) -> Tensor:
     r"""The mean self-information of the recommended items, in bits: how few users know them.
 
@@ -313,7 +313,7 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
     return _mean_over_list(ranked, k, odds.log2())
 
 
-@metric(needs_truth=False, needs=("items", "seen"))
+@metric(needs_truth=False, needs=("items", "popularity"))
 def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     r"""The fraction of the recommended items that is in the long tail; its mean is the APLT.
 
@@ -406,7 +406,7 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     return (1 - cosine).clamp(min=0.0).masked_fill(length < 2, torch.nan)
 
 
-@metric(needs=("items", "seen"))
+@metric(needs=("items", "popularity"))
 def serendipity(ranked: RankedEdges, k: int) -> Tensor:
     r"""How much of the list is relevant and would not be recommended to just anybody.
 

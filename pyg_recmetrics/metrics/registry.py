@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.catalogue import Catalogue, check_known
-from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.checks import check_ids, check_positive_integer
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 P = ParamSpec("P")
@@ -482,6 +482,9 @@ def _check_needs(name: str, needs: tuple[str, ...], ranked: RankedEdges) -> None
     for need in needs:
         if need != "items":  # which are checked where they are read
             check_known(ranked.catalogue, need, name)
+        if need == "seen":
+            # What every user has seen goes beside what it is recommended.
+            check_ids(ranked.known_catalogue.history[0], "seen", "user", ranked.num_users)
 
 
 def _check_cut_off(k: Any, ranked: RankedEdges) -> None:

@@ -1,0 +1,68 @@
+"""Evaluates with several processes: each ranks its share of the users, all have the same result.
+
+    torchrun --nproc-per-node 2 examples/distributed.py
+
+The backend is nccl, with a GPU for each process, or gloo where there is no GPU.
+The model is a truncated singular value decomposition of what users have seen.
+"""
+
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch_geometric.transforms import RandomLinkSplit
+
+from pyg_recmetrics import EvaluationResult, Evaluator, RankingTask, datasets, distributed
+
+
+def make_task(num_users: int, num_items: int) -> RankingTask:
+    torch.manual_seed(0)  # or else every process would split in its own way
+    data = datasets.synthetic_interactions(num_users=num_users, num_items=num_items)
+    split = RandomLinkSplit(
+        num_val=0.0, edge_types=("user", "rates", "item"), neg_sampling_ratio=0.0
+    )
+    _, _, test = split(data)
+    return RankingTask.from_data(test)
+
+
+def decompose(task: RankingTask, dim: int = 32) -> tuple[Tensor, Tensor]:
+    seen = torch.zeros(task.num_users, task.num_items)
+    seen[task.seen[0], task.seen[1]] = 1
+    user, scale, item = torch.svd_lowrank(seen, q=dim)
+    return user * scale, item
+
+
+def main() -> EvaluationResult:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--num-users", type=int, default=2000)
+    parser.add_argument("--num-items", type=int, default=1000)
+    args = parser.parse_args()
+    device = torch.device("cpu")
+    if torch.cuda.is_available():
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        task = make_task(args.num_users, args.num_items).to(device)
+        embeddings = tuple(part.to(device).contiguous() for part in decompose(task.to("cpu")))
+        for part in embeddings:
+            dist.broadcast(part, src=0)  # as training would have left it, the same in all
+
+        evaluator = Evaluator(task, ["r_precision", "recall@20", "ndcg@20"])
+        result = evaluator((embeddings[0], embeddings[1]))
+        if dist.get_rank() == 0:
+            print(result)
+            with distributed.alone():
+                ranked = evaluator((embeddings[0], embeddings[1])).ranked
+            same = "the same ranks" if ranked.rank.equal(result.ranked.rank) else "OTHER RANKS"
+            print(f"{dist.get_world_size()} processes give {same} as a single one")
+        dist.barrier()
+        return result
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

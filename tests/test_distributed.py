@@ -1,0 +1,189 @@
+"""Several processes rank together: the same results, and the same errors."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import processes
+import pytest
+import torch
+import torch.distributed as dist
+
+from pyg_recmetrics import distributed, modules, rank
+from pyg_recmetrics.recommenders import naming
+
+ROOT = Path(__file__).resolve().parents[1]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+
+pytestmark = pytest.mark.skipif(
+    not (dist.is_available() and dist.is_gloo_available()), reason="needs torch.distributed's gloo"
+)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def seen(request, tmp_path_factory):
+    """What each process has seen, and after that, what became of those that were not killed."""
+    folder = tmp_path_factory.mktemp("processes")
+    command = [sys.executable, ROOT / "tests" / "processes.py"]
+    running = [
+        subprocess.Popen(
+            [*command, str(process), str(request.param), folder],
+            env=ENVIRONMENT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for process in range(request.param)
+    ]
+    errors = [process.communicate(timeout=120)[1] for process in running]
+    codes = [process.returncode for process in running]
+    assert codes == [*[0] * (request.param - 1), -9], "\n".join(errors)
+    by_process = [
+        torch.load(folder / f"{process}.pt", weights_only=False) for process in range(request.param)
+    ]
+    for process, before in enumerate(by_process[:-1]):
+        before["killed"] = torch.load(folder / f"{process}.killed.pt")
+    return by_process
+
+
+def assert_same(one, other):
+    torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def test_every_process_has_the_results_of_a_single_one(seen):
+    wanted = processes.results()
+    for process in seen:
+        assert process["results"].keys() == wanted.keys()
+        for name, value in wanted.items():
+            for one, other in zip(process["results"][name], value, strict=True):
+                assert one == other if isinstance(other, str | None) else True, name
+                if not isinstance(other, str | None):
+                    assert_same(one, other)
+
+
+def test_all_raise_if_one_does(seen):
+    for name, culprit, error in (
+        ("one", 1, "ValueError: no such item (while 4 users were ranked: 1, "),
+        ("first", 0, "IndexError: no such user (while 4 users were ranked: 0, "),
+        ("interrupt", 1, "KeyboardInterrupt"),
+    ):
+        for number, process in enumerate(seen):
+            message, is_training = process["failures"][name]
+            told = f"RuntimeError: process {culprit} of {len(seen)} could not rank: "
+            assert message.startswith(error if number == culprit else told + error)
+            assert is_training
+
+
+def test_also_for_arguments_of_one_and_constant_scores(seen):
+    for number, process in enumerate(seen):
+        told = "" if number == 1 else f"RuntimeError: process 1 of {len(seen)} could not rank: "
+        wanted = f"{told}ValueError: 'k' needs to be a positive integer (got 0)"
+        assert process["failures"]["argument"] == wanted
+        assert "'recommender' needs to hold scores" in process["failures"]["constant"]
+
+
+@pytest.mark.parametrize("what", ["task", "depth"])
+def test_processes_that_do_different_things_are_told(seen, what):
+    for process in seen:
+        assert process["failures"][what].startswith("ValueError: 'task' and all other arguments")
+
+
+def test_all_goes_on_after_an_error(seen):
+    wanted = rank(processes.embeddings(), processes.small_task(), k=5).rank
+    for process in seen:
+        assert_same(process["failures"]["afterwards"], wanted)
+
+
+def test_one_process_warns(seen):
+    assert len(seen[0]["failures"]["warned"]) == 2
+    assert all(not process["failures"]["warned"] for process in seen[1:])
+
+
+def test_a_process_can_rank_by_itself(seen):
+    wanted = rank(processes.embeddings(), processes.small_task(), k=5).rank
+    assert_same(seen[1]["alone"], wanted)
+
+
+def test_a_killed_process_is_an_error_in_the_others(seen):
+    for process in seen[:-1]:
+        assert process["killed"].startswith("RuntimeError: a process ended while others ranked")
+
+
+def test_metric_classes_are_merged_by_torchmetrics(seen):
+    pytest.importorskip("torchmetrics")
+    parts = [modules.Recall(k=1, keep_per_user=True) for _ in seen]
+    for number, metric in enumerate(parts[:-1]):
+        lists = torch.arange(number + 1).unsqueeze(1)
+        metric.update(lists, torch.zeros(2, 1, dtype=torch.long))
+    per_user = torch.cat([metric.compute_per_user() for metric in parts])
+    for number, process in enumerate(seen):
+        mean, values, own_afterwards = process["synchronised"]
+        assert_same(mean, per_user.nanmean())
+        assert_same(values, per_user)
+        assert_same(own_afterwards, parts[number].compute_per_user())
+
+
+def test_the_example_under_torchrun():
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*command, "--nproc-per-node", "2", ROOT / "examples" / "distributed.py"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("users evaluated") == 1
+    assert "2 processes" in done.stdout
+    assert "the same ranks" in done.stdout
+
+
+def test_without_a_process_group_a_process_is_alone():
+    assert (distributed.num_processes(), distributed.process()) == (1, 0)
+    assert distributed.share(torch.arange(3)).tolist() == [0, 1, 2]
+
+
+class TestNamingUsers:
+    def test_an_error_names_the_users_it_was_raised_for(self):
+        with pytest.raises(ZeroDivisionError) as raised, naming(torch.arange(30)):
+            _ = 1 / 0
+        noted = " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+        assert "(while 30 users were ranked: 0, 1, 2, 3, 4, 5, 6, 7, ...)" in noted
+
+    def test_before_python_3_11_the_message_does(self):
+        class OldError(ValueError):
+            add_note = None
+
+        with pytest.raises(OldError, match=r"no item \(while 2 users"), naming(torch.arange(2)):
+            raise OldError("no item")
+
+    def test_and_what_has_no_message_is_left_alone(self):
+        class OldError(Exception):
+            add_note = None
+
+        with pytest.raises(OldError) as raised, naming(torch.tensor([4])):
+            raise OldError(7)
+        assert raised.value.args == (7,)
+
+    def test_errors_of_functions_and_models(self):
+        task = processes.small_task()
+
+        def broken(users):
+            raise MemoryError("too much")
+
+        with pytest.raises(MemoryError, match="too much") as raised:
+            rank(broken, task, batch_size=3)
+        noted = " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+        assert "(while 3 users were ranked: " in noted
+
+
+def test_an_interrupt_leaves_a_model_as_it_was():
+    class Interrupted(torch.nn.Module):
+        def recommend(self, *args, **kwargs):
+            raise KeyboardInterrupt
+
+    model = Interrupted().train()
+    with pytest.raises(KeyboardInterrupt):
+        rank(model, processes.small_task(), edge_index=processes.EDGE_INDEX)
+    assert model.training
