@@ -1,5 +1,6 @@
 """EvaluationResult: the metrics of one evaluation, on average and per user."""
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,8 @@ from pyg_recmetrics import conventions
 from pyg_recmetrics.conventions import Convention, EmptyTargetAction
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.tables import format_table
+from pyg_recmetrics.statistics import Interval, IntervalMethod, interval_of_mean, normal_margin
+from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvaluationResult(Mapping[str, float]):
+class EvaluationResult(Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation: a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and `NaN` in :attr:`per_user`. What such users
@@ -62,10 +64,11 @@ class EvaluationResult(Mapping[str, float]):
         >>> result["recall@3"], result.per_user["recall@1"].tolist()
         (1.0, [0.5, 0.0, nan])
         >>> print(result)
-        metric                   @1      @3
-        -----------------------------------
-        r_precision  0.2500
-        recall               0.2500  1.0000
+        metric                                   @1              @3
+        -----------------------------------------------------------
+        r_precision  0.2500 ± .4900
+        recall                       0.2500 ± .4900  1.0000 ± .0000
+        ±: 95% confidence interval of the mean over users
         2 users evaluated, 1 without ground truth
     """
 
@@ -87,14 +90,99 @@ class EvaluationResult(Mapping[str, float]):
         self.metrics = parse_all(metrics)
         self.definitions = MappingProxyType(resolve_all(self.metrics, self.convention))
         self.num_left_out = num_left_out
-        population = torch.full_like(ranked.degree, task is None, dtype=torch.bool)
+        self._population = torch.full_like(ranked.degree, task is None, dtype=torch.bool)
         if task is not None:
-            population[task.users] = True
-        self._count_users(population)
+            self._population[task.users] = True
+        self._count_users(self._population)
         self.per_user: Mapping[str, Tensor] = MappingProxyType(
             {name: self._measure(metric) for name, metric in self.definitions.items()}
         )
-        self._means = {name: self._mean(value, population) for name, value in self.per_user.items()}
+        self._means = {name: self._mean(value) for name, value in self.per_user.items()}
+
+    def contributions(self, metric: str | Metric) -> Tensor:
+        r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
+
+        This is :attr:`per_user` with `empty_target_action` applied: `NaN` remains for users who do
+        not count. The mean over the others is the mean of the metric.
+
+        Args:
+            metric (str or Metric): One of the metrics that were evaluated, or any other that the
+                ranking is deep enough for, as the convention defines it.
+
+        Raises:
+            ValueError: If there is no such metric, or it has one value for all users together.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=3, num_items=3)
+            >>> scores = torch.tensor([0.1, 0.3, 0.2])
+            >>> result = evaluate(scores, task, "recall@2", empty_target_action="neg")
+            >>> result.contributions("recall@2").tolist(), result.per_user["recall@2"].tolist()
+            ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
+        """
+        metric = parse(metric)
+        if str(metric) in self.per_user:
+            return self._counted(self.per_user[str(metric)])
+        if str(metric) in self._means:
+            raise ValueError(
+                f"'metric' needs to have a value for every user (got '{metric}', which has one for "
+                f"all users together)"
+            )
+        deepest = max(self.max_k or 1, metric.k or 1)
+        return self._counted(self._measure(self.convention.resolve(metric, deepest)))
+
+    def confidence_interval(
+        self,
+        metric: str | Metric,
+        level: float = 0.95,
+        method: IntervalMethod = "bootstrap",
+        *,
+        num_samples: int = 2000,
+        seed: int = 0,
+    ) -> Interval:
+        r"""Returns how well the mean of a metric is known, given how much users differ.
+
+        The users are taken as a sample of all there could be. What else may vary, such as the
+        initialisation of a model, is not in the interval. The denominator of micro averages is
+        taken as known. To tell whether one recommender is better than another, do not look
+        whether intervals overlap, but use :func:`compare`.
+
+        Args:
+            metric (str or Metric): The metric; see :meth:`contributions`.
+            level (float, optional): How often such an interval shall hold the mean.
+                (default: `0.95`)
+            method (str, optional): `"bootstrap"` draws samples of as many users, with replacement,
+                and returns the quantiles of their means; `"normal"` assumes that the mean is
+                normally distributed, which takes no time and is what the printed table shows. They
+                agree unless users are few. (default: `"bootstrap"`)
+            num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
+            seed (int, optional): The seed of a generator of their own. (default: `0`)
+
+        Returns:
+            The ends `(low, high)`; `NaN` if fewer than two users count.
+
+        Raises:
+            ValueError: If there is no such metric, it has one value for all users together, or an
+                option is none of these.
+
+        Source: Efron, "Bootstrap methods: another look at the jackknife" (1979).
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import datasets, evaluate, RankingTask
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4], [0, 1, 0, 1, 1]])
+            >>> task = RankingTask(truth, num_users=5, num_items=2)
+            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, "recall@1")
+            >>> result["recall@1"]
+            0.4
+            >>> low, high = result.confidence_interval("recall@1")
+            >>> round(low, 2), round(high, 2)
+            (0.0, 0.8)
+        """
+        return interval_of_mean(
+            self._values(metric), level, method, num_samples=num_samples, seed=seed
+        )
 
     def to_dict(self) -> dict[str, float]:
         """Returns the means as a plain dictionary."""
@@ -195,9 +283,6 @@ class EvaluationResult(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._means)
 
-    def __str__(self) -> str:
-        return "\n".join([*self._table(), self._population()])
-
     def __repr__(self) -> str:
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
@@ -217,25 +302,49 @@ class EvaluationResult(Mapping[str, float]):
             has_few = self.ranked.num_candidates < (self.max_k or 0)
             self.num_with_few_candidates = int((has_truth & has_few).sum())
 
+    def _values(self, metric: str | Metric) -> Tensor:
+        """What a metric is the mean of: the values of the users who count."""
+        value = self.contributions(metric)
+        return value[~value.isnan()]
+
     def _measure(self, metric: Metric) -> Tensor:
         is_defined = self.convention.population.is_defined(metric, self.ranked)
         return metric(self.ranked).masked_fill(~is_defined, torch.nan)
 
-    def _mean(self, value: Tensor, population: Tensor) -> float:
+    def _mean(self, value: Tensor) -> float:
+        return float(self._counted(value).nanmean())
+
+    def _counted(self, value: Tensor) -> Tensor:
+        """What users count as: `[num_users]`, `NaN` for those who do not."""
         without_truth = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
         value = value.masked_fill(self.ranked.degree == 0, without_truth[self.empty_target_action])
-        return float(value[population].nanmean())
+        return value.masked_fill(~self._population, torch.nan)
 
-    def _table(self) -> list[str]:
-        """The lines of a table with metrics down and k across."""
+    def _table(self) -> Table:
+        """Metrics down and k across."""
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
-        cells = {(metric.label, metric.k or 0): f"{self[metric]:.4f}" for metric in self.metrics}
-        head = ["metric", *(f"@{k}" if k else "" for k in cut_offs)]
-        rows = [[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels]
-        return format_table(head, rows)
+        margins = {str(metric): self._margin(metric) for metric in self.metrics}
+        cells = {
+            (metric.label, metric.k or 0): format_mean(self[metric], margins[str(metric)])
+            for metric in self.metrics
+        }
+        notes = [self._words_on_users()]
+        if not all(math.isnan(margin) for margin in margins.values()):
+            notes.insert(0, "±: 95% confidence interval of the mean over users")
+        return Table(
+            head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
+            rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
+            notes=tuple(notes),
+        )
 
-    def _population(self) -> str:
+    def _margin(self, metric: Metric) -> float:
+        """Half the width of the interval of a mean, `NaN` where there is no mean over users."""
+        if str(metric) not in self.per_user:
+            return math.nan
+        return normal_margin(self._values(metric), level=0.95)
+
+    def _words_on_users(self) -> str:
         parts = [f"{self.num_evaluated:,} users evaluated"]
         if self.num_without_truth:
             treated = {"neg": " (count as 0)", "pos": " (count as 1)"}
@@ -256,6 +365,13 @@ def resolve_all(metrics: tuple[Metric, ...], convention: Convention) -> dict[str
     """Returns what a convention computes under the names that are asked for together."""
     deepest = max((metric.k for metric in metrics if metric.k), default=None)
     return {str(metric): convention.resolve(metric, deepest) for metric in metrics}
+
+
+def format_mean(mean: float, margin: float) -> str:
+    """Writes a mean, and half the width of its interval if there is one."""
+    if math.isnan(margin):
+        return f"{mean:.4f}"
+    return f"{mean:.4f} ± {f'{margin:.4f}'.removeprefix('0')}"
 
 
 def _check_empty_target_action(action: str) -> None:
