@@ -1,6 +1,7 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
 from pyg_recmetrics import conventions, datasets, metrics
+from pyg_recmetrics.cohorts import Cohorts
 from pyg_recmetrics.comparison import Comparison, compare
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -10,6 +11,7 @@ from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
 __all__ = [
+    "Cohorts",
     "Comparison",
     "EvaluationResult",
     "Evaluator",

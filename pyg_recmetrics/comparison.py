@@ -13,7 +13,7 @@ from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.result import EvaluationResult, format_mean
+from pyg_recmetrics.result import EvaluationResult
 from pyg_recmetrics.statistics import (
     PairedTest,
     check_choice,
@@ -25,7 +25,7 @@ from pyg_recmetrics.statistics import (
     paired_difference,
     t_interval,
 )
-from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.tables import Table, Tabular, format_mean
 
 if TYPE_CHECKING:
     import pandas as pd

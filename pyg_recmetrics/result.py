@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
@@ -11,11 +11,20 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import conventions
+from pyg_recmetrics.cohorts import (
+    CohortMean,
+    Cohorts,
+    cohort_mean,
+    quantile_bins,
+    range_labels,
+    read_groups,
+    split_by,
+)
 from pyg_recmetrics.conventions import Convention, EmptyTargetAction
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.statistics import Interval, IntervalMethod, interval_of_mean, normal_margin
-from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.tables import Table, Tabular, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -184,6 +193,144 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self._values(metric), level, method, num_samples=num_samples, seed=seed
         )
 
+    def by(self, groups: Any, *, level: float = 0.95, method: IntervalMethod = "normal") -> Cohorts:
+        r"""Measures groups of users apart: a mean tells little of those it is the mean of.
+
+        Args:
+            groups (torch.Tensor or sequence): A label for every user: integers or booleans of
+                shape `[num_users]`, or a sequence of names, in which `None` stands for users who
+                are left out.
+            level (float, optional): The level of the confidence intervals. (default: `0.95`)
+            method (str, optional): How they are found, see :meth:`confidence_interval`.
+                (default: `"normal"`)
+
+        Returns:
+            Every metric with its interval and number of users, for each label. What has one value
+            for all users together is left out.
+
+        Raises:
+            TypeError: If `groups` holds no labels.
+            ValueError: If there is not one label for every user, or an option is unknown.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
+            >>> task = RankingTask(truth, num_users=4, num_items=2)
+            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1", "mrr@2"])
+            >>> cohorts = result.by(["new", "new", "old", None])
+            >>> print(cohorts)
+            group  users        recall@1           mrr@2
+            --------------------------------------------
+            new        2  0.5000 ± .9800  0.7500 ± .4900
+            old        1          1.0000          1.0000
+            ±: 95% confidence interval of the mean over users
+            >>> cohorts["new"]["recall@1"].value
+            0.5
+        """
+        group, labels = read_groups(groups, self.ranked.num_users)
+        return self._cohorts(group, labels, "group", level, method)
+
+    def by_degree(
+        self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "normal"
+    ) -> Cohorts:
+        r"""Measures users of different training degree apart: those of few and of many seen edges.
+
+        The bounds are quantiles of the degree over the users who count. Users of the same degree
+        are never torn apart, so that groups may be of different size, and fewer than `bins`.
+
+        Args:
+            bins (int, optional): The number of groups. (default: `5`)
+            level (float, optional): See :meth:`by`. (default: `0.95`)
+            method (str, optional): See :meth:`by`. (default: `"normal"`)
+
+        Returns:
+            The groups from the smallest to the largest degree, labelled by their range, such as
+            `"3-7"`.
+
+        Raises:
+            ValueError: If seen edges are not known, or an option is wrong.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
+            >>> seen = torch.tensor([[1, 2, 2, 3, 3, 3], [2, 2, 3, 2, 3, 4]])
+            >>> task = RankingTask(truth, num_users=4, num_items=5, seen=seen)
+            >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
+            ['0-1', '2-3']
+        """
+        task = self._known_task("by_degree")
+        degree = torch.bincount(task.seen[0], minlength=task.num_users)
+        counts = self._population
+        if self.empty_target_action == "skip":
+            counts = counts & (self.ranked.degree > 0)
+        bin_of_user = quantile_bins(degree[counts], bins)
+        group = torch.full_like(degree, -1)
+        group[counts] = bin_of_user
+        labels = range_labels(degree[counts], bin_of_user)
+        return self._cohorts(group, labels, "training degree", level, method)
+
+    def recall_by_popularity(
+        self,
+        k: int = 20,
+        bins: int = 5,
+        *,
+        level: float = 0.95,
+        method: IntervalMethod = "normal",
+    ) -> Cohorts:
+        r"""Measures how many of the relevant items are found, for popular and other items apart.
+
+        The popularity of an item is its number of seen edges, and the catalogue is cut at its
+        quantiles; items of the same popularity are never torn apart, so that buckets may be of
+        different size, and fewer than `bins`. The recall of a user in a bucket is the fraction of
+        its relevant items in that bucket that are among the top `k` of the whole catalogue. The
+        mean is over users who have any, whatever `empty_target_action` is.
+
+        Args:
+            k (int, optional): The cut-off. (default: `20`)
+            bins (int, optional): The number of buckets. (default: `5`)
+            level (float, optional): See :meth:`by`. (default: `0.95`)
+            method (str, optional): See :meth:`by`. (default: `"normal"`)
+
+        Returns:
+            The buckets from the least to the most popular, labelled by their range of popularity.
+
+        Raises:
+            ValueError: If seen edges are not known, `k` is deeper than was ranked, or an option is
+                wrong.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
+            >>> seen = torch.tensor([[1, 2, 2], [1, 1, 0]])
+            >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
+            >>> most_popular = torch.bincount(seen[1], minlength=3).float()
+            >>> result = evaluate(most_popular, task, "recall@1")
+            >>> buckets = result.recall_by_popularity(k=1, bins=3)
+            >>> {label: means["recall@1"].value for label, means in buckets.items()}
+            {'0': 0.0, '1': nan, '2': 1.0}
+        """
+        task = self._known_task("recall_by_popularity")
+        popularity = torch.bincount(task.seen[1], minlength=task.num_items)
+        shared = task.candidates is not None and task.candidates.dim() == 1
+        items = task.candidates if shared else torch.arange(task.num_items, device=task.device)
+        bin_of_item = quantile_bins(popularity[items], bins)
+        bucket = torch.full_like(popularity, -1)
+        bucket[items] = bin_of_item
+        bucket_of_edge = bucket[self.ranked.edge_index[1]]
+        metric = Metric("recall", k)
+        means = {
+            label: {
+                str(metric): cohort_mean(
+                    metric(self.ranked.select_edges(bucket_of_edge == place)), level, method
+                )
+            }
+            for place, label in enumerate(range_labels(popularity[items], bin_of_item))
+        }
+        return Cohorts(means, "popularity", level)
+
     def to_dict(self) -> dict[str, float]:
         """Returns the means as a plain dictionary."""
         return dict(self._means)
@@ -302,6 +449,29 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             has_few = self.ranked.num_candidates < (self.max_k or 0)
             self.num_with_few_candidates = int((has_truth & has_few).sum())
 
+    def _cohorts(
+        self,
+        group: Tensor,
+        labels: list[Hashable],
+        name: str,
+        level: float,
+        method: IntervalMethod,
+    ) -> Cohorts:
+        means: dict[Hashable, dict[str, CohortMean]] = {label: {} for label in labels}
+        for metric in self.per_user:
+            values = self.contributions(metric)
+            parts = split_by(values, group.to(values.device), len(labels))
+            for label, part in zip(labels, parts, strict=True):
+                means[label][metric] = cohort_mean(part, level, method)
+        return Cohorts(means, name, level)
+
+    def _known_task(self, needed_by: str) -> RankingTask:
+        if self.task is None:
+            raise ValueError(
+                f"'{needed_by}' needs the seen edges of a task (got a result without a task)"
+            )
+        return self.task
+
     def _values(self, metric: str | Metric) -> Tensor:
         """What a metric is the mean of: the values of the users who count."""
         value = self.contributions(metric)
@@ -365,13 +535,6 @@ def resolve_all(metrics: tuple[Metric, ...], convention: Convention) -> dict[str
     """Returns what a convention computes under the names that are asked for together."""
     deepest = max((metric.k for metric in metrics if metric.k), default=None)
     return {str(metric): convention.resolve(metric, deepest) for metric in metrics}
-
-
-def format_mean(mean: float, margin: float) -> str:
-    """Writes a mean, and half the width of its interval if there is one."""
-    if math.isnan(margin):
-        return f"{mean:.4f}"
-    return f"{mean:.4f} ± {f'{margin:.4f}'.removeprefix('0')}"
 
 
 def _check_empty_target_action(action: str) -> None:

@@ -1,6 +1,7 @@
 """Tables for a terminal, a notebook and a paper."""
 
 import html
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -106,3 +107,12 @@ def format_table(head: list[str], rows: list[list[str]], num_left: int = 1) -> l
         ]
         lines.append("  ".join(cells).rstrip())
     return [lines[0], "-" * max(len(line) for line in lines), *lines[1:]]
+
+
+def format_mean(mean: float, margin: float) -> str:
+    """Writes a mean, and half the width of its interval if there is one."""
+    if math.isnan(mean):
+        return "-"
+    if math.isnan(margin):
+        return f"{mean:.4f}"
+    return f"{mean:.4f} ± {f'{margin:.4f}'.removeprefix('0')}"
