@@ -1,5 +1,6 @@
 """EvaluationResult: the metrics of one evaluation, on average and per user."""
 
+import dataclasses
 import math
 import textwrap
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 from torch import Tensor
 
-from pyg_recmetrics import conventions
+from pyg_recmetrics import archive, conventions
 from pyg_recmetrics.cohorts import (
     CohortMean,
     Cohorts,
@@ -30,6 +31,13 @@ from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: The tensors that a saved result consists of.
+_SAVED = {
+    "ranked": ("edge_index", "rank", "ptr", "weight", "num_candidates", "items"),
+    "task": ("truth", "weight", "seen", "candidates", "users"),
+}
 
 
 class EvaluationResult(Tabular, Mapping[str, float]):
@@ -332,7 +340,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         return Cohorts(means, "popularity", level)
 
     def to_dict(self) -> dict[str, float]:
-        """Returns the means as a plain dictionary."""
+        """Returns the means as a plain dictionary, as all that logs numbers takes them.
+
+        Such as `writer.add_scalars("test", result.to_dict(), epoch)` of TensorBoard, or
+        `self.log_dict(result.to_dict())` of Lightning.
+        """
         return dict(self._means)
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -350,6 +362,81 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         rows = [(metric.label, metric.k, self[metric]) for metric in self.metrics]
         frame = pd.DataFrame(rows, columns=["metric", "k", "value"], index=list(self))
         return frame.astype({"k": "Int64"})
+
+    def save(self, path: str | Path) -> None:
+        """Writes all that the result was computed from, see :meth:`load`.
+
+        The file holds arrays and JSON in NumPy's `.npz` format. Edges that a model propagates over
+        are not written.
+
+        Args:
+            path (str or Path): Where to write it.
+        """
+        parts: dict[str, Any] = {"ranked": self.ranked}
+        header: dict[str, Any] = {
+            "version": __version__,
+            "metrics": [str(metric) for metric in self.metrics],
+            "convention": dataclasses.asdict(self.convention),
+            "empty_target_action": self.empty_target_action,
+            "num_left_out": self.num_left_out,
+            "depth": self.ranked.depth,
+            "user_ids": self.ranked.user_ids,
+            "item_ids": self.ranked.item_ids,
+        }
+        if self.task is not None:
+            parts["task"] = self.task
+            header |= {"num_users": self.task.num_users, "num_items": self.task.num_items}
+        tensors = {
+            f"{part}.{name}": value
+            for part, owner in parts.items()
+            for name in _SAVED[part]
+            if (value := getattr(owner, name)) is not None
+        }
+        archive.write(path, tensors, header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "EvaluationResult":
+        r"""Reads a result that was saved: the same numbers, and the same ranking for more of them.
+
+        Nothing in the file is ever run, so that files of others can be read.
+
+        Args:
+            path (str or Path): The file.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If it is no saved result, or one of a later version.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2")
+            >>> path = Path(tempfile.mkdtemp()) / "result.npz"
+            >>> result.save(path)
+            >>> EvaluationResult.load(path)
+            EvaluationResult(recall@2: 0.5000)
+        """
+        tensors, header = archive.read(path)
+        parts: dict[str, dict[str, Any]] = {
+            part: {name: tensors.get(f"{part}.{name}") for name in names}
+            for part, names in _SAVED.items()
+        }
+        for name in ("user_ids", "item_ids"):
+            parts["ranked"][name] = None if header[name] is None else tuple(header[name])
+        task = None
+        if "num_users" in header:
+            sizes = {name: header[name] for name in ("num_users", "num_items")}
+            task = RankingTask(**parts["task"], **sizes)
+        return cls(
+            RankedEdges(**parts["ranked"], depth=header["depth"]),
+            header["metrics"],
+            task=task,
+            empty_target_action=header["empty_target_action"],
+            convention=conventions.from_dict(header["convention"]),
+            num_left_out=header["num_left_out"],
+        )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         """Writes the lists and the ground truth, see :meth:`RankedEdges.to_trec`.
