@@ -1,6 +1,6 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
-from pyg_recmetrics import conventions, datasets, metrics
+from pyg_recmetrics import conventions, datasets, metrics, plot
 from pyg_recmetrics.cohorts import Cohorts
 from pyg_recmetrics.comparison import Comparison, compare
 from pyg_recmetrics.evaluation import Evaluator, evaluate
@@ -23,5 +23,6 @@ __all__ = [
     "datasets",
     "evaluate",
     "metrics",
+    "plot",
     "rank",
 ]
