@@ -107,14 +107,17 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self.metrics = parse_all(metrics)
         self.definitions = MappingProxyType(resolve_all(self.metrics, self.convention))
         self.num_left_out = num_left_out
-        self._population = torch.full_like(ranked.degree, task is None, dtype=torch.bool)
+        self._is_evaluated = torch.full_like(ranked.degree, task is None, dtype=torch.bool)
         if task is not None:
-            self._population[task.users] = True
-        self._count_users(self._population)
+            self._is_evaluated[task.users] = True
+        self._count_users(self._is_evaluated)
+        values = {name: self._measure(metric) for name, metric in self.definitions.items()}
         self.per_user: Mapping[str, Tensor] = MappingProxyType(
-            {name: self._measure(metric) for name, metric in self.definitions.items()}
+            {name: value for name, value in values.items() if value.dim()}
         )
-        self._means = {name: self._mean(value) for name, value in self.per_user.items()}
+        self._means = {
+            name: self._mean(self.definitions[name], value) for name, value in values.items()
+        }
 
     def contributions(self, metric: str | Metric) -> Tensor:
         r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
@@ -139,15 +142,18 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
         """
         metric = parse(metric)
-        if str(metric) in self.per_user:
-            return self._counted(self.per_user[str(metric)])
-        if str(metric) in self._means:
+        name = str(metric)
+        deepest = max(self.max_k or 1, metric.k or 1)
+        definition = self.definitions.get(name) or self.convention.resolve(metric, deepest)
+        value = self.per_user.get(name)
+        if value is None:
+            value = self._measure(definition)
+        if not value.dim():
             raise ValueError(
-                f"'metric' needs to have a value for every user (got '{metric}', which has one for "
+                f"'metric' needs to have a value for every user (got '{name}', which has one for "
                 f"all users together)"
             )
-        deepest = max(self.max_k or 1, metric.k or 1)
-        return self._counted(self._measure(self.convention.resolve(metric, deepest)))
+        return self._counted(definition, value)
 
     def confidence_interval(
         self,
@@ -213,8 +219,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 (default: `"normal"`)
 
         Returns:
-            Every metric with its interval and number of users, for each label. What has one value
-            for all users together is left out.
+            Every metric with its interval and number of users, for each label. Of a micro average,
+            this is the mean of what users contribute to it. What has one value for all users
+            together is left out.
 
         Raises:
             TypeError: If `groups` holds no labels.
@@ -270,7 +277,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """
         task = self._known_task("by_degree")
         degree = torch.bincount(task.seen[0], minlength=task.num_users)
-        counts = self._population
+        counts = self._is_evaluated
         if self.empty_target_action == "skip":
             counts = counts & (self.ranked.degree > 0)
         bin_of_user = quantile_bins(degree[counts], bins)
@@ -568,14 +575,14 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         is_defined = self.convention.population.is_defined(metric, self.ranked)
         return metric(self.ranked).masked_fill(~is_defined, torch.nan)
 
-    def _mean(self, value: Tensor) -> float:
-        return float(self._counted(value).nanmean())
+    def _mean(self, metric: Metric, value: Tensor) -> float:
+        return float(self._counted(metric, value).nanmean()) if value.dim() else float(value)
 
-    def _counted(self, value: Tensor) -> Tensor:
-        """What users count as: `[num_users]`, `NaN` for those who do not."""
+    def _counted(self, metric: Metric, value: Tensor) -> Tensor:
+        """What users count as in the mean: `[num_users]`, `NaN` for those who do not."""
         without_truth = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
         value = value.masked_fill(self.ranked.degree == 0, without_truth[self.empty_target_action])
-        return value.masked_fill(~self._population, torch.nan)
+        return value.masked_fill(~self._is_evaluated, torch.nan)
 
     def _table(self) -> Table:
         """Metrics down and k across."""
@@ -586,7 +593,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             (metric.label, metric.k or 0): format_mean(self[metric], margins[str(metric)])
             for metric in self.metrics
         }
-        notes = [self._words_on_users()]
+        notes = [self._population()]
         if not all(math.isnan(margin) for margin in margins.values()):
             notes.insert(0, "±: 95% confidence interval of the mean over users")
         return Table(
@@ -601,7 +608,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             return math.nan
         return normal_margin(self._values(metric), level=0.95)
 
-    def _words_on_users(self) -> str:
+    def _population(self) -> str:
         parts = [f"{self.num_evaluated:,} users evaluated"]
         if self.num_without_truth:
             treated = {"neg": " (count as 0)", "pos": " (count as 1)"}

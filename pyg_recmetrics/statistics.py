@@ -114,10 +114,8 @@ def t_interval(difference: Tensor, level: float) -> Interval:
     from scipy import stats
 
     num_users = difference.numel()
-    margin = float(stats.t.ppf((1 + level) / 2, num_users - 1) * difference.std()) / math.sqrt(
-        num_users
-    )
-    mean = float(difference.mean())
+    quantile = float(stats.t.ppf((1 + level) / 2, num_users - 1))
+    mean, margin = float(difference.mean()), quantile * float(difference.std()) / num_users**0.5
     return Interval(mean - margin, mean + margin)
 
 

@@ -147,9 +147,9 @@ class TestNumbers:
         class WithCoverage(EvaluationResult):
             """A result whose first metric has no value per user."""
 
-            def __init__(self, *args, **kwargs):
-                super().__init__(*args, **kwargs)
-                self.per_user = {name: self.per_user[name] for name in METRICS[1:]}
+            def _measure(self, metric):
+                value = super()._measure(metric)
+                return value.nanmean() if metric.name == "recall" else value
 
         ranked = evaluate(scores_of(task, 0.5, 0), task, METRICS).ranked
         result = WithCoverage(ranked, METRICS, task=task)
@@ -157,6 +157,10 @@ class TestNumbers:
         assert "±" in str(result).splitlines()[3]
         with pytest.raises(ValueError, match=r"value for every user \(got 'recall@3', which has"):
             result.confidence_interval("recall@3")
+        with pytest.raises(ValueError, match=r"value for every user \(got 'recall@2', which has"):
+            result.contributions("recall@2")
+        (everybody,) = result.by_degree(1).values()
+        assert list(everybody) == METRICS[1:] == list(result.per_user)
         comparison = compare(result, result)
         assert math.isnan(comparison[0].p_value)
         assert (comparison[0].difference, comparison[0].wins) == (0, None)
