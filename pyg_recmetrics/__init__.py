@@ -3,8 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyg_recmetrics import conventions, datasets, distributed, metrics
+from pyg_recmetrics import conventions, datasets, distributed, metrics, plot
 from pyg_recmetrics.catalogue import Catalogue
+from pyg_recmetrics.cohorts import Cohorts
+from pyg_recmetrics.comparison import Comparison, compare
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import rank
@@ -14,17 +16,21 @@ from pyg_recmetrics.version import __version__
 
 __all__ = [
     "Catalogue",
+    "Cohorts",
+    "Comparison",
     "EvaluationResult",
     "Evaluator",
     "RankedEdges",
     "RankingTask",
     "__version__",
+    "compare",
     "conventions",
     "datasets",
     "distributed",
     "evaluate",
     "metrics",
     "modules",
+    "plot",
     "rank",
 ]
 

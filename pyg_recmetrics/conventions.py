@@ -6,7 +6,7 @@ reproduced.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -185,6 +185,17 @@ def get(convention: str | Convention) -> Convention:
             f"'convention' needs to be one of {list(CONVENTIONS)} (got {convention!r})"
         )
     return CONVENTIONS[convention]
+
+
+def from_dict(values: dict[str, Any]) -> Convention:
+    """Makes a convention of its fields, as `dataclasses.asdict` and JSON have them."""
+    return Convention(
+        **{
+            **values,
+            "without_cut_off": tuple(values["without_cut_off"]),
+            "population": Population(**values["population"]),
+        }
+    )
 
 
 def _metrics(*like_ours: str, **different: dict[str, Value]) -> dict[str, dict[str, Value]]:

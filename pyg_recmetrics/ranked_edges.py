@@ -517,6 +517,20 @@ class RankedEdges:
             )
         return dataclasses.replace(self, catalogue=catalogue)
 
+    def select_edges(self, mask: Tensor) -> "RankedEdges":
+        """Returns some of the edges as if the truth had no others; ranks stay what they are.
+
+        Args:
+            mask (torch.Tensor): Which edges, booleans of shape `[num_edges]`.
+        """
+        return dataclasses.replace(
+            self,
+            edge_index=self.edge_index[:, mask],
+            rank=self.rank[mask],
+            ptr=index2ptr(self.edge_index[0, mask], self.num_users),
+            weight=None if self.weight is None else self.weight[mask],
+        )
+
     def to(self, device: torch.device | str) -> "RankedEdges":
         """Returns a copy on another device."""
         moved: dict[str, Any] = {

@@ -96,11 +96,12 @@ class TestResult:
 
     def test_printing(self, result):
         assert str(result).splitlines() == [
-            "metric                   @1      @3",
-            "-----------------------------------",
-            "recall               0.2500  1.0000",
-            "r_precision  0.2500",
-            "mrr                          0.6667",
+            "metric                                   @1              @3",
+            "-----------------------------------------------------------",
+            "recall                       0.2500 ± .4900  1.0000 ± .0000",
+            "r_precision  0.2500 ± .4900",
+            "mrr                                          0.6667 ± .6533",
+            "±: 95% confidence interval of the mean over users",
             "2 users evaluated, 1 without ground truth",
         ]
         assert repr(result) == (

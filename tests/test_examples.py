@@ -39,6 +39,16 @@ def test_hetero_link_split(monkeypatch):
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
 
 
+def test_report(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("scipy")
+    pytest.importorskip("matplotlib")
+    comparison = run(monkeypatch, "report.py", "--picture", str(tmp_path / "report.png"))
+    assert (tmp_path / "report.png").stat().st_size > 20_000
+    better = [row for row in comparison if row.a == "Graph filter"]
+    assert all(comparison.is_significant(row) and row.difference > 0 for row in better)
+    assert "training degree" in capsys.readouterr().out
+
+
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
 def test_pygs_movielens_can_be_evaluated(tmp_path, monkeypatch):
     """The reader of PyG runs on files of the same format, since none can be downloaded here."""

@@ -1,0 +1,270 @@
+"""Pictures: what they show, against loops, and how they look, against images kept in the tests.
+
+After a change that is meant to change them, look at the new images and keep them:
+
+    PYG_RECMETRICS_NEW_IMAGES=1 python -m pytest tests/test_plot.py
+"""
+
+import builtins
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate, plot
+
+matplotlib = pytest.importorskip("matplotlib")
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.testing.compare import compare_images  # noqa: E402
+
+IMAGES = Path(__file__).parent / "images"
+
+#: The root mean square of the difference of all pixels, of 255 levels. The same version of
+#: matplotlib draws the same picture but for the last bit of anti-aliasing; a curve that moves by
+#: its own width makes more than 5 (see the test that swaps two curves).
+TOLERANCE = 1.0
+
+NUM_USERS, NUM_ITEMS = 60, 40
+
+
+def scores_like(skill):
+    """Scores by a formula, which no version of a random generator can change."""
+    users, items = torch.arange(NUM_USERS).unsqueeze(1), torch.arange(NUM_ITEMS)
+    noise = (users * 37 + items * 101 + users * items * 13) % 97 / 97
+    return noise + skill * ((users * 3 + items * 7) % 10 < 2)
+
+
+def make_task(modulus=10):
+    users, items = torch.arange(NUM_USERS).unsqueeze(1), torch.arange(NUM_ITEMS)
+    truth = ((users * 3 + items * 7) % modulus < 2) & (users % 9 > 0)
+    seen = ~truth & ((users * items * 5 + users) % 60 < 70 // (items + 1) + users // 6)
+    return RankingTask(
+        truth.nonzero().t(), seen=seen.nonzero().t(), num_users=NUM_USERS, num_items=NUM_ITEMS
+    )
+
+
+@pytest.fixture(scope="module")
+def results():
+    task = make_task()
+    popular = torch.bincount(task.seen[1], minlength=NUM_ITEMS).float()
+    recommenders = {"Good": scores_like(0.5), "Fair": scores_like(0.2), "Popular": popular}
+    return {
+        name: evaluate(recommender, task, ["recall@5", "ndcg@10"], keep_items=True)
+        for name, recommender in recommenders.items()
+    }
+
+
+PICTURES = {
+    "metric_at_k": lambda results, **options: plot.metric_at_k(results, "ndcg", **options),
+    "precision_recall_curve": plot.precision_recall_curve,
+    "distribution": lambda results, **options: plot.distribution(results, "recall@5", **options),
+    "metric_by_degree": lambda results, **options: plot.metric_by_degree(
+        results, "recall@5", bins=4, **options
+    ),
+    "long_tail": lambda results, **options: plot.long_tail(results, k=5, **options),
+}
+
+
+def lines(axes):
+    return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
+
+
+class TestWhatIsShown:
+    def test_a_metric_at_every_k_with_its_interval(self, results):
+        _, axes = plot.metric_at_k(results, "recall", level=0.9)
+        for (name, result), band in zip(results.items(), axes.collections, strict=True):
+            x, y = lines(axes)[name].get_data()
+            assert list(x) == list(range(1, 11))
+            corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(9).tolist()}
+            for k, value in zip(x, y, strict=True):
+                values = result.contributions(f"recall@{k}")
+                values = values[~values.isnan()].numpy()
+                assert value == pytest.approx(values.mean())
+                margin = 1.644854 * values.std(ddof=1) / math.sqrt(len(values))
+                for end in (value - margin, value + margin):
+                    assert any(
+                        corner[0] == k and corner[1] == pytest.approx(end, abs=1e-6)
+                        for corner in corners
+                    )
+
+    def test_precision_against_recall(self, results):
+        _, axes = plot.precision_recall_curve(results, max_k=7)
+        for name, result in results.items():
+            x, y = lines(axes)[name].get_data()
+            for k in range(1, 8):
+                recall, precision = (
+                    float(result.contributions(f"{metric}@{k}").nanmean())
+                    for metric in ("recall", "precision")
+                )
+                assert (x[k - 1], y[k - 1]) == pytest.approx((recall, precision))
+
+    @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10"])
+    def test_the_share_of_users_who_reach_a_value(self, results, metric):
+        _, axes = plot.distribution(results, metric)
+        for name, result in results.items():
+            values = result.contributions(metric)
+            values = values[~values.isnan()].tolist()
+            x, y = lines(axes)[name].get_data()
+            for threshold in (1e-9, 0.1, 0.25, 0.5, *values[:9]):
+                if threshold == 0:
+                    continue
+                shown = y[np.searchsorted(x, threshold)] if threshold <= x[-1] else 0
+                expected = np.mean([value >= threshold for value in values])
+                assert shown == pytest.approx(expected)
+            area = sum(np.diff(x) * y[1:])
+            assert area == pytest.approx(result[metric])
+
+    def test_a_metric_by_degree(self, results):
+        _, axes = plot.metric_by_degree(results, "recall@5", bins=4)
+        for container, result in zip(axes.containers, results.values(), strict=True):
+            line, _, (bars,) = container
+            means = [means["recall@5"] for means in result.by_degree(4).values()]
+            assert line.get_ydata().tolist() == pytest.approx([mean.value for mean in means])
+            for segment, mean in zip(bars.get_segments(), means, strict=True):
+                assert segment[:, 1].tolist() == pytest.approx([mean.low, mean.high])
+        ticks = [label.get_text() for label in axes.get_xticklabels()]
+        assert [tick.split("\n")[0] for tick in ticks] == list(results["Good"].by_degree(4))
+
+    def test_the_long_tail(self, results):
+        _, axes = plot.long_tail(results, k=5)
+        seen = [0] * NUM_ITEMS
+        for item in results["Good"].task.seen[1].tolist():
+            seen[item] += 1
+        order = sorted(range(NUM_ITEMS), key=lambda item: (-seen[item], item))
+        x = lines(axes)["seen"].get_xdata()
+        groups = plot._growing_groups(NUM_ITEMS)
+        assert [item for first, last in groups for item in range(first, last + 1)] == list(
+            range(1, NUM_ITEMS + 1)
+        )
+        assert x.tolist() == pytest.approx([math.sqrt(first * last) for first, last in groups])
+        counts = {"seen": seen}
+        for name, result in results.items():
+            counts[name] = [0] * NUM_ITEMS
+            for row in result.ranked.items[:, :5].tolist():
+                for item in row:
+                    if item >= 0:
+                        counts[name][item] += 1
+        for name, count in counts.items():
+            expected = [
+                np.mean([count[item] for item in order[first - 1 : last]]) for first, last in groups
+            ]
+            assert lines(axes)[name].get_ydata().tolist() == pytest.approx(expected)
+
+    def test_conventions_and_users_without_truth_count_as_in_the_result(self):
+        result = evaluate(
+            scores_like(0.3),
+            make_task(),
+            "ndcg@5",
+            convention="rectools",
+            empty_target_action="neg",
+        )
+        _, axes = plot.metric_at_k({"it": result}, "ndcg")
+        assert lines(axes)["it"].get_ydata()[-1] == pytest.approx(result["ndcg@5"])
+
+
+class TestManners:
+    @pytest.mark.parametrize("name", PICTURES)
+    def test_figures_axes_labels_and_legends(self, results, name):
+        figure, axes = PICTURES[name](results)
+        assert axes.figure is figure
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+        assert {*results} <= {text.get_text() for text in axes.get_legend().get_texts()}
+        shown = (
+            [lines(axes)[model] for model in results]
+            if name != "metric_by_degree"
+            else [container[0] for container in axes.containers]
+        )
+        assert len({line.get_color() for line in shown}) == len(results)
+        assert len({line.get_linestyle() for line in shown}) == len(results)
+        own = Figure().subplots()
+        assert PICTURES[name](results, ax=own) == (own.figure, own)
+
+    @pytest.mark.parametrize("name", PICTURES)
+    def test_a_single_result_and_many(self, results, name):
+        _, axes = PICTURES[name](results["Good"])
+        assert (axes.get_legend() is None) == (name != "long_tail")
+        figure, axes = PICTURES[name]({f"Model {place}": results["Fair"] for place in range(9)})
+        assert len(axes.get_legend().get_texts()) >= 9
+        FigureCanvasAgg(figure).draw()
+
+    def test_nothing_global_is_changed(self, results):
+        before = dict(matplotlib.rcParams)
+        for picture in PICTURES.values():
+            picture(results)
+        assert dict(matplotlib.rcParams) == before
+
+    def test_what_is_wrong_is_named(self, results):
+        good = results["Good"]
+        with pytest.raises(ValueError, match="at least one result"):
+            plot.metric_at_k({})
+        with pytest.raises(TypeError, match=r"'EvaluationResult' \(got float\)"):
+            plot.distribution({"a": 0.5}, "recall@5")
+        with pytest.raises(ValueError, match="at most 10, the depth"):
+            plot.metric_at_k(good, max_k=11)
+        with pytest.raises(ValueError, match="'max_k' needs to be a positive integer"):
+            plot.precision_recall_curve(good, max_k=0)
+        with pytest.raises(ValueError, match="'r_precision' has no cut-off"):
+            plot.metric_at_k(good, "r_precision")
+        with pytest.raises(ValueError, match=r"'k' needs to be at most 10.*\(got 11\)"):
+            plot.long_tail(good, k=11)
+        with pytest.raises(ValueError, match="'level' needs to be"):
+            plot.metric_at_k(good, level=2)
+        short = evaluate(scores_like(0.1), make_task(), "recall@5")
+        with pytest.raises(ValueError, match="'keep_items=True'"):
+            plot.long_tail(short)
+        other = evaluate(scores_like(0.1), make_task(11), "recall@5", keep_items=True)
+        with pytest.raises(ValueError, match="of the same users"):
+            plot.metric_by_degree({"a": good, "b": other}, "recall@5")
+        with pytest.raises(ValueError, match="of the same seen edges"):
+            plot.long_tail({"a": good, "b": other}, k=5)
+        everything = evaluate(scores_like(0.1), make_task(), "mean_rank")
+        with pytest.raises(ValueError, match="'max_k' needs to be given"):
+            plot.metric_at_k(everything)
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
+        with pytest.raises(ValueError, match="seen edges"):
+            plot.long_tail(EvaluationResult(ranked, ["recall@1"]))
+
+    def test_without_matplotlib_the_error_says_what_to_install(self, results, monkeypatch):
+        original = builtins.__import__
+
+        def without_matplotlib(name, *args, **kwargs):
+            if name.startswith("matplotlib"):
+                raise ImportError(name)
+            return original(name, *args, **kwargs)
+
+        monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[plot\]'"):
+            plot.metric_at_k(results)
+
+
+@pytest.mark.skipif(
+    not matplotlib.__version__.startswith("3.11."), reason="images are those of matplotlib 3.11"
+)
+class TestLooks:
+    @staticmethod
+    def draw(picture, results, path):
+        with matplotlib.rc_context(matplotlib.rcParamsDefault):
+            figure, _ = picture(results)
+            FigureCanvasAgg(figure).print_png(path)
+
+    @pytest.mark.parametrize("name", PICTURES)
+    def test_a_picture_looks_as_it_was_approved(self, results, name, tmp_path):
+        kept = IMAGES / f"{name}.png"
+        if os.environ.get("PYG_RECMETRICS_NEW_IMAGES"):
+            self.draw(PICTURES[name], results, kept)
+        self.draw(PICTURES[name], results, tmp_path / "new.png")
+        assert compare_images(str(kept), str(tmp_path / "new.png"), tol=TOLERANCE) is None
+
+    @pytest.mark.parametrize("name", PICTURES)
+    def test_a_picture_of_other_numbers_is_told_apart(self, results, name, tmp_path):
+        swapped = {**results, "Good": results["Fair"], "Fair": results["Good"]}
+        self.draw(PICTURES[name], swapped, tmp_path / "new.png")
+        kept = str(IMAGES / f"{name}.png")
+        difference = compare_images(kept, str(tmp_path / "new.png"), TOLERANCE, in_decorator=True)
+        assert difference is not None
+        assert difference["rms"] > 5 * TOLERANCE
