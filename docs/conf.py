@@ -43,8 +43,11 @@ python_maximum_signature_line_length = 88
 MODULES = {
     "pyg_recmetrics": "Evaluation",
     "pyg_recmetrics.metrics": "Metrics",
+    "pyg_recmetrics.modules": "Metric classes",
     "pyg_recmetrics.conventions": "Conventions",
+    "pyg_recmetrics.plot": "Pictures",
     "pyg_recmetrics.datasets": "Data sets",
+    "pyg_recmetrics.distributed": "Several processes",
 }
 
 
@@ -53,8 +56,9 @@ def public_names(module_name: str) -> list[str]:
     module = importlib.import_module(module_name)
     names = getattr(module, "__all__", None) or [
         name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module_name
+        for name in dir(module)
+        if not name.startswith("_")
+        and getattr(getattr(module, name), "__module__", None) == module_name
     ]
     values = {name: getattr(module, name) for name in names}
     return [

@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import test_metrics
+from tables import metric_table
 from torch_geometric.datasets import AmazonBook, MovieLens100K
 
-from pyg_recmetrics import RankingTask
+from pyg_recmetrics import RankingTask, metrics, modules
+from pyg_recmetrics.metrics import registry
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -37,6 +40,23 @@ def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
 def test_hetero_link_split(monkeypatch):
     result = run(monkeypatch, "hetero_link_split.py")
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+def test_a_metric_of_ones_own_shows_up_everywhere(monkeypatch, capsys):
+    monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
+    module = run(monkeypatch, "custom_metric.py")
+    monkeypatch.delitem(vars(modules), "AllFound")  # and made again when it is asked for
+    assert "all_found  " in capsys.readouterr().out
+    assert module.compute() == 1.0
+    assert modules.AllFound(k=3).metric == metrics.parse("all_found@3")
+    assert "| `all_found@k` |" in metric_table()
+    # The laws are about whatever is registered.
+    assert "all_found" in {metric.name for metric in test_metrics.spellings(3)}
+    test_metrics.test_values_are_within_bounds_and_undefined_just_without_truth()
+    test_metrics.test_renumbering_users_and_items_changes_nothing()
+    test_metrics.test_the_order_and_repetition_of_edges_changes_nothing()
+    test_metrics.test_both_halves_of_the_users_make_the_whole()
 
 
 def test_report(monkeypatch, capsys, tmp_path):

@@ -4,31 +4,11 @@ import re
 from pathlib import Path
 
 import torch
+from tables import metric_table
 
-from pyg_recmetrics import conventions, metrics
+from pyg_recmetrics import conventions
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-
-
-def metric_table():
-    """The table of all metrics, from the registry."""
-    lines = ["| metric | what it says | formula | range |", "|---|---|---|---|"]
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        options = "".join(
-            f"<br>{name}: " + (", ".join(f"`{word}`" for word in parameter.choices) or "a number")
-            for name, parameter in definition.parameters.items()
-        )
-        spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"
-        low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.bounds)
-        cells = [
-            spelling + options,
-            definition.summary,
-            f"${definition.formula}$",
-            f"{low} to {high}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def test_the_metric_table_is_that_of_the_registry():
