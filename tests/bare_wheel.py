@@ -1,0 +1,46 @@
+"""What has to hold where nothing but the wheel and what it requires is installed.
+
+    python tests/bare_wheel.py
+
+Run by `.ci/run` in a virtual environment of its own, outside of the source tree.
+"""
+
+import importlib.util
+
+import torch
+from torch_geometric.nn import LightGCN
+from torch_geometric.transforms import RandomLinkSplit
+
+import pyg_recmetrics
+from pyg_recmetrics import compare, datasets, evaluate, modules, plot
+
+for name in ("matplotlib", "pandas", "scipy", "torchmetrics", "torch_scatter", "lightning"):
+    assert importlib.util.find_spec(name) is None, name
+assert "site-packages" in pyg_recmetrics.__file__, pyg_recmetrics.__file__
+
+
+def needs(extra, function):
+    try:
+        function()
+    except ImportError as error:
+        assert f"pyg-recmetrics[{extra}]" in str(error), error
+    else:
+        raise AssertionError(f"{function} did not ask for {extra}")
+
+
+data = datasets.synthetic_interactions(num_users=100, num_items=50, mean_degree=10)
+_, _, test = RandomLinkSplit(edge_types=("user", "rates", "item"))(data)
+model = LightGCN(num_nodes=150, embedding_dim=8, num_layers=1)
+result = evaluate(model, test, ["r_precision", "ndcg@10", "roc_auc", "coverage@10"])
+print(result)
+print(result.by_degree(bins=2))
+result.to_markdown()
+metric = modules.Recall(k=2)
+metric.update(torch.tensor([[1, 2]]), torch.tensor([[0], [1]]))
+assert metric.compute() == 1
+
+needs("statistics", lambda: compare(result, evaluate(torch.rand(50), test, ["ndcg@10"])))
+needs("plot", lambda: plot.metric_at_k(result, max_k=5))
+needs("examples", result.to_pandas)
+needs("lightning", metric.plot)
+print("The wheel needs nothing else.")
