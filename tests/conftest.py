@@ -54,6 +54,21 @@ def gowalla(gowalla_folder):
 
 
 @pytest.fixture
+def movielens_folder(tmp_path):
+    """Files for PyG's reader in the format of MovieLens100K, since none can be downloaded here."""
+    raw = tmp_path / "data" / "MovieLens100K" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "u.item").write_text(
+        "".join(f"{i}|Film {i}|01-Jan-1995||url|{'|'.join('0' * 19)}\n" for i in range(1, 9))
+    )
+    (raw / "u.user").write_text("".join(f"{u}|30|M|other|00000\n" for u in range(1, 6)))
+    ratings = [(u, (u * 3 + n) % 8 + 1, n % 5 + 1) for u in range(1, 6) for n in range(5)]
+    for name, part in (("u1.base", ratings[::2]), ("u1.test", ratings[1::2])):
+        (raw / name).write_text("".join(f"{u}\t{i}\t{r}\t88\n" for u, i, r in part))
+    return raw.parent
+
+
+@pytest.fixture
 def expect_lost_truth():
     """For random cases, in which truth is often seen or no candidate, and taken out."""
     with warnings.catch_warnings():

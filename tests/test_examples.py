@@ -70,18 +70,8 @@ def test_report(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
-def test_pygs_movielens_can_be_evaluated(tmp_path, monkeypatch):
-    """The reader of PyG runs on files of the same format, since none can be downloaded here."""
-    raw = tmp_path / "data" / "MovieLens100K" / "raw"
-    raw.mkdir(parents=True)
-    (raw / "u.item").write_text(
-        "".join(f"{i}|Film {i}|01-Jan-1995||url|{'|'.join('0' * 19)}\n" for i in range(1, 9))
-    )
-    (raw / "u.user").write_text("".join(f"{u}|30|M|other|00000\n" for u in range(1, 6)))
-    ratings = [(u, (u * 3 + n) % 8 + 1, n % 5 + 1) for u in range(1, 6) for n in range(5)]
-    for name, part in (("u1.base", ratings[::2]), ("u1.test", ratings[1::2])):
-        (raw / name).write_text("".join(f"{u}\t{i}\t{r}\t88\n" for u, i, r in part))
-    data = MovieLens100K(str(raw.parent))[0]
+def test_pygs_movielens_can_be_evaluated(movielens_folder, tmp_path, monkeypatch):
+    data = MovieLens100K(str(movielens_folder))[0]
     task = RankingTask.from_data(data)
     assert (task.num_users, task.num_items) == (5, 8)
     assert task.weight is not None
