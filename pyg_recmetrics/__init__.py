@@ -1,6 +1,6 @@
 """Evaluation of graph recommenders in PyTorch Geometric: rank once, then measure."""
 
-from pyg_recmetrics import conventions, datasets, metrics
+from pyg_recmetrics import conventions, datasets, metrics, transforms
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import rank
@@ -19,4 +19,5 @@ __all__ = [
     "evaluate",
     "metrics",
     "rank",
+    "transforms",
 ]
