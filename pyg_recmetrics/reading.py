@@ -56,9 +56,9 @@ def read_data(
 
 
 def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
-    """Which truth edges are there in the opposite direction but in no other: `[num_edges]`.
+    """Which truth edges are also there as edges of an opposite type: a mask `[num_edges]`.
 
-    The `truth` is not among the `seen` edges. In a homogeneous graph these are of both directions.
+    None in a homogeneous graph, whose `seen` edges are those of both directions.
     """
     if edges.reverse is None:
         return torch.zeros_like(truth[0], dtype=torch.bool)

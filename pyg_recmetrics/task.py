@@ -162,7 +162,11 @@ class RankingTask:
             users=edges.users if users is None else users,
         )
         task.edge_index, task.edge_weight = edges.edge_index, edges.edge_weight
-        if num_leaks := int(is_reversed(edges, task.truth).sum()):
+        leaks = is_reversed(edges, task.truth)
+        if not exclude_seen:
+            # Who evaluates on message-passing edges knows that.
+            leaks &= ~contains(task._coalesce(edges.seen), task.truth, task.num_items)
+        if num_leaks := int(leaks.sum()):
             warnings.warn(
                 f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
                 f"are among the edges that a model may propagate over",

@@ -9,7 +9,9 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.loader import LinkLoader
 from torch_geometric.nn import LightGCN
+from torch_geometric.sampler import BaseSampler, SamplerOutput
 from torch_geometric.transforms import Compose, RandomLinkSplit, ToUndirected
 
 from pyg_recmetrics import RankingTask, datasets, evaluate
@@ -413,6 +415,27 @@ def test_users_are_drawn_evenly_and_items_independently():
     assert all(abs(count - 2000 / 6) < 4 * 17 for count in counts.values())
 
 
+class WholeGraph(BaseSampler):
+    """Samples everything: PyG's own samplers need a library that is not on the package index."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def sample_from_nodes(self, *args, **kwargs):
+        raise NotImplementedError
+
+    def sample_from_edges(self, inputs, neg_sampling=None):
+        row, col = self.data.edge_index
+        truth = torch.stack([inputs.row, inputs.col])
+        return SamplerOutput(
+            node=torch.arange(self.data.num_nodes),
+            row=row,
+            col=col,
+            edge=torch.arange(row.numel()),
+            metadata=(inputs.input_id, truth, inputs.label, inputs.time),
+        )
+
+
 class TestConvention:
     def test_labels_and_times_follow(self):
         data = interactions()
@@ -474,6 +497,27 @@ class TestConvention:
             *_, test = transform(graph)
             results.append(evaluate(model, test, ["recall@5", "r_precision"]).to_dict())
         assert results[0] == results[1]
+
+    def test_loaders_take_parts_as_they_are(self):
+        data = interactions().to_homogeneous()
+        data.num_users = 60
+        for part in TemporalSplit()(data):
+            loader = LinkLoader(
+                part,
+                WholeGraph(part),
+                edge_label_index=part.edge_label_index,
+                edge_label=part.edge_label,
+                edge_label_time=part.edge_label_time,
+                batch_size=50,
+            )
+            batches = list(loader)
+            labels = [batch.edge_label_index for batch in batches]
+            assert torch.equal(torch.cat(labels, dim=1), part.edge_label_index)
+            times = [batch.edge_label_time for batch in batches]
+            assert torch.equal(torch.cat(times), part.edge_label_time)
+            for batch in batches:
+                assert torch.equal(batch.edge_index, part.edge_index)
+                assert torch.equal(batch.time, part.time)
 
     def test_a_mask_of_users_is_checked(self):
         *_, test = PerUserSplit()(interactions())
@@ -804,6 +848,10 @@ class TestCheckSplit:
             "3",
             str(num_leaks - 3),
         ]
+
+    def test_who_evaluates_on_training_edges_is_not_warned(self):
+        train, *_ = LeaveLastOut()(interactions())
+        assert RankingTask.from_data(train, exclude_seen=False).truth.size(1) > 0
 
 
 def checked(part, graph):

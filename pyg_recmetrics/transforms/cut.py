@@ -8,7 +8,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.data.storage import BaseStorage, EdgeStorage, NodeStorage
+from torch_geometric.data.storage import BaseStorage, NodeStorage
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import select
@@ -86,12 +86,13 @@ def cut(
     """
     whole = _without_truth(data, interactions)
     is_truth = interactions.can_be_truth
-    parts = []
+    parts, graph, known = [], whole, torch.ones_like(is_truth)
     for number in (TRAIN, VAL, TEST):
-        part = copy.copy(whole)
-        known = interactions.split(assignment.known_from <= number)
-        for place, mask in zip(interactions.places, known, strict=True):
-            _keep_edges(part, place.store(whole), place.store(part), mask, time_attr)
+        before, known = known, assignment.known_from <= number
+        # Validation mostly knows what training knows, and then shares its edges.
+        if not torch.equal(known, before):
+            graph = _keep_edges(whole, interactions, known, time_attr)
+        part = copy.copy(graph)
         # All truth is in the first place: other places hold reverse edges, of the same pairs.
         truth = interactions.split((assignment.truth_of == number) & is_truth)[0]
         _label(interactions.places[0], whole, part, truth, time_attr)
@@ -121,16 +122,16 @@ def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data 
 
 
 def _keep_edges(
-    part: Data | HeteroData,
-    source: EdgeStorage,
-    store: EdgeStorage,
-    mask: Tensor,
-    time_attr: str | None,
-) -> None:
-    index = mask.nonzero().flatten()
-    # PyG goes by sizes, and may take times for those of nodes if there are as many nodes as edges.
-    for key in {*source.edge_attrs(), time_attr}.intersection(source.keys()):
-        store[key] = select(source[key], index, part.__cat_dim__(key, source[key], source))
+    whole: Data | HeteroData, interactions: Interactions, mask: Tensor, time_attr: str | None
+) -> Data | HeteroData:
+    graph = copy.copy(whole)
+    for place, kept in zip(interactions.places, interactions.split(mask), strict=True):
+        source, store = place.store(whole), place.store(graph)
+        index = kept.nonzero().flatten()
+        # PyG goes by sizes, and may take times for those of nodes if there are as many of these.
+        for key in {*source.edge_attrs(), time_attr}.intersection(source.keys()):
+            store[key] = select(source[key], index, whole.__cat_dim__(key, source[key], source))
+    return graph
 
 
 def _label(

@@ -88,6 +88,8 @@ class Interactions:
         These run from users to items; where a pair has no such edge, the reverse one is taken.
         """
         is_forward = torch.cat([place.is_forward for place in self.places])
+        if bool(is_forward.all()):
+            return is_forward
         has_forward = is_forward.new_zeros(self.pairs.user.size(0))
         has_forward[self.pairs.of_edge[is_forward]] = True
         return is_forward | ~has_forward[self.pairs.of_edge]

@@ -185,35 +185,45 @@ def check_split(
         raise ValueError(
             f"'train', 'val' and 'test' need to have the same users and items (got {sizes} of them)"
         )
-    reports, earlier = [], None
-    for part in parts:
-        reports.append(_report(part, earlier))
-        edges = [part.seen, part.truth] if earlier is None else [earlier, part.seen, part.truth]
-        earlier = _coalesce(part, torch.cat(edges, dim=1))
+    reports: list[PartReport] = []
+    earlier: list[Tensor] = []
+    for number, part in enumerate(parts):
+        known, truth = _coalesce(part, part.seen), _coalesce(part, part.truth)
+        reports.append(_report(part, known, truth, earlier if number > 0 else None))
+        earlier += [known, truth]
     return SplitReport(*reports)
 
 
-def _report(part: UserItemEdges, earlier: Tensor | None) -> PartReport:
-    known, truth = _coalesce(part, part.seen), _coalesce(part, part.truth)
-    both = torch.cat([known, truth], dim=1)
+def _report(
+    part: UserItemEdges, known: Tensor, truth: Tensor, earlier: list[Tensor] | None
+) -> PartReport:
     num_nodes = (part.num_users, part.num_items)
-    degrees, truths, any_edge = (
+    degrees, truths = (
         [torch.bincount(row, minlength=size) for row, size in zip(edges, num_nodes, strict=True)]
-        for edges in (known, truth, both)
+        for edges in (known, truth)
     )
+    is_empty = [(t == 0) & (d == 0) for t, d in zip(truths, degrees, strict=True)]
     is_cold = [(t > 0) & (d == 0) for t, d in zip(truths, degrees, strict=True)]
     evaluated = truths[0] if part.users is None else truths[0][part.users]
+    num_leaks = num_reverse_leaks = num_earlier = None
+    if earlier is not None:
+        num_leaks = _count(contains(known, truth, part.num_items))
+        num_reverse_leaks = _count(is_reversed(part, truth))
+        is_earlier = torch.zeros_like(truth[0], dtype=torch.bool)
+        for edges in earlier:
+            is_earlier |= contains(edges, truth, part.num_items)
+        num_earlier = _count(is_earlier)
     return PartReport(
         num_edges=known.size(1),
-        num_repeated_edges=_num_repeated(part),
+        num_repeated_edges=_num_repeated(part, known),
         num_truth=truth.size(1),
         num_repeated_truth=part.truth.size(1) - truth.size(1),
-        num_leaks=None if earlier is None else _count(contains(known, truth, part.num_items)),
-        num_reverse_leaks=None if earlier is None else _count(is_reversed(part, truth)),
-        num_earlier=None if earlier is None else _count(contains(earlier, truth, part.num_items)),
+        num_leaks=num_leaks,
+        num_reverse_leaks=num_reverse_leaks,
+        num_earlier=num_earlier,
         num_users_without_truth=_count(evaluated == 0),
-        num_empty_users=_count(any_edge[0] == 0),
-        num_empty_items=_count(any_edge[1] == 0),
+        num_empty_users=_count(is_empty[0]),
+        num_empty_items=_count(is_empty[1]),
         num_cold_users=_count(is_cold[0]),
         num_cold_items=_count(is_cold[1]),
         user_degree=_distribution(degrees[0]),
@@ -223,13 +233,14 @@ def _report(part: UserItemEdges, earlier: Tensor | None) -> PartReport:
     )
 
 
-def _num_repeated(part: UserItemEdges) -> int:
+def _num_repeated(part: UserItemEdges, known: Tensor) -> int:
     # An edge and its reverse are no repetition, so either direction is looked at by itself.
-    is_forward = part.edge_index[0] < part.num_users
-    return max(
-        int(edges.size(1) - coalesce(edges, num_nodes=part.num_users + part.num_items).size(1))
-        for edges in (part.edge_index[:, is_forward], part.edge_index[:, ~is_forward])
-    )
+    num_edges = part.seen.size(1)
+    is_forward = part.edge_index[0, :num_edges] < part.num_users
+    if bool(is_forward.all()):
+        return num_edges - known.size(1)
+    directions = (part.seen[:, is_forward], part.seen[:, ~is_forward])
+    return max(edges.size(1) - _coalesce(part, edges).size(1) for edges in directions)
 
 
 def _coalesce(part: UserItemEdges, edges: Tensor) -> Tensor:
