@@ -46,6 +46,7 @@ MODULES = {
     "pyg_recmetrics.modules": "Metric classes",
     "pyg_recmetrics.conventions": "Conventions",
     "pyg_recmetrics.plot": "Pictures",
+    "pyg_recmetrics.transforms": "Splits",
     "pyg_recmetrics.datasets": "Data sets",
     "pyg_recmetrics.distributed": "Several processes",
 }
