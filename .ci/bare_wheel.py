@@ -1,6 +1,6 @@
 """What has to hold where nothing but the wheel and what it requires is installed.
 
-    python tests/bare_wheel.py
+    python .ci/bare_wheel.py
 
 Run by `.ci/run` in a virtual environment of its own, outside of the source tree.
 """
