@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch_geometric.data import HeteroData
+from torch_geometric.typing import EdgeType
 
 
 def check_tensor(value: object, name: str) -> Tensor:
@@ -120,3 +122,10 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     if value not in choices:
         raise ValueError(f"'{name}' needs to be one of {list(choices)} (got {value!r})")
     return str(value)
+
+
+def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
+    """Returns an edge type that `data` has."""
+    if edge_type not in data.edge_types:
+        raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
+    return edge_type

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.bounds import NUM_SCORES, ErrorBound, UserItems, most_close
+from pyg_recmetrics.bounds import NUM_SCORES, BoundedRanking, ErrorBound, UserItems, most_close
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
 
@@ -83,28 +83,15 @@ def _ties_within(scores: Tensor, row: Tensor, column: Tensor, own: Tensor, width
     return ((others == own) & is_before).sum(dim=1)
 
 
-class BoundedCount:
-    """Finds all ranks, however deep, from scores in single precision.
+class BoundedCount(BoundedRanking):
+    """Finds all ranks, however deep, from scores in single precision."""
 
-    Args:
-        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
-        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`, scaled, in double
-            precision.
-    """
-
-    def __init__(self, user: Tensor, item: Tensor) -> None:
-        self.user, self.item = user, item
-        num_items, dim = item.shape
-        self.num_stretches = -(-num_items // STRETCH)
-        # The last stretch may not be full: zeros stand for what it lacks, and are masked.
-        self.single = item.new_zeros(STRETCH * self.num_stretches, dim, dtype=torch.float32)
-        self.single[:num_items] = item
-        self.bound = ErrorBound(item, self.single[:num_items].double())
+    dtype = torch.float32
+    group_size = STRETCH
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
     ) -> tuple[Tensor, Tensor]:
-        """Ranks the relevant items of some users, see :meth:`BoundedSearch.ranks`."""
         row, item = relevant
         num_rows = users.numel()
         user = scaled_by_row(self.user[users])
@@ -149,13 +136,13 @@ class BoundedCount:
         width = max(1, NUM_SCORES_IN_TILE // (num_rows * STRETCH)) * STRETCH
         tile = item // width
         order = tile.argsort(stable=True)
-        num_tiles = -(-self.single.size(0) // width)
+        num_tiles = -(-self.rounded.size(0) // width)
         num_seen = torch.bincount(tile, minlength=num_tiles).tolist()
         rows_and_columns = zip(
             row[order].split(num_seen), (item % width)[order].split(num_seen), strict=True
         )
         for place, (row_in_tile, column) in enumerate(rows_and_columns):
-            items = self.single[place * width : (place + 1) * width]
+            items = self.rounded[place * width : (place + 1) * width]
             shape = (num_rows, items.size(0))
             scores = torch.mm(user, items.t(), out=scratch("single", shape, torch.float32))
             scores[:, max(0, self.item.size(0) - place * width) :] = -torch.inf

@@ -10,6 +10,7 @@ from torch_geometric.typing import EdgeType
 from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.checks import (
+    check_edge_type,
     check_edges,
     check_positive_integer,
     check_tensor,
@@ -136,11 +137,7 @@ def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
 
 def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
     if edge_type is not None:
-        if edge_type not in data.edge_types:
-            raise ValueError(
-                f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})"
-            )
-        return edge_type
+        return check_edge_type(edge_type, data)
     labelled = [store._key for store in data.edge_stores if _truth_name(store) is not None]
     if not labelled:
         raise ValueError(

@@ -93,6 +93,7 @@ def test_ranks_are_those_of_sorting_all_exact_scores(
 @pytest.mark.parametrize("items", sorted(KINDS))
 def test_counts_over_many_tiles_of_items(monkeypatch, users, items):
     monkeypatch.setattr(counting, "STRETCH", 8)
+    monkeypatch.setattr(BoundedCount, "group_size", 8)
     monkeypatch.setattr(counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
     monkeypatch.setattr(counting, "NUM_COMPARISONS_IN_PLACE", 100)
     generator = torch.Generator().manual_seed(len(users) * len(items))

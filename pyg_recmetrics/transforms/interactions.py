@@ -10,7 +10,7 @@ from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
-from pyg_recmetrics.checks import check_bipartite, check_finite, check_tensor
+from pyg_recmetrics.checks import check_bipartite, check_edge_type, check_finite, check_tensor
 from pyg_recmetrics.reading import (
     count_nodes,
     count_users,
@@ -195,11 +195,7 @@ def _read_hetero(
 
 def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
     if edge_type is not None:
-        if edge_type not in data.edge_types:
-            raise ValueError(
-                f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})"
-            )
-        return edge_type
+        return check_edge_type(edge_type, data)
     found = [
         key
         for key in data.edge_types
