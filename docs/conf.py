@@ -51,6 +51,9 @@ MODULES = {
     "pyg_recmetrics.distributed": "Several processes",
 }
 
+#: Classes whose methods those of a module have, which are explained once.
+BASES = {"pyg_recmetrics.modules": ["RankingMetric", "MeanOverUsers", "OverAllUsers"]}
+
 
 def public_names(module_name: str) -> list[str]:
     """The public names of a module that are explained there, and not in a module of their own."""
@@ -61,7 +64,7 @@ def public_names(module_name: str) -> list[str]:
         if not name.startswith("_")
         and getattr(getattr(module, name), "__module__", None) == module_name
     ]
-    values = {name: getattr(module, name) for name in names}
+    values = {name: getattr(module, name) for name in [*BASES.get(module_name, []), *names]}
     return [
         name
         for name, value in values.items()
@@ -77,7 +80,7 @@ def reference_page(module_name: str, title: str) -> str:
         directive = "autoclass" if inspect.isclass(value) else "autofunction"
         lines += [f".. {directive}:: {module_name}.{name}"]
         if directive == "autoclass":
-            lines += ["   :members:"]
+            lines += ["   :members:", "   :exclude-members: definition"]
         lines += [""]
     return "\n".join(lines)
 
