@@ -289,6 +289,16 @@ def test_a_reverse_edge_without_time_has_that_of_its_edge():
     )
 
 
+def test_a_reverse_edge_without_time_is_not_known_before_all_repetitions():
+    graph = Graph(1, 3, [(0, 0), (0, 0), (0, 1), (0, 2)], [1, 9, 2, 5])
+    data = graph.data("hetero and reverse")
+    del data[ITEM_USER].time
+    train, _, test = TemporalSplit(val=0.0, test=1 / 3)(data)
+    for part in (train, test):
+        assert part[USER_ITEM].edge_index.tolist() == [[0, 0], [0, 1]]
+        assert part[ITEM_USER].edge_index.tolist() == [[1], [0]]
+
+
 def test_times_are_those_of_edges_even_if_there_are_as_many_nodes():
     data = Data(num_nodes=5, num_users=2, time=torch.arange(5))
     data.edge_index = torch.tensor([[0, 0, 0, 1, 1], [2, 3, 4, 2, 3]])
@@ -352,6 +362,7 @@ def test_users_are_drawn_and_either_separated_or_joined(form, graph, test, users
     assert known(test_part) | set(truth(test_part)) == graph.pairs
     assert {user for user, _ in truth(test_part)} <= set(drawn)
     assert known(val) == known(test_part)
+    assert set(truth(train)) == known(train)
     assert not truth(val)
     for user in drawn:
         num_items = len(graph.items(user))
@@ -403,7 +414,17 @@ def test_seeds_make_different_splits():
     assert len(made) == 5
 
 
-def test_users_are_drawn_evenly_and_items_independently():
+def test_every_user_can_be_drawn():
+    data = interactions()
+    times_drawn = torch.zeros(60)
+    for seed in range(50):
+        split_users = PerUserSplit(split_type="separated", users_test_fraction=0.5, seed=seed)
+        times_drawn += split_users(data)[2]["user"].eval_mask
+    # 25 of 50 times on average, give or take less than 5 deviations of 3.5.
+    assert 25 - 17 < times_drawn.min() <= times_drawn.max() < 25 + 17
+
+
+def test_items_are_drawn_evenly_for_each_user():
     edges = [(user, item) for user in range(2000) for item in range(4)]
     data = Graph(2000, 4, edges, [0] * len(edges)).data("hetero")
     *_, test = PerUserSplit(test=0.5)(data)
