@@ -58,7 +58,7 @@ def same_ranks(user, item, task, k, batch_size=None):
     return found["dense"]
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(
     users=st.sampled_from(sorted(KINDS)),
     items=st.sampled_from(sorted(KINDS)),
