@@ -54,6 +54,9 @@ MODULES = {
 #: Classes whose methods those of a module have, which are explained once.
 BASES = {"pyg_recmetrics.modules": ["RankingMetric", "MeanOverUsers", "OverAllUsers"]}
 
+#: What a reader looks for first.
+FIRST = ["evaluate", "Evaluator", "EvaluationResult", "RankingTask", "rank", "RankedEdges"]
+
 
 def public_names(module_name: str) -> list[str]:
     """The public names of a module that are explained there, and not in a module of their own."""
@@ -64,6 +67,7 @@ def public_names(module_name: str) -> list[str]:
         if not name.startswith("_")
         and getattr(getattr(module, name), "__module__", None) == module_name
     ]
+    names = sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     values = {name: getattr(module, name) for name in [*BASES.get(module_name, []), *names]}
     return [
         name
