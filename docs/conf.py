@@ -46,9 +46,16 @@ MODULES = {
     "pyg_recmetrics.modules": "Metric classes",
     "pyg_recmetrics.conventions": "Conventions",
     "pyg_recmetrics.plot": "Pictures",
+    "pyg_recmetrics.transforms": "Splits",
     "pyg_recmetrics.datasets": "Data sets",
     "pyg_recmetrics.distributed": "Several processes",
 }
+
+#: Classes whose methods those of a module have, which are explained once.
+BASES = {"pyg_recmetrics.modules": ["RankingMetric", "MeanOverUsers", "OverAllUsers"]}
+
+#: What a reader looks for first.
+FIRST = ["evaluate", "Evaluator", "EvaluationResult", "RankingTask", "rank", "RankedEdges"]
 
 
 def public_names(module_name: str) -> list[str]:
@@ -60,7 +67,8 @@ def public_names(module_name: str) -> list[str]:
         if not name.startswith("_")
         and getattr(getattr(module, name), "__module__", None) == module_name
     ]
-    values = {name: getattr(module, name) for name in names}
+    names = sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    values = {name: getattr(module, name) for name in [*BASES.get(module_name, []), *names]}
     return [
         name
         for name, value in values.items()
@@ -76,7 +84,7 @@ def reference_page(module_name: str, title: str) -> str:
         directive = "autoclass" if inspect.isclass(value) else "autofunction"
         lines += [f".. {directive}:: {module_name}.{name}"]
         if directive == "autoclass":
-            lines += ["   :members:"]
+            lines += ["   :members:", "   :exclude-members: definition"]
         lines += [""]
     return "\n".join(lines)
 

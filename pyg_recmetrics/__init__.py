@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyg_recmetrics import conventions, datasets, distributed, metrics, plot
+from pyg_recmetrics import conventions, datasets, distributed, metrics, plot, transforms
 from pyg_recmetrics.catalogue import Catalogue
 from pyg_recmetrics.cohorts import Cohorts
 from pyg_recmetrics.comparison import Comparison, compare
@@ -32,6 +32,7 @@ __all__ = [
     "modules",
     "plot",
     "rank",
+    "transforms",
 ]
 
 

@@ -20,10 +20,13 @@ changes no order, so that overflow cannot break the bound; for underflow, a cons
 score that matters is added.
 """
 
+from abc import ABC, abstractmethod
 from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
+
+from pyg_recmetrics.topk import Scratch
 
 #: The rows and the items of some edges, sorted by row.
 UserItems: TypeAlias = tuple[Tensor, Tensor]
@@ -63,6 +66,49 @@ class ErrorBound:
         """The bound for the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         of_user, of_item = self.error[user], item.error[other]
         return of_user * item.rounded_norm[other] + self.norm[user] * of_item + _UNDERFLOW
+
+
+class BoundedRanking(ABC):
+    """Finds exact ranks by the scores of a fast product and a bound on their error.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`, scaled, in double
+            precision.
+    """
+
+    #: The precision of the product.
+    dtype: torch.dtype
+
+    #: Items are looked at in groups of so many.
+    group_size: int
+
+    def __init__(self, user: Tensor, item: Tensor) -> None:
+        self.user, self.item = user, item
+        num_items, dim = item.shape
+        self.num_groups = -(-num_items // self.group_size)
+        # The last group may not be full: zeros stand for what it lacks, and are masked.
+        self.rounded = item.new_zeros(self.num_groups * self.group_size, dim, dtype=self.dtype)
+        self.rounded[:num_items] = item
+        self.bound = ErrorBound(item, self.rounded[:num_items].double())
+
+    @abstractmethod
+    def ranks(
+        self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+    ) -> tuple[Tensor, Tensor]:
+        """Ranks the relevant items of some users.
+
+        Args:
+            users (torch.Tensor): The ids of the users, of shape `[num_rows]`.
+            depth (torch.Tensor): Down to which rank each of them is wanted, of shape `[num_rows]`.
+            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each.
+            seen (tuple): The rows and the items that must not be retrieved.
+            scratch (Scratch): Where to keep what is needed on the way.
+
+        Returns:
+            The rank of every relevant item, of shape `[num_relevant]`, and which users could not
+            be settled, of shape `[num_rows]`: their ranks are not to be relied on.
+        """
 
 
 def most_close(depth: D) -> D:

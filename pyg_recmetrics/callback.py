@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.extras import importing
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -15,12 +16,8 @@ def make_callback(
     evaluator: "Evaluator", recommender: Callable[[Any], Any] | None, every_n_epochs: int
 ) -> "Callback":
     """Returns a callback, see :meth:`~pyg_recmetrics.Evaluator.as_callback`."""
-    try:
+    with importing("Lightning", "lightning", "as_callback"):
         from lightning.pytorch import Callback
-    except ImportError as error:
-        raise ImportError(
-            "'as_callback' needs Lightning: pip install 'pyg-recmetrics[lightning]'"
-        ) from error
     check_positive_integer(every_n_epochs, "every_n_epochs")
 
     class EvaluatorCallback(Callback):

@@ -69,7 +69,7 @@ class Catalogue:
         item_category: Tensor | None = None,
     ) -> None:
         self.num_items = check_positive_integer(num_items, "num_items")
-        #: `None` also if there are no edges: popularity is not known then.
+        #: Is `None` also if there are no edges, as popularity is not known then.
         self.seen = None if seen is None else _check_seen(seen, num_items)
         self.item_embedding = (
             None if item_embedding is None else _check_embedding(item_embedding, num_items)

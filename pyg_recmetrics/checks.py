@@ -1,7 +1,12 @@
 """Checks of what comes in from outside. Behind them, code trusts its arguments."""
 
+import math
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch_geometric.data import HeteroData
+from torch_geometric.typing import EdgeType
 
 
 def check_tensor(value: object, name: str) -> Tensor:
@@ -87,3 +92,40 @@ def check_scores(scores: object, name: str) -> Tensor:
     if not tensor.is_floating_point():
         raise ValueError(f"'{name}' needs to hold floating-point numbers (got {tensor.dtype})")
     return tensor
+
+
+def check_natural_number(value: object, name: str) -> int:
+    """Returns `value` if it is an integer that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"'{name}' needs to be a non-negative integer (got {value!r})")
+    return value
+
+
+def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
+    """Returns `value` if it lies between zero and one, and is neither."""
+    number = check_finite_number(value, name)
+    if not (0 < number < 1 or (or_zero and number == 0)):
+        interval = "[0, 1)" if or_zero else "(0, 1)"
+        raise ValueError(f"'{name}' needs to be in {interval} (got {value!r})")
+    return number
+
+
+def check_finite_number(value: object, name: str) -> float:
+    """Returns `value` if it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"'{name}' needs to be a finite number (got {value!r})")
+    return value
+
+
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
+    """Returns `value` if it is one of some words."""
+    if value not in choices:
+        raise ValueError(f"'{name}' needs to be one of {list(choices)} (got {value!r})")
+    return str(value)
+
+
+def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
+    """Returns an edge type that `data` has."""
+    if edge_type not in data.edge_types:
+        raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
+    return edge_type

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.extras import importing
 from pyg_recmetrics.statistics import IntervalMethod, interval_of_mean
 from pyg_recmetrics.tables import Table, Tabular, format_mean
 
@@ -57,12 +58,8 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
         Raises:
             ImportError: If pandas is not installed.
         """
-        try:
+        with importing("pandas", "examples", "to_pandas"):
             import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "'to_pandas' needs pandas: pip install 'pyg-recmetrics[examples]'"
-            ) from error
         rows = [
             (label, metric, *mean)
             for label, means in self.items()

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.extras import importing
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.result import EvaluationResult
 from pyg_recmetrics.statistics import (
@@ -97,12 +98,8 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         Raises:
             ImportError: If pandas is not installed.
         """
-        try:
+        with importing("pandas", "examples", "to_pandas"):
             import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "'to_pandas' needs pandas: pip install 'pyg-recmetrics[examples]'"
-            ) from error
         frame = pd.DataFrame(self._differences, columns=list(PairedDifference._fields))
         return frame.astype({"wins": "Int64", "ties": "Int64", "losses": "Int64"})
 

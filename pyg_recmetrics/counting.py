@@ -13,11 +13,13 @@ both thresholds are counted, in short stretches of items: only where the counts 
 looked at.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.bounds import NUM_SCORES, ErrorBound, UserItems, most_close
+from pyg_recmetrics.bounds import NUM_SCORES, BoundedRanking, ErrorBound, UserItems, most_close
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
 
@@ -30,8 +32,11 @@ NUM_COMPARISONS_IN_PLACE = 2**21
 #: In how long a stretch of items differing counts are looked for.
 STRETCH = 512
 
-#: How many stretches are compared at once.
-NUM_STRETCHES = 8
+#: How many scores are computed at once: they shall stay in the caches until they are compared.
+NUM_SCORES_IN_TILE = 2**22
+
+#: How many users are taken at once: with more, a product gets no faster.
+MOST_ROWS = 1024
 
 
 def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -> Tensor:
@@ -78,72 +83,76 @@ def _ties_within(scores: Tensor, row: Tensor, column: Tensor, own: Tensor, width
     return ((others == own) & is_before).sum(dim=1)
 
 
-class BoundedCount:
-    """Finds all ranks, however deep, from scores in single precision.
+class BoundedCount(BoundedRanking):
+    """Finds all ranks, however deep, from scores in single precision."""
 
-    Args:
-        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
-        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`, scaled, in double
-            precision.
-    """
-
-    def __init__(self, user: Tensor, item: Tensor) -> None:
-        self.user, self.item = user, item
-        num_items, dim = item.shape
-        self.num_stretches = -(-num_items // STRETCH)
-        # The last stretch may not be full: zeros stand for what it lacks, and are masked.
-        self.single = item.new_zeros(STRETCH * self.num_stretches, dim, dtype=torch.float32)
-        self.single[:num_items] = item
-        self.bound = ErrorBound(item, self.single[:num_items].double())
+    dtype = torch.float32
+    group_size = STRETCH
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
     ) -> tuple[Tensor, Tensor]:
-        """Ranks the relevant items of some users, see :meth:`BoundedSearch.ranks`."""
         row, item = relevant
+        num_rows = users.numel()
         user = scaled_by_row(self.user[users])
         single = user.float()
         score = inner_products(user, row, self.item, item)
         bound = ErrorBound(user, single.double(), 1.01 * (user.size(1) + 1) * 2.0**-24)
         low, high = _thresholds(score, bound.of_any(self.bound)[row])
-        scores = self._single_scores(single, seen, scratch)
-        place = torch.arange(row.numel()) - index2ptr(row, users.numel())[row]
-        edge = _by_place(torch.arange(row.numel()), row, place, users.numel(), fill=-1)
-        low, high = (_by_place(x, row, place, users.numel(), fill=torch.inf) for x in (low, high))
-        num_above, num_close = _counts(scores, low, high, scratch)
-        num_close[row, place, item // STRETCH] -= 1  # an item is close to itself
-        unsettled = num_close.sum(dim=(1, 2)) > most_close(depth)
-        num_close[unsettled] = 0
+        place = torch.arange(row.numel()) - index2ptr(row, num_rows)[row]
+        edge = _by_place(torch.arange(row.numel()), row, place, num_rows, fill=-1)
+        low, high = (_by_place(x, row, place, num_rows, fill=torch.inf) for x in (low, high))
+        num_above = torch.zeros(low.shape, dtype=torch.long)
+        num_close = torch.zeros(num_rows, dtype=torch.long)
+        found = []
+        for first, scores in self._tiles(single, seen, scratch):
+            above, close = _counts(scores, low, high, scratch)
+            num_above += above
+            stretch = item // STRETCH - first
+            own = ((stretch >= 0) & (stretch < scores.size(1))).nonzero().squeeze(1)
+            close[row[own], place[own], stretch[own]] -= 1  # an item is close to itself
+            num_close += close.sum(dim=(1, 2), dtype=torch.long)
+            close[num_close > most_close(depth)] = 0
+            at_row, at_place, other = _find_close(scores, close, low, high)
+            found.append((edge[at_row, at_place], at_row, other + first * STRETCH))
+        at_edge, row_of_edge, other = (torch.cat(parts) for parts in zip(*found, strict=True))
+        others_score = inner_products(user, row_of_edge, self.item, other)
+        wins = others_score > score[at_edge]
+        wins |= (others_score == score[at_edge]) & (other < item[at_edge])
         rank = 1 + num_above[row, place]
-        at_row, at_place, stretch = num_close.nonzero(as_tuple=True)
-        stretches = scores.view(users.numel(), self.num_stretches, STRETCH)
-        value = stretches[at_row, stretch]
-        is_close = value >= low[at_row, at_place].unsqueeze(1)
-        is_close &= value <= high[at_row, at_place].unsqueeze(1)
-        found, column = is_close.nonzero(as_tuple=True)
-        other = stretch[found] * STRETCH + column
-        edge, row = edge[at_row[found], at_place[found]], at_row[found]
-        others_score = inner_products(user, row, self.item, other)
-        wins = others_score > score[edge]
-        wins |= (others_score == score[edge]) & (other < item[edge])
-        rank += torch.bincount(edge[wins], minlength=rank.numel())
-        return rank, unsettled
+        rank += torch.bincount(at_edge[wins], minlength=rank.numel())
+        return rank, num_close > most_close(depth)
 
-    def _single_scores(self, user: Tensor, seen: UserItems, scratch: Scratch) -> Tensor:
-        """All scores, of shape `[num_rows, num_stretches * STRETCH]`."""
-        shape = (user.size(0), self.single.size(0))
-        scores = torch.mm(user, self.single.t(), out=scratch("single", shape, torch.float32))
-        scores[:, self.item.size(0) :] = -torch.inf
+    def _tiles(
+        self, user: Tensor, seen: UserItems, scratch: Scratch
+    ) -> Iterator[tuple[int, Tensor]]:
+        """Scores of one part of the items after the other, which stay in the caches.
+
+        Yields:
+            The first stretch, and scores of shape `[num_rows, num_stretches, STRETCH]`.
+        """
         row, item = seen
-        scores.view(-1).index_fill_(0, row * shape[1] + item, -torch.inf)
-        return scores
+        num_rows = user.size(0)
+        width = max(1, NUM_SCORES_IN_TILE // (num_rows * STRETCH)) * STRETCH
+        tile = item // width
+        order = tile.argsort(stable=True)
+        num_tiles = -(-self.rounded.size(0) // width)
+        num_seen = torch.bincount(tile, minlength=num_tiles).tolist()
+        rows_and_columns = zip(
+            row[order].split(num_seen), (item % width)[order].split(num_seen), strict=True
+        )
+        for place, (row_in_tile, column) in enumerate(rows_and_columns):
+            items = self.rounded[place * width : (place + 1) * width]
+            shape = (num_rows, items.size(0))
+            scores = torch.mm(user, items.t(), out=scratch("single", shape, torch.float32))
+            scores[:, max(0, self.item.size(0) - place * width) :] = -torch.inf
+            scores.view(-1).index_fill_(0, row_in_tile * shape[1] + column, -torch.inf)
+            yield place * width // STRETCH, scores.view(num_rows, -1, STRETCH)
 
 
 def count_batch_size(num_items: int, depth: int) -> int:
     """How many users :class:`BoundedCount` takes at once, if they have `depth` relevant items."""
-    num_stretches = num_items // STRETCH + 1
-    num_numbers = max(num_items, most_close(depth) * STRETCH, depth * num_stretches)
-    return max(1, NUM_SCORES // num_numbers)
+    return max(1, min(MOST_ROWS, NUM_SCORES // (most_close(depth) * STRETCH)))
 
 
 def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
@@ -166,24 +175,33 @@ def _counts(scores: Tensor, low: Tensor, high: Tensor, scratch: Scratch) -> tupl
     Returns:
         The counts, of shape `[num_rows, num_places]` and `[num_rows, num_places, num_stretches]`.
     """
-    num_rows, num_places = low.shape
-    stretches = scores.view(num_rows, 1, -1, STRETCH)
-    low, high = low[:, :, None, None], high[:, :, None, None]
-    num_stretches = stretches.size(2)
+    num_rows, num_stretches, _ = scores.shape
+    num_places = low.size(1)
+    scores, low, high = scores.unsqueeze(1), low[:, :, None, None], high[:, :, None, None]
     num_above = scores.new_empty(num_rows, num_places, num_stretches)
     num_close = torch.empty_like(num_above)
-    at_once = max(1, NUM_COMPARISONS_IN_PLACE // (num_places * NUM_STRETCHES * STRETCH))
+    at_once = max(1, NUM_COMPARISONS_IN_PLACE // (num_places * num_stretches * STRETCH))
     for start in range(0, num_rows, at_once):
         rows = slice(start, start + at_once)
-        for first in range(0, num_stretches, NUM_STRETCHES):
-            others = stretches[rows, :, first : first + NUM_STRETCHES]
-            shape = (others.size(0), num_places, *others.shape[2:])
-            # As numbers instead of booleans, the results are several times faster to sum.
-            is_beyond = scratch("is_beyond", shape, scores.dtype)
-            columns = slice(first, first + NUM_STRETCHES)
-            torch.ge(others, low[rows], out=is_beyond)
-            torch.sum(is_beyond, dim=3, out=num_close[rows, :, columns])
-            torch.gt(others, high[rows], out=is_beyond)
-            torch.sum(is_beyond, dim=3, out=num_above[rows, :, columns])
+        others = scores[rows]
+        shape = (others.size(0), num_places, num_stretches, STRETCH)
+        # As numbers instead of booleans, the results are several times faster to sum.
+        is_beyond = scratch("is_beyond", shape, scores.dtype)
+        torch.ge(others, low[rows], out=is_beyond)
+        torch.sum(is_beyond, dim=3, out=num_close[rows])
+        torch.gt(others, high[rows], out=is_beyond)
+        torch.sum(is_beyond, dim=3, out=num_above[rows])
     num_close -= num_above
     return num_above.sum(dim=2, dtype=torch.long), num_close
+
+
+def _find_close(
+    scores: Tensor, num_close: Tensor, low: Tensor, high: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Looks into the stretches that hold something close: rows, places and columns of it."""
+    row, place, stretch = num_close.nonzero(as_tuple=True)
+    value = scores[row, stretch]
+    is_close = value >= low[row, place].unsqueeze(1)
+    is_close &= value <= high[row, place].unsqueeze(1)
+    found, column = is_close.nonzero(as_tuple=True)
+    return row[found], place[found], stretch[found] * STRETCH + column

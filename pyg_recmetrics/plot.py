@@ -20,6 +20,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.cohorts import CohortMean, cohort_mean
+from pyg_recmetrics.extras import importing
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.result import EvaluationResult
 from pyg_recmetrics.statistics import check_level
@@ -349,10 +350,8 @@ def _group_means(values: Tensor, groups: list[tuple[int, int]]) -> list[float]:
 
 
 def _axes(ax: "Axes | None") -> "Axes":
-    try:
+    with importing("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("'plot' needs matplotlib: pip install 'pyg-recmetrics[plot]'") from error
     if ax is not None:
         return ax
     return Figure(figsize=(5, 3.5), layout="constrained").subplots()

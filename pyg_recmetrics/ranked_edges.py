@@ -24,6 +24,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.counting import count_ranks
 from pyg_recmetrics.edges import coalesce_truth
+from pyg_recmetrics.extras import importing
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch
 
@@ -331,12 +332,8 @@ class RankedEdges:
             ImportError: If ranx is not installed.
             ValueError: If lists were not kept, or weights are not whole numbers.
         """
-        try:
+        with importing("ranx", "peers", "to_ranx"):
             import ranx
-        except ImportError as error:
-            raise ImportError(
-                "'to_ranx' needs ranx: pip install 'pyg-recmetrics[peers]'"
-            ) from error
         qrels: dict[str, dict[str, int]] = {}
         for user, item, relevance in self._named_truth():
             qrels.setdefault(user, {})[item] = relevance

@@ -9,7 +9,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from pyg_recmetrics import distributed
-from pyg_recmetrics.bounds import has_exact_single_precision
+from pyg_recmetrics.bounds import BoundedRanking, has_exact_single_precision
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.counting import BoundedCount, count_batch_size
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
@@ -294,7 +294,7 @@ def _find_algorithm(
 
 
 def _rank_by_bounds(
-    search: BoundedSearch | BoundedCount, schedule: Schedule, ranks: Tensor, bar: "tqdm[Any]"
+    search: BoundedRanking, schedule: Schedule, ranks: Tensor, bar: "tqdm[Any]"
 ) -> Tensor:
     """Writes the ranks that could be proved into `ranks`, and returns the users that are left."""
     scratch = Scratch(ranks.device)

@@ -23,6 +23,7 @@ from pyg_recmetrics.cohorts import (
     split_by,
 )
 from pyg_recmetrics.conventions import Convention, EmptyTargetAction
+from pyg_recmetrics.extras import importing
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.statistics import Interval, IntervalMethod, interval_of_mean, normal_margin
@@ -377,12 +378,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         Raises:
             ImportError: If pandas is not installed.
         """
-        try:
+        with importing("pandas", "examples", "to_pandas"):
             import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "'to_pandas' needs pandas: pip install 'pyg-recmetrics[examples]'"
-            ) from error
         rows = [(metric.label, metric.k, self[metric]) for metric in self.metrics]
         frame = pd.DataFrame(rows, columns=["metric", "k", "value"], index=list(self))
         return frame.astype({"k": "Int64"})

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.bounds import NUM_SCORES, ErrorBound, UserItems, most_close
+from pyg_recmetrics.bounds import NUM_SCORES, BoundedRanking, ErrorBound, UserItems, most_close
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
@@ -44,40 +44,15 @@ _LARGEST = torch.iinfo(torch.int16).max
 _MASKED = -1  # less than the bits of any number that is not negative
 
 
-class BoundedSearch:
-    """Finds exact ranks among all items by their half-precision scores.
+class BoundedSearch(BoundedRanking):
+    """Finds exact ranks among all items by their half-precision scores."""
 
-    Args:
-        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
-        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`, scaled, in double
-            precision.
-    """
-
-    def __init__(self, user: Tensor, item: Tensor) -> None:
-        self.user, self.item = user, item
-        num_items, dim = item.shape
-        self.num_blocks = -(-num_items // (BLOCK_SIZE * GROUP_SIZE)) * GROUP_SIZE
-        # The last blocks may not be full: zeros stand for what they lack, and are masked.
-        self.rounded = item.new_zeros(BLOCK_SIZE * self.num_blocks, dim, dtype=torch.bfloat16)
-        self.rounded[:num_items] = item
-        self.bound = ErrorBound(item, self.rounded[:num_items].double())
+    dtype = torch.bfloat16
+    group_size = BLOCK_SIZE * GROUP_SIZE
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
     ) -> tuple[Tensor, Tensor]:
-        """Ranks the relevant items of some users.
-
-        Args:
-            users (torch.Tensor): The ids of the users, of shape `[num_rows]`.
-            depth (torch.Tensor): Down to which rank each of them is wanted, of shape `[num_rows]`.
-            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each.
-            seen (tuple): The rows and the items that must not be retrieved.
-            scratch (Scratch): Where to keep what is needed on the way.
-
-        Returns:
-            The rank of every relevant item, of shape `[num_relevant]`, and which users could not
-            be settled, of shape `[num_rows]`: their ranks are not to be relied on.
-        """
         row, item = relevant
         user = scaled_by_row(self.user[users])
         rounded = user.bfloat16()
@@ -124,7 +99,7 @@ class BoundedSearch:
         bits[:, self.item.size(0) :] = _MASKED
         row, item = seen
         bits.view(-1).index_fill_(0, row * shape[1] + item, _MASKED)
-        return bits.view(user.size(0), BLOCK_SIZE, self.num_blocks)
+        return bits.view(user.size(0), BLOCK_SIZE, self.num_groups * GROUP_SIZE)
 
 
 def has_fast_bfloat16() -> bool:

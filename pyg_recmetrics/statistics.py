@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.extras import importing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,9 +213,5 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
 
 def check_scipy(needed_by: str) -> None:
     """Raises if scipy is not installed, and says how to install it."""
-    try:
+    with importing("scipy", "statistics", needed_by):
         import scipy  # noqa: F401 (only whether it is there)
-    except ImportError as error:
-        raise ImportError(
-            f"'{needed_by}' needs scipy: pip install 'pyg-recmetrics[statistics]'"
-        ) from error

@@ -20,7 +20,7 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.edges import coalesce_truth, contains
-from pyg_recmetrics.reading import read_data
+from pyg_recmetrics.reading import is_reversed, read_data
 
 
 class RankingTask:
@@ -112,6 +112,15 @@ class RankingTask:
         weights, unless all of them are one. (With negative samples, `RandomLinkSplit` adds one to
         labels that were there before: split ratings with `neg_sampling_ratio=0.0`.)
 
+        The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
+        (`eval_mask`, a mask of the nodes) and what each user's candidates are
+        (`candidate_edge_index`), and a homogeneous graph may know its `num_users`. Arguments come
+        before what the data says.
+
+        There is a warning if edges in the opposite direction, such as of the type that
+        :class:`~torch_geometric.transforms.ToUndirected` adds, hold truth that is not among the
+        message-passing edges: a model that propagates over them knows the answers.
+
         Args:
             data (Data or HeteroData): A part of a split. In a homogeneous
                 :class:`~torch_geometric.data.Data`, as `LightGCN` wants it, users come first
@@ -120,11 +129,13 @@ class RankingTask:
             edge_type (tuple, optional): The type of the edges from users to items. Needed if
                 several edge types hold `edge_label_index`. (default: `None`)
             num_users (int, optional): The number of users in a homogeneous graph; of a
-                `HeteroData` it is known. (default: `None`)
+                `HeteroData` it is known. (default: `None`, the `num_users` of the data)
             exclude_seen (bool, optional): Whether items that a user is connected to by
                 message-passing edges are left out of that user's ranking. (default: `True`)
-            candidates (torch.Tensor, optional): See :class:`RankingTask`. (default: `None`)
-            users (torch.Tensor, optional): See :class:`RankingTask`. (default: `None`)
+            candidates (torch.Tensor, optional): See :class:`RankingTask`.
+                (default: `None`, those of the data, or all items)
+            users (torch.Tensor, optional): See :class:`RankingTask`.
+                (default: `None`, those of the data, or all users)
 
         Raises:
             TypeError: If `data` is neither `Data` nor `HeteroData`.
@@ -150,13 +161,23 @@ class RankingTask:
             seen=edges.seen if exclude_seen else None,
             num_users=edges.num_users,
             num_items=edges.num_items,
-            candidates=candidates,
-            users=users,
+            candidates=edges.candidates if candidates is None else candidates,
+            users=edges.users if users is None else users,
         )
         task.edge_index, task.edge_weight = edges.edge_index, edges.edge_weight
         if not exclude_seen:
             # They may be recommended again, but still say what is popular.
             task.catalogue = Catalogue(edges.num_items, seen=edges.seen)
+        leaks = is_reversed(edges, task.truth)
+        if not exclude_seen:
+            # Who evaluates on message-passing edges knows that.
+            leaks &= ~contains(task._coalesce(edges.seen), task.truth, task.num_items)
+        if num_leaks := int(leaks.sum()):
+            distributed.warn(
+                f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
+                f"are among the edges that a model may propagate over",
+                stacklevel=2,
+            )
         return task
 
     @property

@@ -14,7 +14,7 @@ from typing import get_args
 import torch
 import torch.distributed as dist
 
-from pyg_recmetrics import RankingTask, distributed, evaluate, modules, rank
+from pyg_recmetrics import Catalogue, RankingTask, distributed, evaluate, modules, rank
 from pyg_recmetrics.ranking import Algorithm, has_constant_scores
 
 NUM_USERS, NUM_ITEMS = 37, 50
@@ -82,6 +82,9 @@ def results():
     for convention in ("standard", "recometrics"):
         result = evaluate(scores, task, ["ndcg@5", "map@5"], convention=convention)
         seen[convention] = (result.to_dict(), dict(result.per_user), str(result))
+    of_lists = ["coverage@5", "gini@5", "entropy@5", "personalization@5", "novelty@5"]
+    catalogue = evaluate((user, item), task, of_lists)
+    seen["catalogue"] = (catalogue.to_dict(), dict(catalogue.per_user), str(catalogue))
     return seen
 
 
@@ -139,6 +142,20 @@ def synchronised():
         return metric.compute(), metric.compute_per_user(), metric.get("per_user")
 
 
+def synchronised_over_all():
+    """Metrics that have one value for the users of all processes together."""
+    catalogue = Catalogue(NUM_ITEMS)
+    made = [modules.Coverage(k=2, catalogue=catalogue), modules.Gini(k=2, catalogue=catalogue)]
+    made.append(modules.Personalization(k=2, catalogue=catalogue))
+    for metric in made:
+        metric.update(lists_of(dist.get_rank()), torch.zeros(2, 1, dtype=torch.long))
+    return [metric.compute() for metric in made]
+
+
+def lists_of(process):
+    return torch.arange(6).view(3, 2) * (process + 1)
+
+
 def killed():
     """The last process is killed while it ranks."""
     user, item = embeddings()
@@ -164,6 +181,7 @@ def main():
     seen = {"results": results(), "failures": failures(), "alone": by_itself()}
     if modules.NDCG.__mro__[-2] is not torch.nn.Module:
         seen["synchronised"] = synchronised()
+        seen["synchronised over all"] = synchronised_over_all()
     torch.save(seen, folder / f"{process}.pt")
     dist.barrier()
     torch.save(killed(), folder / f"{process}.killed.pt")

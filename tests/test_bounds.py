@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pyg_recmetrics.ranking
-from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics import RankingTask, counting, rank
 from pyg_recmetrics.counting import BoundedCount
 from pyg_recmetrics.searching import BoundedSearch
 
@@ -58,7 +58,7 @@ def same_ranks(user, item, task, k, batch_size=None):
     return found["dense"]
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(
     users=st.sampled_from(sorted(KINDS)),
     items=st.sampled_from(sorted(KINDS)),
@@ -87,6 +87,23 @@ def test_ranks_are_those_of_sorting_all_exact_scores(
         return
     task = RankingTask(truth, num_users=12, num_items=num_items, seen=seen)
     same_ranks(user, item, task, k, batch_size)
+
+
+@pytest.mark.parametrize("users", sorted(KINDS))
+@pytest.mark.parametrize("items", sorted(KINDS))
+def test_counts_over_many_tiles_of_items(monkeypatch, users, items):
+    monkeypatch.setattr(counting, "STRETCH", 8)
+    monkeypatch.setattr(BoundedCount, "group_size", 8)
+    monkeypatch.setattr(counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
+    monkeypatch.setattr(counting, "NUM_COMPARISONS_IN_PLACE", 100)
+    generator = torch.Generator().manual_seed(len(users) * len(items))
+    user, item = KINDS[users]((12, 7), generator), KINDS[items]((203, 7), generator)
+    truth = torch.stack([torch.arange(60) % 12, torch.randint(203, (60,), generator=generator)])
+    seen = torch.stack([torch.arange(60) % 12, (truth[1] + 1 + torch.arange(60)) % 203])
+    is_seen = (truth[0] * 203 + truth[1]).unsqueeze(1) == seen[0] * 203 + seen[1]
+    truth = truth[:, ~is_seen.any(dim=1)]
+    task = RankingTask(truth, num_users=12, num_items=203, seen=seen)
+    same_ranks(user, item, task, k=20)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-43, 1e-20, 1.0, 1e20, 1e38, 1e300])

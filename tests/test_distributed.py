@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from pyg_recmetrics import distributed, modules, rank
+from pyg_recmetrics import Catalogue, RankedEdges, distributed, metrics, modules, rank
 from pyg_recmetrics.recommenders import naming
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,6 +121,18 @@ def test_metric_classes_are_merged_by_torchmetrics(seen):
         assert_same(mean, per_user.nanmean())
         assert_same(values, per_user)
         assert_same(own_afterwards, parts[number].compute_per_user())
+
+
+def test_metrics_of_all_users_together_merge_before_they_are_computed(seen):
+    pytest.importorskip("torchmetrics")
+    lists = torch.cat([processes.lists_of(process) for process in range(len(seen))])
+    ranked = RankedEdges.from_topk(lists, torch.zeros(2, 1, dtype=torch.long))
+    ranked = ranked.with_catalogue(Catalogue(processes.NUM_ITEMS))
+    wanted = [
+        metrics.parse(f"{name}@2")(ranked) for name in ("coverage", "gini", "personalization")
+    ]
+    for process in seen:
+        torch.testing.assert_close(process["synchronised over all"], wanted)
 
 
 def test_the_example_under_torchrun():

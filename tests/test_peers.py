@@ -5,6 +5,8 @@ own means; ours have to be the same to 1e-6. Where a peer is wrong (see the note
 conventions), it is not asked. Two that cannot be installed are written out from their formulas.
 """
 
+import importlib.metadata
+import inspect
 import math
 from dataclasses import dataclass, replace
 
@@ -712,3 +714,27 @@ def test_ranx_takes_our_lists(lastfm_model):
     result = evaluate(embeddings, task, ["ndcg@20", "mrr@20"], keep_items=True)
     theirs = ranx.evaluate(*result.to_ranx(), ["ndcg@20", "mrr@20"])
     assert dict(result) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_what_the_readme_says_of_other_libraries():
+    from torch_geometric import metrics as pyg
+
+    assert {"LinkPredRecall", "LinkPredNDCG"} <= set(dir(pyg))
+    assert not {"LinkPredRPrecision", "LinkPredAUROC"} & set(dir(pyg))
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    assert {"RetrievalRPrecision", "RetrievalAUROC"} <= set(dir(retrieval))
+    # Padding is taken for an item, and a repeated edge for two.
+    padded, repeated = pyg.LinkPredRecall(k=2), pyg.LinkPredRecall(k=2)
+    padded.update(torch.tensor([[2, 0], [-1, -1]]), torch.tensor([[0, 1], [9, 3]]))
+    repeated.update(torch.tensor([[3, 1]]), torch.tensor([[0, 0, 0], [3, 3, 7]]))
+    assert float(padded.compute()) != 0.0
+    assert float(repeated.compute()) != 0.5
+    recometrics = pytest.importorskip("recometrics")
+    needed = importlib.metadata.requires("recometrics") or []
+    assert not [name for name in needed if name.startswith("torch")]
+    options = inspect.signature(recometrics.calc_reco_metrics).parameters
+    assert {"roc_auc", "pr_auc"} <= set(options)
+    assert not {"r_precision", "device"} & set(options)
+    recbole = pytest.importorskip("recbole.evaluator.metrics")
+    assert "GAUC" in dir(recbole)
+    assert not {"RPrecision", "R_Precision"} & set(dir(recbole))

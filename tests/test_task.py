@@ -1,7 +1,9 @@
 """RankingTask: from raw tensors, and from every kind of split that PyG makes."""
 
+import random
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
@@ -11,6 +13,14 @@ from pyg_recmetrics import RankingTask, datasets
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
 USER_ITEM = ("user", "rates", "item")
+
+
+@pytest.fixture(autouse=True)
+def _the_same_split_every_time():
+    """PyG's split draws from the global generators."""
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
 
 
 def task(truth=TRUTH, num_users=3, num_items=4, **options):
