@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -377,7 +378,7 @@ class RankedEdges:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         return self.ptr.diff()
 
-    @property
+    @cached_property
     def position(self) -> Tensor:
         """The 1-based place of every edge among its user's edges, of shape `[num_edges]`."""
         user = self.edge_index[0]
