@@ -175,6 +175,7 @@ class Evaluator:
         """Returns an evaluator on another device, which adds to the same history."""
         moved = copy.copy(self)
         moved.task = self.task.to(device)
+        moved.catalogue = self.catalogue.to(device)
         for name in ("edge_index", "edge_weight"):
             if (value := getattr(self, name)) is not None:
                 setattr(moved, name, value.to(device))

@@ -31,6 +31,12 @@ from pyg_recmetrics.topk import Scratch
 #: faster ones, or by what is fastest.
 Algorithm: TypeAlias = Literal["auto", "dense", "count", "search"]
 
+#: What ranks by a bound, and how many users it takes at once.
+_BOUNDED: dict[str, tuple[type[BoundedRanking], Callable[[int, int], int]]] = {
+    "search": (BoundedSearch, search_batch_size),
+    "count": (BoundedCount, count_batch_size),
+}
+
 
 def rank(
     recommender: RecommenderLike,
@@ -174,17 +180,13 @@ def _rank_share(
         is_counted = full and isinstance(ranker, ScoreRecommender)
         how = _find_algorithm(algorithm, ranker, task, depth, bool(width) and not is_counted)
         rest = users
-        if how == "search" and isinstance(ranker, EmbeddingRecommender):
-            num_rows = partial(search_batch_size, task.num_items)
-            schedule = Schedule(task, users, depth, _rows(batch_size, num_rows))
-            search = BoundedSearch(ranker.user, ranker.item)
-            rest = _rank_by_bounds(search, schedule, ranks, bar)
-        elif how == "count" and isinstance(ranker, EmbeddingRecommender):
-            num_rows = partial(count_batch_size, task.num_items)
+        if how in _BOUNDED and isinstance(ranker, EmbeddingRecommender):
+            bounded, size = _BOUNDED[how]
+            num_rows = partial(size, task.num_items)
             # What is counted is as much as there is to rank, however deep.
-            schedule = Schedule(task, users, 1, _rows(batch_size, num_rows))
-            count = BoundedCount(ranker.user, ranker.item)
-            rest = _rank_by_bounds(count, schedule, ranks, bar)
+            depth_of_chunks = depth if how == "search" else 1
+            schedule = Schedule(task, users, depth_of_chunks, _rows(batch_size, num_rows))
+            rest = _rank_by_bounds(bounded(ranker.user, ranker.item), schedule, ranks, bar)
         num_rows = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
         schedule = Schedule(task, rest, depth, _rows(batch_size, num_rows))
         if isinstance(ranker, ScoreRecommender) and is_counted:

@@ -101,7 +101,9 @@ class TestEvaluator:
             Evaluator(TASK, ["recall@2"], monitor="recall@3")
 
     def test_on_another_device_it_adds_to_the_same_history(self, device):
-        evaluator = Evaluator(TASK, edge_weight=torch.ones(2))
+        category = torch.zeros(TASK.num_items, dtype=torch.long)
+        names = ["recall@2", "diversity@2"]
+        evaluator = Evaluator(TASK, names, edge_weight=torch.ones(2), item_category=category)
         moved = evaluator.to(device)
         moved(self.good.to(device))
         assert moved.edge_weight.device.type == device.type
