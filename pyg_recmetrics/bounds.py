@@ -26,6 +26,7 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.scores import inner_products
 from pyg_recmetrics.topk import Scratch
 
 #: The rows and the items of some edges, sorted by row.
@@ -91,6 +92,15 @@ class BoundedRanking(ABC):
         self.rounded = item.new_zeros(self.num_groups * self.group_size, dim, dtype=self.dtype)
         self.rounded[:num_items] = item
         self.bound = ErrorBound(item, self.rounded[:num_items].double())
+
+    def wins(self, user: Tensor, row: Tensor, other: Tensor, item: Tensor, score: Tensor) -> Tensor:
+        """Which of some other items rank above items of known score, by exact scores and ids."""
+        others_score = inner_products(user, row, self.item, other)
+        return (others_score > score) | ((others_score == score) & (other < item))
+
+    @abstractmethod
+    def batch_size(self, depth: int) -> int:
+        """How many users are taken at once, if they are ranked down to `depth`."""
 
     @abstractmethod
     def ranks(

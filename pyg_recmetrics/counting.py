@@ -55,7 +55,7 @@ def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -
     Returns:
         The 1-based ranks, of shape `[num_ranked]`.
     """
-    own = scores[row, column].unsqueeze(1)
+    own = scores[row, column]
     # What is above the next smaller number is as high or higher.
     below_own = own.nextafter(torch.full_like(own, -torch.inf))
     rank = torch.ones_like(row)
@@ -63,14 +63,9 @@ def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -
     width = max(1, min(num_columns, NUM_COMPARISONS // max(1, row.numel())))
     for start in range(0, num_columns, width):
         end = min(start + width, num_columns)
-        shape = (row.numel(), end - start)
-        others = scratch("others", shape, scores.dtype)
-        torch.index_select(scores[:, start:end], 0, row, out=others)
-        threshold = torch.where(column.unsqueeze(1) >= end, below_own, own)
-        # As numbers instead of booleans, the results are several times faster to sum.
-        is_above = torch.gt(others, threshold, out=scratch("is_above", shape, scores.dtype))
-        rank += is_above.sum(dim=1).long()
-    return rank + _ties_within(scores, row, column, own, width)
+        threshold = torch.where(column >= end, below_own, own)
+        rank += count_above(scores[:, start:end], row, threshold, scratch)
+    return rank + _ties_within(scores, row, column, own.unsqueeze(1), width)
 
 
 def _ties_within(scores: Tensor, row: Tensor, column: Tensor, own: Tensor, width: int) -> Tensor:
@@ -83,11 +78,43 @@ def _ties_within(scores: Tensor, row: Tensor, column: Tensor, own: Tensor, width
     return ((others == own) & is_before).sum(dim=1)
 
 
+def count_above(scores: Tensor, row: Tensor, threshold: Tensor, scratch: Scratch) -> Tensor:
+    """Counts what is above a threshold in each of some rows."""
+    counts = []
+    at_once = max(1, NUM_COMPARISONS // scores.size(1))
+    for rows, thresholds in zip(row.split(at_once), threshold.split(at_once), strict=True):
+        shape = (rows.numel(), scores.size(1))
+        others = torch.index_select(scores, 0, rows, out=scratch("others", shape, scores.dtype))
+        # As numbers instead of booleans, the results are several times faster to sum.
+        is_above = scratch("is_above", shape, scores.dtype)
+        torch.gt(others, thresholds.unsqueeze(1), out=is_above)
+        counts.append(is_above.sum(dim=1))
+    return torch.cat(counts).long()
+
+
+def count_ties_before(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) -> Tensor:
+    """Counts what equals the score of a column in front of it, and not the column itself."""
+    counts = [torch.zeros(0, dtype=torch.long, device=row.device)]
+    columns = torch.arange(scores.size(1), device=row.device)
+    at_once = max(1, NUM_COMPARISONS // scores.size(1))
+    parts = (values.split(at_once) for values in (row, column, own))
+    for some_rows, some_columns, some_own in zip(*parts, strict=True):
+        is_before = columns < some_columns.unsqueeze(1)
+        is_tie = scores[some_rows] == some_own.unsqueeze(1)
+        # However it was rounded in the tile, its own score is not above itself.
+        is_own_above = scores[some_rows, some_columns] > some_own
+        counts.append((is_tie & is_before).sum(dim=1) - is_own_above.long())
+    return torch.cat(counts)
+
+
 class BoundedCount(BoundedRanking):
     """Finds all ranks, however deep, from scores in single precision."""
 
     dtype = torch.float32
     group_size = STRETCH
+
+    def batch_size(self, depth: int) -> int:
+        return max(1, min(MOST_ROWS, NUM_SCORES // (most_close(depth) * STRETCH)))
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
@@ -116,9 +143,7 @@ class BoundedCount(BoundedRanking):
             at_row, at_place, other = _find_close(scores, close, low, high)
             found.append((edge[at_row, at_place], at_row, other + first * STRETCH))
         at_edge, row_of_edge, other = (torch.cat(parts) for parts in zip(*found, strict=True))
-        others_score = inner_products(user, row_of_edge, self.item, other)
-        wins = others_score > score[at_edge]
-        wins |= (others_score == score[at_edge]) & (other < item[at_edge])
+        wins = self.wins(user, row_of_edge, other, item[at_edge], score[at_edge])
         rank = 1 + num_above[row, place]
         rank += torch.bincount(at_edge[wins], minlength=rank.numel())
         return rank, num_close > most_close(depth)
@@ -148,11 +173,6 @@ class BoundedCount(BoundedRanking):
             scores[:, max(0, self.item.size(0) - place * width) :] = -torch.inf
             scores.view(-1).index_fill_(0, row_in_tile * shape[1] + column, -torch.inf)
             yield place * width // STRETCH, scores.view(num_rows, -1, STRETCH)
-
-
-def count_batch_size(num_items: int, depth: int) -> int:
-    """How many users :class:`BoundedCount` takes at once, if they have `depth` relevant items."""
-    return max(1, min(MOST_ROWS, NUM_SCORES // (most_close(depth) * STRETCH)))
 
 
 def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:

@@ -120,6 +120,7 @@ class Evaluator:
         resolved = resolve_all(self.metrics, self.convention).values()
         for metric in resolved:
             metric.check_known(self.catalogue)
+        self._depths = [metric.depth for metric in resolved]
         #: Down to where metrics need lists, zero if none does.
         self.list_depth = max((m.k for m in resolved if m.k and "items" in m.needs), default=0)
         self.edge_index = edge_index
@@ -139,12 +140,11 @@ class Evaluator:
             )[task.users]
             num_left_out += int(is_constant.sum())
             task = task.select_users(task.users[~is_constant])
-        depths = [metric.depth for metric in resolve_all(self.metrics, self.convention).values()]
         ranked = rank(
             recommender,
             task,
-            k=max((depth for depth in depths if depth), default=1),
-            full=None in depths,
+            k=max((depth for depth in self._depths if depth), default=1),
+            full=None in self._depths,
             **edges,
             batch_size=self.batch_size,
             keep_items=self.keep_items or self.list_depth or False,

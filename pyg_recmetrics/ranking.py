@@ -11,7 +11,7 @@ from tqdm import tqdm
 from pyg_recmetrics import distributed
 from pyg_recmetrics.bounds import BoundedRanking, has_exact_single_precision
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.counting import BoundedCount, count_batch_size
+from pyg_recmetrics.counting import BoundedCount
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges, ranks_in_lists
 from pyg_recmetrics.recommenders import (
     Chunk,
@@ -23,7 +23,7 @@ from pyg_recmetrics.recommenders import (
     evaluation_mode,
 )
 from pyg_recmetrics.schedule import Schedule, rows_in_memory
-from pyg_recmetrics.searching import BoundedSearch, has_fast_bfloat16, search_batch_size
+from pyg_recmetrics.searching import BoundedSearch, has_fast_bfloat16
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.topk import Scratch
 
@@ -31,11 +31,8 @@ from pyg_recmetrics.topk import Scratch
 #: faster ones, or by what is fastest.
 Algorithm: TypeAlias = Literal["auto", "dense", "count", "search"]
 
-#: What ranks by a bound, and how many users it takes at once.
-_BOUNDED: dict[str, tuple[type[BoundedRanking], Callable[[int, int], int]]] = {
-    "search": (BoundedSearch, search_batch_size),
-    "count": (BoundedCount, count_batch_size),
-}
+#: What ranks by a bound.
+_BOUNDED: dict[str, type[BoundedRanking]] = {"search": BoundedSearch, "count": BoundedCount}
 
 
 def rank(
@@ -181,14 +178,14 @@ def _rank_share(
         how = _find_algorithm(algorithm, ranker, task, depth, bool(width) and not is_counted)
         rest = users
         if how in _BOUNDED and isinstance(ranker, EmbeddingRecommender):
-            bounded, size = _BOUNDED[how]
-            num_rows = partial(size, task.num_items)
+            bounded = _BOUNDED[how](ranker.user, ranker.item)
             # What is counted is as much as there is to rank, however deep.
             depth_of_chunks = depth if how == "search" else 1
-            schedule = Schedule(task, users, depth_of_chunks, _rows(batch_size, num_rows))
-            rest = _rank_by_bounds(bounded(ranker.user, ranker.item), schedule, ranks, bar)
-        num_rows = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
-        schedule = Schedule(task, rest, depth, _rows(batch_size, num_rows))
+            num_rows = _rows(batch_size, bounded.batch_size)
+            schedule = Schedule(task, users, depth_of_chunks, num_rows)
+            rest = _rank_by_bounds(bounded, schedule, ranks, bar)
+        in_memory = partial(rows_in_memory, _items_at_once(ranker, task), ranker.bytes_per_pair)
+        schedule = Schedule(task, rest, depth, _rows(batch_size, in_memory))
         if isinstance(ranker, ScoreRecommender) and is_counted:
             _rank_by_counts(ranker, schedule, ranks, bar)
             if lists is not None:  # they need not be as deep as the ranks

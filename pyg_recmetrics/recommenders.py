@@ -21,7 +21,7 @@ from pyg_recmetrics.checks import (
     check_integers,
     check_scores,
 )
-from pyg_recmetrics.counting import count_ranks
+from pyg_recmetrics.counting import count_above, count_ranks, count_ties_before
 from pyg_recmetrics.ranked_edges import without_repeats
 from pyg_recmetrics.scores import scaled, scaled_by_all, scaled_by_row
 from pyg_recmetrics.task import RankingTask
@@ -200,8 +200,8 @@ class TiledRecommender(ScoreRecommender):
         for number, (first, _, scores) in enumerate(self._masked(chunk)):
             inside, behind = slice(place[number], place[number + 1]), place[number + 1]
             threshold = torch.cat([own[:behind], below_own[behind:]])
-            rank += _count_above(scores, row, threshold, chunk.scratch)
-            rank[inside] += _count_ties_before(
+            rank += count_above(scores, row, threshold, chunk.scratch)
+            rank[inside] += count_ties_before(
                 scores, row[inside], item[inside] - first, own[inside]
             )
         return torch.empty_like(rank).scatter_(0, order, rank)
@@ -260,38 +260,6 @@ class TiledRecommender(ScoreRecommender):
 
 
 _NUMBERS_AT_ONCE = 2**22
-
-#: How many comparisons are done at once: their results shall stay in the cache of a processor.
-_COMPARISONS_AT_ONCE = 2**19
-
-
-def _count_above(scores: Tensor, row: Tensor, threshold: Tensor, scratch: Scratch) -> Tensor:
-    """Counts what is above a threshold in each of some rows."""
-    counts = []
-    at_once = max(1, _COMPARISONS_AT_ONCE // scores.size(1))
-    for rows, thresholds in zip(row.split(at_once), threshold.split(at_once), strict=True):
-        shape = (rows.numel(), scores.size(1))
-        others = torch.index_select(scores, 0, rows, out=scratch("others", shape, scores.dtype))
-        # As numbers instead of booleans, the results are several times faster to sum.
-        is_above = scratch("is_above", shape, scores.dtype)
-        torch.gt(others, thresholds.unsqueeze(1), out=is_above)
-        counts.append(is_above.sum(dim=1))
-    return torch.cat(counts).long()
-
-
-def _count_ties_before(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) -> Tensor:
-    """Counts what equals the score of a column in front of it, and not the column itself."""
-    counts = [torch.zeros(0, dtype=torch.long, device=row.device)]
-    columns = torch.arange(scores.size(1), device=row.device)
-    at_once = max(1, _COMPARISONS_AT_ONCE // scores.size(1))
-    parts = (values.split(at_once) for values in (row, column, own))
-    for some_rows, some_columns, some_own in zip(*parts, strict=True):
-        is_before = columns < some_columns.unsqueeze(1)
-        is_tie = scores[some_rows] == some_own.unsqueeze(1)
-        # However it was rounded in the tile, its own score is not above itself.
-        is_own_above = scores[some_rows, some_columns] > some_own
-        counts.append((is_tie & is_before).sum(dim=1) - is_own_above.long())
-    return torch.cat(counts)
 
 
 class FunctionRecommender(ScoreRecommender):

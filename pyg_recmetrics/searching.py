@@ -50,6 +50,11 @@ class BoundedSearch(BoundedRanking):
     dtype = torch.bfloat16
     group_size = BLOCK_SIZE * GROUP_SIZE
 
+    def batch_size(self, depth: int) -> int:
+        # Each relevant item of a user, up to its depth, is compared with all that is close.
+        most = 4 * NUM_SCORES // (depth * most_close(depth))
+        return max(1, min(NUM_SCORES // self.item.size(0), most))
+
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
     ) -> tuple[Tensor, Tensor]:
@@ -84,9 +89,7 @@ class BoundedSearch(BoundedRanking):
         num_above += torch.bincount(edge[value > high], minlength=left.numel())
         close = ((value >= low) & (value <= high) & (other != item[edge])).nonzero().squeeze(1)
         edge, other = edge[close], other[close]
-        others_score = inner_products(user, row[close], self.item, other)
-        wins = others_score > score[edge]
-        wins |= (others_score == score[edge]) & (other < item[edge])
+        wins = self.wins(user, row[close], other, item[edge], score[edge])
         rank[left] = 1 + num_above + torch.bincount(edge[wins], minlength=left.numel())
         return rank, unsettled
 
@@ -106,14 +109,6 @@ def has_fast_bfloat16() -> bool:
     """Whether the processor has instructions for products in `bfloat16`."""
     capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
-
-
-def search_batch_size(num_items: int, depth: int) -> int:
-    """How many users the search takes at once.
-
-    Each of their relevant items, up to `depth`, is compared with all that is close.
-    """
-    return max(1, min(NUM_SCORES // num_items, 4 * NUM_SCORES // (depth * most_close(depth))))
 
 
 def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
