@@ -38,6 +38,9 @@ NUM_SCORES = 2**24
 #: What is lost if a processor takes numbers for zero that are too small to be normal.
 _UNDERFLOW = 2.0**-100
 
+#: Of how many rows the errors are computed at once: as numbers in double precision.
+_ROWS_AT_ONCE = 4096
+
 
 D = TypeVar("D", int, Tensor)
 
@@ -47,7 +50,7 @@ class ErrorBound:
 
     Args:
         embedding (torch.Tensor): Embeddings of shape `[num_rows, dim]`, in double precision.
-        rounded (torch.Tensor): Their roundings, in double precision again.
+        rounded (torch.Tensor): Their roundings, in the precision of the product.
         rounding_of_sum (float): The constant :math:`\varepsilon`, which the embeddings of users
             bring in.
     """
@@ -55,8 +58,11 @@ class ErrorBound:
     def __init__(self, embedding: Tensor, rounded: Tensor, rounding_of_sum: float = 0.0) -> None:
         # A little more than the norms are, for what is lost in computing with them.
         self.norm: Tensor = embedding.norm(dim=1).mul_(1 + 1e-6)
-        self.rounded_norm: Tensor = rounded.norm(dim=1).mul_(1 + 1e-6)
-        self.error: Tensor = (rounded - embedding).norm(dim=1).mul_(1 + 1e-6)
+        parts = zip(embedding.split(_ROWS_AT_ONCE), rounded.split(_ROWS_AT_ONCE), strict=True)
+        norms = [((r := part.double()).norm(dim=1), (r - e).norm(dim=1)) for e, part in parts]
+        self.rounded_norm, self.error = (
+            torch.cat(x).mul_(1 + 1e-6) for x in zip(*norms, strict=True)
+        )
         self.error += rounding_of_sum * self.rounded_norm
 
     def of_any(self, item: "ErrorBound") -> Tensor:
@@ -86,12 +92,16 @@ class BoundedRanking(ABC):
 
     def __init__(self, user: Tensor, item: Tensor) -> None:
         self.user, self.item = user, item
+        self.rounded = self.padded(item)
+        self.bound = ErrorBound(item, self.rounded[: item.size(0)])
+
+    def padded(self, item: Tensor) -> Tensor:
+        """Rounds items, and fills up the last group with zeros, whose scores must be masked."""
         num_items, dim = item.shape
-        self.num_groups = -(-num_items // self.group_size)
-        # The last group may not be full: zeros stand for what it lacks, and are masked.
-        self.rounded = item.new_zeros(self.num_groups * self.group_size, dim, dtype=self.dtype)
-        self.rounded[:num_items] = item
-        self.bound = ErrorBound(item, self.rounded[:num_items].double())
+        num_groups = -(-num_items // self.group_size)
+        rounded = item.new_zeros(num_groups * self.group_size, dim, dtype=self.dtype)
+        rounded[:num_items] = item
+        return rounded
 
     def wins(self, user: Tensor, row: Tensor, other: Tensor, item: Tensor, score: Tensor) -> Tensor:
         """Which of some other items rank above items of known score, by exact scores and ids."""

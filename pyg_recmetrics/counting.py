@@ -124,7 +124,7 @@ class BoundedCount(BoundedRanking):
         user = scaled_by_row(self.user[users])
         single = user.float()
         score = inner_products(user, row, self.item, item)
-        bound = ErrorBound(user, single.double(), 1.01 * (user.size(1) + 1) * 2.0**-24)
+        bound = ErrorBound(user, single, 1.01 * (user.size(1) + 1) * 2.0**-24)
         low, high = _thresholds(score, bound.of_any(self.bound)[row])
         place = torch.arange(row.numel()) - index2ptr(row, num_rows)[row]
         edge = _by_place(torch.arange(row.numel()), row, place, num_rows, fill=-1)

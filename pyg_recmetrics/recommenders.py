@@ -229,12 +229,12 @@ class TiledRecommender(ScoreRecommender):
             yield first, last, scores.masked_fill_(excluded, -torch.inf)
 
     def _users(self, users: Tensor) -> Tensor:
-        user = self._on_device(self.user[users.to(self.user.device)])
-        return scaled_by_row(user) if self.bias is None else user
+        user = self.user[users.to(self.user.device)].to(self.device)
+        return scaled_by_row(user) if self.bias is None else user.double()
 
     def _items(self, index: Tensor | slice) -> Tensor:
-        item = self._on_device(self.item[index])
-        return item if self.largest is None else scaled(item, self.largest)
+        item = self.item[index].to(self.device)
+        return item.double() if self.largest is None else scaled(item, self.largest)
 
     def _scores(self, user: Tensor, first: int, last: int, scratch: Scratch) -> Tensor:
         shape = (user.size(0), last - first)

@@ -14,22 +14,21 @@ from torch import Tensor
 
 def scaled_by_row(embedding: Tensor) -> Tensor:
     """Scales every row by the power of two that brings its largest number near one."""
-    embedding = embedding.double()
     return scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
 
 
 def scaled_by_all(embedding: Tensor) -> Tensor:
     """Scales all rows by the power of two that brings the largest number near one."""
-    embedding = embedding.double()
-    return scaled(embedding, embedding.abs().max())
+    return scaled(embedding, torch.stack(embedding.aminmax()).abs().max())
 
 
 def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
     """Scales in double precision by the power of two that brings `largest` near one."""
     # In two steps, as the powers of two from end to end of double precision are too large for one.
-    exponent = -largest.frexp().exponent.double()
+    exponent = -largest.double().frexp().exponent.double()
     half = (exponent / 2).floor()
-    return embedding * half.exp2() * (exponent - half).exp2()
+    embedding = embedding.to(torch.double, copy=True)
+    return embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
 
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
@@ -42,4 +41,4 @@ def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> T
     return torch.cat(scores)
 
 
-_NUMBERS_AT_ONCE = 2**22
+_NUMBERS_AT_ONCE = 2**18

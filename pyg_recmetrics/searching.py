@@ -23,13 +23,21 @@ rank above, and the few in between are compared by their exact scores, and by it
 are equal. All of this compares the bits of `bfloat16` as 16-bit integers, which agree with the
 order of the numbers as long as these are positive. Where a threshold is not, or where too many
 items are close (as if all had the same embedding), the user is left to the exact path.
+
+**The sieve.** Before, a sixteenth of the items is looked at in the same way: those of the largest
+norms, which are the likeliest to have high scores. What is not retrieved because of these few is
+settled, and a user of whom nothing is left is not searched for.
 """
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.bounds import NUM_SCORES, BoundedRanking, ErrorBound, UserItems, most_close
+from pyg_recmetrics.flags import count_flags
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
@@ -37,23 +45,99 @@ from pyg_recmetrics.topk import Scratch
 #: How many items a block has.
 BLOCK_SIZE = 16
 
-#: How many blocks are put together to find out which relevant items are not retrieved.
+#: How many blocks are put together to count what is above a relevant item.
 GROUP_SIZE = 4
+
+#: Which part of the items the sieve holds.
+PART_IN_SIEVE = 16
+
+#: How many users are taken at once: with more, nothing gets faster.
+MOST_ROWS = 2048
+
+#: How many scores are computed at once: they shall stay in the caches until they are looked at.
+NUM_SCORES_AT_ONCE = 2**23
+
+#: How many comparisons are done at once.
+NUM_COMPARISONS = 2**19
 
 _LARGEST = torch.iinfo(torch.int16).max
 _MASKED = -1  # less than the bits of any number that is not negative
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Some users and their edges, sorted by user: what is relevant, and what must be masked.
+
+    Attributes:
+        user (torch.Tensor): Rounded embeddings of shape `[num_rows, dim]`.
+        depth (torch.Tensor): Down to which rank they are wanted, of shape `[num_rows]`.
+        row (torch.Tensor): The rows of relevant items, of shape `[num_relevant]`.
+        low (torch.Tensor): The bits that an item has at least that can rank above.
+        high (torch.Tensor): The bits beyond which an item is proved to rank above.
+        masked (tuple): The rows and the columns to mask, of shape `[num_masked]` each.
+    """
+
+    user: Tensor
+    depth: Tensor
+    row: Tensor
+    low: Tensor
+    high: Tensor
+    masked: UserItems
+
+    def part(self, edge: Tensor) -> tuple[Tensor, "_Batch"]:
+        """Returns the users of some relevant items, and a batch of these items alone."""
+        is_left = torch.zeros_like(self.depth, dtype=torch.bool)
+        is_left[self.row[edge]] = True
+        rows, new_row = is_left.nonzero().squeeze(1), is_left.cumsum(0) - 1
+        row, column = self.masked
+        masked = is_left[row].nonzero().squeeze(1)
+        return rows, _Batch(
+            self.user[rows],
+            self.depth[rows],
+            new_row[self.row[edge]],
+            self.low[edge],
+            self.high[edge],
+            (new_row[row[masked]], column[masked]),
+        )
+
+    def chunks(self, size: int) -> Iterator[tuple[int, "_Batch"]]:
+        """Yields chunks of users, and the row that each of them starts at."""
+        num_chunks = -(-self.user.size(0) // size)
+        row, column = self.masked
+        num_relevant, num_masked = (
+            torch.bincount(rows // size, minlength=num_chunks).tolist() for rows in (self.row, row)
+        )
+        parts = zip(
+            self.user.split(size),
+            self.depth.split(size),
+            (self.row % size).split(num_relevant),
+            self.low.split(num_relevant),
+            self.high.split(num_relevant),
+            zip((row % size).split(num_masked), column.split(num_masked), strict=True),
+            strict=True,
+        )
+        for place, part in enumerate(parts):
+            yield place * size, _Batch(*part)
 
 
 class BoundedSearch(BoundedRanking):
     """Finds exact ranks among all items by their half-precision scores."""
 
     dtype = torch.bfloat16
-    group_size = BLOCK_SIZE * GROUP_SIZE
+    group_size = 4 * BLOCK_SIZE * GROUP_SIZE
+
+    def __init__(self, user: Tensor, item: Tensor) -> None:
+        super().__init__(user, item)
+        num_items, part = item.size(0), PART_IN_SIEVE * self.group_size
+        self.num_in_sieve = min(num_items, -(-num_items // part) * self.group_size)
+        largest = self.bound.norm.topk(self.num_in_sieve).indices
+        self.sieve = self.padded(item[largest])
+        self.column_in_sieve = torch.full((num_items,), -1)
+        self.column_in_sieve[largest] = torch.arange(self.num_in_sieve)
 
     def batch_size(self, depth: int) -> int:
         # Each relevant item of a user, up to its depth, is compared with all that is close.
-        most = 4 * NUM_SCORES // (depth * most_close(depth))
-        return max(1, min(NUM_SCORES // self.item.size(0), most))
+        return max(1, min(MOST_ROWS, 4 * NUM_SCORES // (depth * most_close(depth))))
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
@@ -62,47 +146,76 @@ class BoundedSearch(BoundedRanking):
         user = scaled_by_row(self.user[users])
         rounded = user.bfloat16()
         score = inner_products(user, row, self.item, item)
-        bound = ErrorBound(user, rounded.double(), rounding_of_sum=user.size(1) * 2.0**-22)
-        low, high = _thresholds(score, bound.of_any(self.bound)[row])
-        blocks = self._rounded_scores(rounded, seen, scratch)
-        best = blocks.amax(dim=1)
-        is_open = ~_is_beyond(best, depth, row, high)
-        lowest = torch.full_like(users, _LARGEST, dtype=torch.int16)
-        lowest.scatter_reduce_(0, row[is_open], low[is_open], "amin")
-        is_close = best >= lowest.unsqueeze(1)
-        unsettled = (lowest <= 0) | (is_close.count_nonzero(dim=1) > most_close(depth))
-        is_close.masked_fill_(unsettled.unsqueeze(1), False)
-        left = (is_open & ~unsettled[row]).nonzero().squeeze(1)
+        bound = ErrorBound(user, rounded, rounding_of_sum=user.size(1) * 2.0**-22)
+        batch = _Batch(
+            rounded, depth, row, *_thresholds(score, bound.of_any(self.bound)[row]), seen
+        )
         rank = torch.full_like(item, NOT_RETRIEVED)
-        if left.numel() == 0:
-            return rank, unsettled
-        row, item, score, low, high = (x[left] for x in (row, item, score, low, high))
-        value, candidate, is_cut = _candidates(blocks, is_close, lowest, most_close(depth))
-        unsettled |= is_cut
+        is_unsettled = torch.zeros_like(users, dtype=torch.bool)
+        edge = self._sieved(batch, scratch).nonzero().squeeze(1)
+        if edge.numel() == 0:
+            return rank, is_unsettled
+        rows, batch = batch.part(edge)
+        num_rows = _rows_at_once(self.rounded.size(0))
+        found = zip(*(self._search(*c, scratch) for c in batch.chunks(num_rows)), strict=True)
+        is_open, is_unsettled[rows], *candidates = (torch.cat(parts) for parts in found)
+        is_left = (is_open & ~is_unsettled[rows][batch.row]).nonzero().squeeze(1)
+        if is_left.numel() == 0:
+            return rank, is_unsettled
+        edge, row = edge[is_left], batch.row[is_left]
+        value, candidate = _side_by_side(rows.numel(), *candidates)
         values = value[row]
-        is_above = values > high.unsqueeze(1)
+        is_above = values > batch.high[is_left].unsqueeze(1)
         num_above = is_above.sum(dim=1)
-        edge, place = (is_above ^ (values >= low.unsqueeze(1))).nonzero(as_tuple=True)
-        row, other, value = row[edge], candidate[row[edge], place], values[edge, place]
+        is_close = is_above ^ (values >= batch.low[is_left].unsqueeze(1))
+        pair, place = is_close.nonzero(as_tuple=True)
+        other, value = candidate[row[pair], place], values[pair, place]
         # The same once more with the bound for the item at hand, which leaves a fraction.
-        low, high = _thresholds(score[edge], bound.of_pairs(row, self.bound, other))
-        num_above += torch.bincount(edge[value > high], minlength=left.numel())
-        close = ((value >= low) & (value <= high) & (other != item[edge])).nonzero().squeeze(1)
-        edge, other = edge[close], other[close]
-        wins = self.wins(user, row[close], other, item[edge], score[edge])
-        rank[left] = 1 + num_above + torch.bincount(edge[wins], minlength=left.numel())
-        return rank, unsettled
+        row, item, score = rows[row[pair]], item[edge][pair], score[edge][pair]
+        low, high = _thresholds(score, bound.of_pairs(row, self.bound, other))
+        num_above += torch.bincount(pair[value > high], minlength=edge.numel())
+        close = ((value >= low) & (value <= high) & (other != item)).nonzero().squeeze(1)
+        wins = self.wins(user, *(x[close] for x in (row, other, item, score)))
+        rank[edge] = 1 + num_above + torch.bincount(pair[close[wins]], minlength=edge.numel())
+        return rank, is_unsettled
 
-    def _rounded_scores(self, user: Tensor, seen: UserItems, scratch: Scratch) -> Tensor:
-        """The bits of all scores, of shape `[num_rows, BLOCK_SIZE, num_blocks]`."""
-        shape = (user.size(0), self.rounded.size(0))
-        scores = scratch("rounded", shape, torch.bfloat16)
-        torch.mm(user, self.rounded.t(), out=scores)
-        bits = scores.view(torch.int16)
-        bits[:, self.item.size(0) :] = _MASKED
-        row, item = seen
-        bits.view(-1).index_fill_(0, row * shape[1] + item, _MASKED)
-        return bits.view(user.size(0), BLOCK_SIZE, self.num_groups * GROUP_SIZE)
+    def _sieved(self, batch: _Batch, scratch: Scratch) -> Tensor:
+        """Which relevant items are not proved to be out of reach by the items of the sieve."""
+        row, column = batch.masked[0], self.column_in_sieve[batch.masked[1]]
+        in_sieve = (column >= 0).nonzero().squeeze(1)
+        batch = replace(batch, masked=(row[in_sieve], column[in_sieve]))
+        is_open = []
+        for _, chunk in batch.chunks(_rows_at_once(self.sieve.size(0))):
+            best = _blocks(chunk, self.sieve, self.num_in_sieve, scratch).amax(dim=1)
+            is_open.append(_is_within_depth(chunk, best, scratch))
+        return torch.cat(is_open)
+
+    def _search(
+        self, start: int, batch: _Batch, scratch: Scratch
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Looks at all items.
+
+        Returns:
+            Which relevant items may be retrieved, which users cannot be settled, and the rows
+            (counted from where the batch starts), bits and ids of the items that may rank above.
+        """
+        blocks = _blocks(batch, self.rounded, self.item.size(0), scratch)
+        num_rows, _, num_blocks = blocks.shape
+        best = torch.amax(blocks, dim=1, out=scratch("best", (num_rows, num_blocks), blocks.dtype))
+        groups = best.view(num_rows, GROUP_SIZE, -1).amax(dim=1)
+        is_open = _is_within_depth(batch, groups, scratch)
+        lowest = torch.full((num_rows,), _LARGEST, dtype=blocks.dtype)
+        lowest.scatter_reduce_(0, batch.row[is_open], batch.low[is_open], "amin")
+        is_unsettled = lowest <= 0
+        lowest.masked_fill_(is_unsettled, _LARGEST)
+        most = most_close(batch.depth)
+        row, block = (best >= lowest.unsqueeze(1)).nonzero(as_tuple=True)
+        is_crowded, row, block = _at_most(most, row, block)
+        taken = blocks[row, :, block]
+        found, place = (taken >= lowest[row].unsqueeze(1)).nonzero(as_tuple=True)
+        item = place * num_blocks + block[found]
+        is_cut, row, value, item = _at_most(most, row[found], taken[found, place], item)
+        return is_open, is_unsettled | is_crowded | is_cut, row + start, value, item
 
 
 def has_fast_bfloat16() -> bool:
@@ -117,44 +230,54 @@ def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
     return low.bfloat16().view(torch.int16), high.bfloat16().view(torch.int16)
 
 
-def _is_beyond(best: Tensor, depth: Tensor, row: Tensor, high: Tensor) -> Tensor:
-    """Whether as many blocks as a user is deep hold an item above `high`: `[num_relevant]`.
-
-    Blocks are looked at in groups, of which there are fewer to sort.
-    """
-    num_groups = best.size(1) // GROUP_SIZE
-    best = best.view(-1, GROUP_SIZE, num_groups).amax(dim=1)
-    depth = depth.clamp(max=num_groups + 1)
-    deepest = min(int(depth.max()), num_groups)
-    best = best.topk(deepest, dim=1).values
-    at_depth = best.gather(1, depth.clamp(max=deepest).unsqueeze(1) - 1).squeeze(1)
-    return (at_depth[row] > high) & (depth <= num_groups)[row]
+def _rows_at_once(num_items: int) -> int:
+    # Fewer users than 64 waste what a product can do, as long as their scores are not too many.
+    most = max(1, 8 * NUM_SCORES_AT_ONCE // num_items)
+    return min(most, max(64, NUM_SCORES_AT_ONCE // num_items))
 
 
-def _candidates(
-    blocks: Tensor, is_close: Tensor, lowest: Tensor, most: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Collects what reaches the lowest threshold in close blocks, but no more than `most` a row.
+def _blocks(batch: _Batch, items: Tensor, num_items: int, scratch: Scratch) -> Tensor:
+    """The bits of the scores of some items, of shape `[num_rows, BLOCK_SIZE, num_blocks]`."""
+    shape = (batch.user.size(0), items.size(0))
+    scores = torch.mm(batch.user, items.t(), out=scratch("scores", shape, torch.bfloat16))
+    bits = scores.view(torch.int16)
+    bits[:, num_items:] = _MASKED
+    row, column = batch.masked
+    bits.view(-1).index_fill_(0, row * shape[1] + column, _MASKED)
+    return bits.view(shape[0], BLOCK_SIZE, -1)
+
+
+def _is_within_depth(batch: _Batch, best: Tensor, scratch: Scratch) -> Tensor:
+    """Whether fewer maxima are above a relevant item than its user is deep: `[num_relevant]`."""
+    num_above = [torch.zeros_like(batch.row[:0])]
+    at_once = max(1, NUM_COMPARISONS // best.size(1))
+    for row, high in zip(batch.row.split(at_once), batch.high.split(at_once), strict=True):
+        is_above = scratch("is_above", (row.numel(), best.size(1)), best.dtype)
+        torch.index_select(best, 0, row, out=is_above).gt_(high.unsqueeze(1))
+        num_above.append(count_flags(is_above))
+    return torch.cat(num_above) < batch.depth[batch.row]
+
+
+def _at_most(most: Tensor, row: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+    """Leaves out rows with too many values.
 
     Returns:
-        The bits and the item ids, of shape `[num_rows, most]` each, padded with what is masked,
-        and which rows had more.
+        Which rows these are, and the rows and the values that are left.
     """
-    num_rows, _, num_blocks = blocks.shape
-    block_row, block = is_close.nonzero(as_tuple=True)
-    taken = blocks[block_row, :, block]
-    pair, place = (taken >= lowest[block_row].unsqueeze(1)).nonzero(as_tuple=True)
-    found_row = block_row[pair]
-    ptr = index2ptr(found_row, num_rows)
-    slot = torch.arange(found_row.numel()) - ptr[found_row]
-    num_found = ptr.diff()
-    is_cut = num_found > most
-    if is_cut.any():
-        is_kept = slot < most[found_row]
-        slot, pair, place, found_row = (x[is_kept] for x in (slot, pair, place, found_row))
-    shape = (num_rows, min(int(num_found.max()), int(most.max())))
-    value = torch.full(shape, _MASKED, dtype=torch.int16)
-    value[found_row, slot] = taken[pair, place]
-    candidate = torch.zeros(shape, dtype=torch.long)
-    candidate[found_row, slot] = place * num_blocks + block[pair]
-    return value, candidate, is_cut
+    is_beyond = torch.bincount(row, minlength=most.numel()) > most
+    if not is_beyond.any():
+        return is_beyond, row, *values
+    left = (~is_beyond[row]).nonzero().squeeze(1)
+    return is_beyond, row[left], *(x[left] for x in values)
+
+
+def _side_by_side(num_rows: int, row: Tensor, value: Tensor, item: Tensor) -> tuple[Tensor, Tensor]:
+    """Puts the bits and the ids of every row side by side, padded with what is masked."""
+    ptr = index2ptr(row, num_rows)
+    slot = torch.arange(row.numel()) - ptr[row]
+    shape = (num_rows, int(ptr.diff().max()))
+    values = value.new_full(shape, _MASKED)
+    values[row, slot] = value
+    items = item.new_zeros(shape)
+    items[row, slot] = item
+    return values, items
