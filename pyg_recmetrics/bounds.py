@@ -32,17 +32,14 @@ from pyg_recmetrics.topk import Scratch
 #: The rows and the items of some edges, sorted by row.
 UserItems: TypeAlias = tuple[Tensor, Tensor]
 
-#: How many scores are computed at once. Fewer are not worth the calls, more leave the caches.
-NUM_SCORES = 2**24
-
 #: What is lost if a processor takes numbers for zero that are too small to be normal.
 _UNDERFLOW = 2.0**-100
 
 #: Of how many rows the errors are computed at once: as numbers in double precision.
 _ROWS_AT_ONCE = 4096
 
-
-D = TypeVar("D", int, Tensor)
+#: How deep a user is ranked, or each of several users.
+Depth = TypeVar("Depth", int, Tensor)
 
 
 class ErrorBound:
@@ -129,11 +126,6 @@ class BoundedRanking(ABC):
             The rank of every relevant item, of shape `[num_relevant]`, and which users could not
             be settled, of shape `[num_rows]`: their ranks are not to be relied on.
         """
-
-
-def most_close(depth: D) -> D:
-    """How many items may be close to what is ranked, before a user is left to the exact path."""
-    return 4 * depth + 64
 
 
 def has_exact_single_precision() -> bool:

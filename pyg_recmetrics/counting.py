@@ -1,15 +1,17 @@
 r"""All ranks of few items among many, without sorting: by counting what scores higher.
 
 :func:`count_ranks` counts in a matrix of exact scores. :class:`BoundedCount` counts in a product in
-single precision, which takes half the time of one in double precision: with a bound
-:math:`\alpha_u` on its error (:mod:`pyg_recmetrics.bounds`), a score :math:`x` of an item and the
-exact score :math:`c` of a relevant one,
+single precision, which takes half the time of one in double precision, and compares 16-bit
+integers: a user's scores, scaled by a power of two to the range of these and cut off, which is
+monotone. With a bound :math:`\alpha_u` on the error of the product
+(:mod:`pyg_recmetrics.bounds`), an integer :math:`z = \text{int16}(x)` of the score of an item, and
+the exact score :math:`c` of a relevant one,
 
-- :math:`x > c + \alpha_u` proves that the item ranks above it,
-- :math:`x < c - \alpha_u` proves that it ranks below it,
+- :math:`z > \text{int16}(c + \alpha_u)` proves that the item ranks above it,
+- :math:`z < \text{int16}(c - \alpha_u)` proves that it ranks below it,
 
-and what lies between, less than one item in 10,000, is compared by its exact score. To find it,
-both thresholds are counted, in short stretches of items: only where the counts differ is anything
+and what lies between, some items in 10,000, is compared by its exact score. To find it, both
+thresholds are counted, in short stretches of items: only where the counts differ is anything
 looked at.
 """
 
@@ -19,7 +21,8 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.bounds import NUM_SCORES, BoundedRanking, ErrorBound, UserItems, most_close
+from pyg_recmetrics.bounds import BoundedRanking, Depth, ErrorBound, UserItems
+from pyg_recmetrics.flags import MOST_FLAGS, pack_counts, unpack_counts
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
 
@@ -30,13 +33,19 @@ NUM_COMPARISONS = 2**19
 NUM_COMPARISONS_IN_PLACE = 2**21
 
 #: In how long a stretch of items differing counts are looked for.
-STRETCH = 512
+STRETCH = 128
 
 #: How many scores are computed at once: they shall stay in the caches until they are compared.
-NUM_SCORES_IN_TILE = 2**22
+NUM_SCORES_IN_TILE = 2**21
+
+#: How many comparisons are done of such scores: their counts shall not take more than they do.
+NUM_COMPARISONS_IN_TILE = 2**25
 
 #: How many users are taken at once: with more, a product gets no faster.
 MOST_ROWS = 1024
+
+_LARGEST = torch.iinfo(torch.int16).max
+_MASKED = torch.iinfo(torch.int16).min
 
 
 def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -> Tensor:
@@ -114,7 +123,7 @@ class BoundedCount(BoundedRanking):
     group_size = STRETCH
 
     def batch_size(self, depth: int) -> int:
-        return max(1, min(MOST_ROWS, NUM_SCORES // (most_close(depth) * STRETCH)))
+        return max(1, min(MOST_ROWS, NUM_COMPARISONS_IN_TILE // (depth * MOST_ROWS)))
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
@@ -125,40 +134,48 @@ class BoundedCount(BoundedRanking):
         single = user.float()
         score = inner_products(user, row, self.item, item)
         bound = ErrorBound(user, single, 1.01 * (user.size(1) + 1) * 2.0**-24)
-        low, high = _thresholds(score, bound.of_any(self.bound)[row])
+        error = bound.of_any(self.bound)
+        scale = _scale_to_int16(bound.norm * self.bound.norm.max() + 2 * error)
+        low, high = (
+            (limit * scale[row]).short() for limit in (score - error[row], score + error[row])
+        )
         place = torch.arange(row.numel()) - index2ptr(row, num_rows)[row]
         edge = _by_place(torch.arange(row.numel()), row, place, num_rows, fill=-1)
-        low, high = (_by_place(x, row, place, num_rows, fill=torch.inf) for x in (low, high))
+        low, high = (_by_place(x, row, place, num_rows, fill=_LARGEST) for x in (low, high))
         num_above = torch.zeros(low.shape, dtype=torch.long)
         num_close = torch.zeros(num_rows, dtype=torch.long)
         found = []
-        for first, scores in self._tiles(single, seen, scratch):
-            above, close = _counts(scores, low, high, scratch)
+        single *= scale.float().unsqueeze(1)
+        for first, keys in self._tiles(single, seen, low.size(1), scratch):
+            above, close = _counts(keys, low, high, scratch)
             num_above += above
-            stretch = item // STRETCH - first
-            own = ((stretch >= 0) & (stretch < scores.size(1))).nonzero().squeeze(1)
-            close[row[own], place[own], stretch[own]] -= 1  # an item is close to itself
-            num_close += close.sum(dim=(1, 2), dtype=torch.long)
-            close[num_close > most_close(depth)] = 0
-            at_row, at_place, other = _find_close(scores, close, low, high)
-            found.append((edge[at_row, at_place], at_row, other + first * STRETCH))
+            num_close += unpack_counts(close.sum(dim=2)).sum(dim=1)
+            is_crowded = num_close > _most_close(depth)
+            if is_crowded.any():
+                close[is_crowded] = 0
+            at_row, at_place, other = _find_close(keys, close, low, high)
+            found.append((edge[at_row, at_place], at_row, other + first))
         at_edge, row_of_edge, other = (torch.cat(parts) for parts in zip(*found, strict=True))
+        # An item is close to itself.
+        is_other = (other != item[at_edge]).nonzero().squeeze(1)
+        at_edge, row_of_edge, other = (x[is_other] for x in (at_edge, row_of_edge, other))
         wins = self.wins(user, row_of_edge, other, item[at_edge], score[at_edge])
         rank = 1 + num_above[row, place]
         rank += torch.bincount(at_edge[wins], minlength=rank.numel())
-        return rank, num_close > most_close(depth)
+        return rank, is_crowded
 
     def _tiles(
-        self, user: Tensor, seen: UserItems, scratch: Scratch
+        self, user: Tensor, seen: UserItems, num_places: int, scratch: Scratch
     ) -> Iterator[tuple[int, Tensor]]:
-        """Scores of one part of the items after the other, which stay in the caches.
+        """Scores of one part of the items after the other, as 16-bit integers.
 
         Yields:
-            The first stretch, and scores of shape `[num_rows, num_stretches, STRETCH]`.
+            The first item, and integers of shape `[num_rows, num_stretches, STRETCH]`.
         """
         row, item = seen
         num_rows = user.size(0)
-        width = max(1, NUM_SCORES_IN_TILE // (num_rows * STRETCH)) * STRETCH
+        most = min(NUM_SCORES_IN_TILE, NUM_COMPARISONS_IN_TILE // num_places) // num_rows
+        width = max(1, min(MOST_FLAGS, most) // STRETCH) * STRETCH
         tile = item // width
         order = tile.argsort(stable=True)
         num_tiles = -(-self.rounded.size(0) // width)
@@ -170,57 +187,60 @@ class BoundedCount(BoundedRanking):
             items = self.rounded[place * width : (place + 1) * width]
             shape = (num_rows, items.size(0))
             scores = torch.mm(user, items.t(), out=scratch("single", shape, torch.float32))
-            scores[:, max(0, self.item.size(0) - place * width) :] = -torch.inf
-            scores.view(-1).index_fill_(0, row_in_tile * shape[1] + column, -torch.inf)
-            yield place * width // STRETCH, scores.view(num_rows, -1, STRETCH)
+            keys = scratch("keys", shape, torch.int16).copy_(scores)
+            keys[:, max(0, self.item.size(0) - place * width) :] = _MASKED
+            keys.view(-1).index_fill_(0, row_in_tile * shape[1] + column, _MASKED)
+            yield place * width, keys.view(num_rows, -1, STRETCH)
 
 
-def _thresholds(score: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
-    """The numbers below and above which a score proves its order, rounded outwards."""
-    infinity = torch.tensor(torch.inf)
-    low, high = (score - bound).float(), (score + bound).float()
-    return low.nextafter(-infinity), high.nextafter(infinity)
+def _most_close(depth: Depth) -> Depth:
+    """How many items may be close to what is ranked, before a user is left to the exact path."""
+    return 32 * depth + 256
 
 
-def _by_place(value: Tensor, row: Tensor, place: Tensor, num_rows: int, fill: float) -> Tensor:
+def _scale_to_int16(largest: Tensor) -> Tensor:
+    """The power of two that takes numbers up to `largest` close to those of 16-bit integers."""
+    return torch.ldexp(torch.ones_like(largest), 15 - (1.001 * largest).frexp().exponent)
+
+
+def _by_place(value: Tensor, row: Tensor, place: Tensor, num_rows: int, fill: int) -> Tensor:
     """Puts the values of the edges of every row side by side: `[num_rows, max(place) + 1]`."""
     matrix = value.new_full((num_rows, int(place.max()) + 1), fill)
     matrix[row, place] = value
     return matrix
 
 
-def _counts(scores: Tensor, low: Tensor, high: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor]:
+def _counts(keys: Tensor, low: Tensor, high: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor]:
     """Counts what is above `high`, and in every stretch what is between `low` and `high`.
 
     Returns:
-        The counts, of shape `[num_rows, num_places]` and `[num_rows, num_places, num_stretches]`.
+        The counts, of shape `[num_rows, num_places]`, and those of shape
+        `[num_rows, num_places, num_stretches]`, packed.
     """
-    num_rows, num_stretches, _ = scores.shape
+    num_rows, num_stretches, _ = keys.shape
     num_places = low.size(1)
-    scores, low, high = scores.unsqueeze(1), low[:, :, None, None], high[:, :, None, None]
-    num_above = scores.new_empty(num_rows, num_places, num_stretches)
+    keys, low, high = keys.unsqueeze(1), low[:, :, None, None], high[:, :, None, None]
+    num_above = torch.empty(num_rows, num_places, num_stretches, dtype=torch.long)
     num_close = torch.empty_like(num_above)
-    at_once = max(1, NUM_COMPARISONS_IN_PLACE // (num_places * num_stretches * STRETCH))
+    most = max(1, NUM_COMPARISONS_IN_PLACE // (num_places * num_stretches * STRETCH))
+    at_once = min(num_rows, most)
+    flags = scratch("flags", (at_once, num_places, num_stretches, STRETCH), keys.dtype)
     for start in range(0, num_rows, at_once):
         rows = slice(start, start + at_once)
-        others = scores[rows]
-        shape = (others.size(0), num_places, num_stretches, STRETCH)
-        # As numbers instead of booleans, the results are several times faster to sum.
-        is_beyond = scratch("is_beyond", shape, scores.dtype)
-        torch.ge(others, low[rows], out=is_beyond)
-        torch.sum(is_beyond, dim=3, out=num_close[rows])
-        torch.gt(others, high[rows], out=is_beyond)
-        torch.sum(is_beyond, dim=3, out=num_above[rows])
+        others = keys[rows]
+        is_beyond = flags[: others.size(0)]
+        pack_counts(torch.ge(others, low[rows], out=is_beyond), out=num_close[rows])
+        pack_counts(torch.gt(others, high[rows], out=is_beyond), out=num_above[rows])
     num_close -= num_above
-    return num_above.sum(dim=2, dtype=torch.long), num_close
+    return unpack_counts(num_above.sum(dim=2)), num_close
 
 
 def _find_close(
-    scores: Tensor, num_close: Tensor, low: Tensor, high: Tensor
+    keys: Tensor, num_close: Tensor, low: Tensor, high: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Looks into the stretches that hold something close: rows, places and columns of it."""
     row, place, stretch = num_close.nonzero(as_tuple=True)
-    value = scores[row, stretch]
+    value = keys[row, stretch]
     is_close = value >= low[row, place].unsqueeze(1)
     is_close &= value <= high[row, place].unsqueeze(1)
     found, column = is_close.nonzero(as_tuple=True)

@@ -36,7 +36,7 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.bounds import NUM_SCORES, BoundedRanking, ErrorBound, UserItems, most_close
+from pyg_recmetrics.bounds import BoundedRanking, Depth, ErrorBound, UserItems
 from pyg_recmetrics.flags import count_flags
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED
 from pyg_recmetrics.scores import inner_products, scaled_by_row
@@ -56,6 +56,9 @@ MOST_ROWS = 2048
 
 #: How many scores are computed at once: they shall stay in the caches until they are looked at.
 NUM_SCORES_AT_ONCE = 2**23
+
+#: How many pairs of a relevant item and one that may rank above it are looked at together.
+NUM_PAIRS = 2**26
 
 #: How many comparisons are done at once.
 NUM_COMPARISONS = 2**19
@@ -136,8 +139,8 @@ class BoundedSearch(BoundedRanking):
         self.column_in_sieve[largest] = torch.arange(self.num_in_sieve)
 
     def batch_size(self, depth: int) -> int:
-        # Each relevant item of a user, up to its depth, is compared with all that is close.
-        return max(1, min(MOST_ROWS, 4 * NUM_SCORES // (depth * most_close(depth))))
+        # Each relevant item of a user, up to its depth, is compared with all that may rank above.
+        return max(1, min(MOST_ROWS, NUM_PAIRS // (depth * _most_candidates(depth))))
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
@@ -164,12 +167,8 @@ class BoundedSearch(BoundedRanking):
             return rank, is_unsettled
         edge, row = edge[is_left], batch.row[is_left]
         value, candidate = _side_by_side(rows.numel(), *candidates)
-        values = value[row]
-        is_above = values > batch.high[is_left].unsqueeze(1)
-        num_above = is_above.sum(dim=1)
-        is_close = is_above ^ (values >= batch.low[is_left].unsqueeze(1))
-        pair, place = is_close.nonzero(as_tuple=True)
-        other, value = candidate[row[pair], place], values[pair, place]
+        num_above, pair, place = _compare(value[row], batch.low[is_left], batch.high[is_left])
+        other, value = candidate[row[pair], place], value[row[pair], place]
         # The same once more with the bound for the item at hand, which leaves a fraction.
         row, item, score = rows[row[pair]], item[edge][pair], score[edge][pair]
         low, high = _thresholds(score, bound.of_pairs(row, self.bound, other))
@@ -208,7 +207,7 @@ class BoundedSearch(BoundedRanking):
         lowest.scatter_reduce_(0, batch.row[is_open], batch.low[is_open], "amin")
         is_unsettled = lowest <= 0
         lowest.masked_fill_(is_unsettled, _LARGEST)
-        most = most_close(batch.depth)
+        most = _most_candidates(batch.depth)
         row, block = (best >= lowest.unsqueeze(1)).nonzero(as_tuple=True)
         is_crowded, row, block = _at_most(most, row, block)
         taken = blocks[row, :, block]
@@ -216,6 +215,11 @@ class BoundedSearch(BoundedRanking):
         item = place * num_blocks + block[found]
         is_cut, row, value, item = _at_most(most, row[found], taken[found, place], item)
         return is_open, is_unsettled | is_crowded | is_cut, row + start, value, item
+
+
+def _most_candidates(depth: Depth) -> Depth:
+    """How many items may be looked at closely, before a user is left to the exact path."""
+    return 4 * depth + 64
 
 
 def has_fast_bfloat16() -> bool:
@@ -281,3 +285,11 @@ def _side_by_side(num_rows: int, row: Tensor, value: Tensor, item: Tensor) -> tu
     items = item.new_zeros(shape)
     items[row, slot] = item
     return values, items
+
+
+def _compare(value: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Counts the bits in every row that are above `high`, and finds those from `low` to `high`."""
+    is_above = value > high.unsqueeze(1)
+    is_close = is_above ^ (value >= low.unsqueeze(1))
+    row, column = is_close.nonzero(as_tuple=True)
+    return is_above.sum(dim=1), row, column
