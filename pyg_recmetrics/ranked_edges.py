@@ -464,7 +464,16 @@ class RankedEdges:
 
     def hits(self, k: int | Tensor | None) -> Tensor:
         """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
-        return self.sum(self.is_hit(k))
+        if isinstance(k, Tensor):
+            return self.sum(self.is_hit(k))
+        if k not in self._hits:
+            self._hits[k] = self.sum(self.is_hit(k))
+        return self._hits[k].clone()
+
+    @cached_property
+    def _hits(self) -> dict[int | None, Tensor]:
+        """The hits at every `k` that was asked for, as most metrics ask for the same ones."""
+        return {}
 
     def list_length(self, k: int) -> Tensor:
         """How many items each user's list has down to `k`, of shape `[num_users]`.
