@@ -1,8 +1,8 @@
-"""Zeros and ones as 16-bit integers, which are counted four at a time.
+"""Flags, the results of comparing 16-bit integers: zeros and ones of the same size.
 
-The results of many comparisons take longer to add up than to compute. Written as 16-bit integers
-instead of booleans, four of them are one 64-bit integer, and are added up at once: this *packs*
-four counts into a number.
+A processor compares numbers to results of their own size, of which booleans are made one by one:
+they take longer to make than to compare, and longer still to add up. Four flags are one 64-bit
+integer, and are added at once: this *packs* four counts into a number.
 """
 
 import torch
@@ -10,6 +10,16 @@ from torch import Tensor
 
 #: So many flags have counts that can be packed.
 MOST_FLAGS = 2**16
+
+
+def is_above(value: Tensor, limit: Tensor) -> Tensor:
+    """Flags what is above the limit of its row: `[num_rows, num_values]`."""
+    return torch.gt(value, limit.unsqueeze(1), out=torch.empty_like(value))
+
+
+def is_at_least(value: Tensor, limit: Tensor) -> Tensor:
+    """Flags what is at least the limit of its row: `[num_rows, num_values]`."""
+    return torch.ge(value, limit.unsqueeze(1), out=torch.empty_like(value))
 
 
 def count_flags(flags: Tensor) -> Tensor:

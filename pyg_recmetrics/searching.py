@@ -37,7 +37,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.bounds import BoundedRanking, Depth, ErrorBound, UserItems
-from pyg_recmetrics.flags import count_flags
+from pyg_recmetrics.flags import count_flags, is_above, is_at_least
 from pyg_recmetrics.ranked_edges import NOT_RETRIEVED
 from pyg_recmetrics.scores import inner_products, scaled_by_row
 from pyg_recmetrics.topk import Scratch
@@ -208,10 +208,10 @@ class BoundedSearch(BoundedRanking):
         is_unsettled = lowest <= 0
         lowest.masked_fill_(is_unsettled, _LARGEST)
         most = _most_candidates(batch.depth)
-        row, block = (best >= lowest.unsqueeze(1)).nonzero(as_tuple=True)
+        row, block = is_at_least(best, lowest).nonzero(as_tuple=True)
         is_crowded, row, block = _at_most(most, row, block)
         taken = blocks[row, :, block]
-        found, place = (taken >= lowest[row].unsqueeze(1)).nonzero(as_tuple=True)
+        found, place = is_at_least(taken, lowest[row]).nonzero(as_tuple=True)
         item = place * num_blocks + block[found]
         is_cut, row, value, item = _at_most(most, row[found], taken[found, place], item)
         return is_open, is_unsettled | is_crowded | is_cut, row + start, value, item
@@ -256,9 +256,9 @@ def _is_within_depth(batch: _Batch, best: Tensor, scratch: Scratch) -> Tensor:
     num_above = [torch.zeros_like(batch.row[:0])]
     at_once = max(1, NUM_COMPARISONS // best.size(1))
     for row, high in zip(batch.row.split(at_once), batch.high.split(at_once), strict=True):
-        is_above = scratch("is_above", (row.numel(), best.size(1)), best.dtype)
-        torch.index_select(best, 0, row, out=is_above).gt_(high.unsqueeze(1))
-        num_above.append(count_flags(is_above))
+        above = scratch("above", (row.numel(), best.size(1)), best.dtype)
+        torch.index_select(best, 0, row, out=above).gt_(high.unsqueeze(1))
+        num_above.append(count_flags(above))
     return torch.cat(num_above) < batch.depth[batch.row]
 
 
@@ -279,7 +279,8 @@ def _side_by_side(num_rows: int, row: Tensor, value: Tensor, item: Tensor) -> tu
     """Puts the bits and the ids of every row side by side, padded with what is masked."""
     ptr = index2ptr(row, num_rows)
     slot = torch.arange(row.numel()) - ptr[row]
-    shape = (num_rows, int(ptr.diff().max()))
+    # To be counted, they need to be a multiple of four.
+    shape = (num_rows, -(-int(ptr.diff().max()) // 4) * 4)
     values = value.new_full(shape, _MASKED)
     values[row, slot] = value
     items = item.new_zeros(shape)
@@ -289,7 +290,6 @@ def _side_by_side(num_rows: int, row: Tensor, value: Tensor, item: Tensor) -> tu
 
 def _compare(value: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Counts the bits in every row that are above `high`, and finds those from `low` to `high`."""
-    is_above = value > high.unsqueeze(1)
-    is_close = is_above ^ (value >= low.unsqueeze(1))
-    row, column = is_close.nonzero(as_tuple=True)
-    return is_above.sum(dim=1), row, column
+    above = is_above(value, high)
+    row, column = (is_at_least(value, low) - above).nonzero(as_tuple=True)
+    return count_flags(above), row, column

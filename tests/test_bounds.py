@@ -146,6 +146,32 @@ def test_too_many_close_items_are_left_to_sorting(monkeypatch):
     assert ranked.rank[0] == 18
 
 
+def test_what_the_sieve_settles_is_not_searched_for(monkeypatch):
+    searched = []
+    original = BoundedSearch._search
+
+    def note(self, start, batch, scratch):
+        searched.append(batch.user.size(0))
+        return original(self, start, batch, scratch)
+
+    monkeypatch.setattr(BoundedSearch, "_search", note)
+    generator = torch.Generator().manual_seed(0)
+    item = torch.rand(6000, 8, generator=generator)
+    item[1000:1250] += 9  # above all others, and all in the sieve
+    item[17], item[1003] = 1.0, 11.0  # the best of the others, and of all
+    user = torch.rand(3, 8, generator=generator)
+    truth = torch.tensor([[0, 1, 1, 2], [17, 5000, 1003, 3]])
+    task = RankingTask(truth, num_users=3, num_items=6000)
+    ranked = same_ranks(user, item, task, k=20)
+    assert ranked.rank[ranked.edge_index[1] == 1003] == 1
+    assert searched == [1]
+    seen = torch.stack([torch.zeros(250, dtype=torch.long), torch.arange(1000, 1250)])
+    task = RankingTask(truth, num_users=3, num_items=6000, seen=seen)
+    ranked = same_ranks(user, item, task, k=20)
+    assert ranked.rank[ranked.edge_index[1] == 17] == 1
+    assert searched == [1, 2]
+
+
 def test_users_that_cannot_be_proved_are_ranked_by_sorting():
     # No score is positive, so that no threshold is, and the bits cannot be compared.
     item = torch.rand(500, 8, generator=torch.Generator().manual_seed(0))
