@@ -35,7 +35,7 @@ UserItems: TypeAlias = tuple[Tensor, Tensor]
 #: What is lost if a processor takes numbers for zero that are too small to be normal.
 _UNDERFLOW = 2.0**-100
 
-#: Of how many rows the errors are computed at once: as numbers in double precision.
+#: Of how many rows the errors are computed at once, in double precision.
 _ROWS_AT_ONCE = 4096
 
 #: How deep a user is ranked, or each of several users.
@@ -55,10 +55,11 @@ class ErrorBound:
     def __init__(self, embedding: Tensor, rounded: Tensor, rounding_of_sum: float = 0.0) -> None:
         # A little more than the norms are, for what is lost in computing with them.
         self.norm: Tensor = embedding.norm(dim=1).mul_(1 + 1e-6)
-        parts = zip(embedding.split(_ROWS_AT_ONCE), rounded.split(_ROWS_AT_ONCE), strict=True)
-        norms = [((r := part.double()).norm(dim=1), (r - e).norm(dim=1)) for e, part in parts]
+        doubled = (part.double() for part in rounded.split(_ROWS_AT_ONCE))
+        parts = zip(doubled, embedding.split(_ROWS_AT_ONCE), strict=True)
+        norms = [(part.norm(dim=1), (part - exact).norm(dim=1)) for part, exact in parts]
         self.rounded_norm, self.error = (
-            torch.cat(x).mul_(1 + 1e-6) for x in zip(*norms, strict=True)
+            torch.cat(norm).mul_(1 + 1e-6) for norm in zip(*norms, strict=True)
         )
         self.error += rounding_of_sum * self.rounded_norm
 

@@ -200,7 +200,7 @@ def _most_close(depth: Depth) -> Depth:
 
 def _scale_to_int16(largest: Tensor) -> Tensor:
     """The power of two that takes numbers up to `largest` close to those of 16-bit integers."""
-    return torch.ldexp(torch.ones_like(largest), 15 - (1.001 * largest).frexp().exponent)
+    return (15 - (1.001 * largest).frexp().exponent).double().exp2()
 
 
 def _by_place(value: Tensor, row: Tensor, place: Tensor, num_rows: int, fill: int) -> Tensor:
