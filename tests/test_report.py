@@ -1,5 +1,6 @@
 """Reports: tables in every format, and files."""
 
+import dataclasses
 import json
 import zipfile
 from html.parser import HTMLParser
@@ -157,7 +158,7 @@ def assert_same(one, other):
     assert one.recipe() == other.recipe()
     assert one.convention == other.convention
     assert one.definitions == other.definitions
-    for field in vars(one.ranked):
+    for field in [field.name for field in dataclasses.fields(one.ranked)]:
         mine, theirs = getattr(one.ranked, field), getattr(other.ranked, field)
         if isinstance(mine, torch.Tensor):
             assert torch.equal(mine, theirs)
