@@ -185,6 +185,8 @@ def main():
     torch.save(seen, folder / f"{process}.pt")
     dist.barrier()
     torch.save(killed(), folder / f"{process}.killed.pt")
+    # As the interpreter ends, gloo's threads may abort a process whose peer was killed.
+    os._exit(0)
 
 
 if __name__ == "__main__":
