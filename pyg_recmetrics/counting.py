@@ -10,8 +10,8 @@ the exact score :math:`c` of a relevant one,
 - :math:`z > \text{int16}(c + \alpha_u)` proves that the item ranks above it,
 - :math:`z < \text{int16}(c - \alpha_u)` proves that it ranks below it,
 
-and what lies between, some items in 10,000, is compared by its exact score. To find it, both
-thresholds are counted, in short stretches of items: only where the counts differ is anything
+and what lies between, less than one item in 10,000, is compared by its exact score. To find it,
+both thresholds are counted, in short stretches of items: only where the counts differ is anything
 looked at.
 """
 
