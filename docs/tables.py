@@ -16,8 +16,8 @@ def metric_table() -> str:
         low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.bounds)
         cells = [
             spelling + options,
-            definition.summary,
-            f"${definition.formula}$",
+            definition.docstring.summary,
+            f"${definition.docstring.formula}$",
             f"{low} to {high}",
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -4,14 +4,11 @@ from importlib import import_module
 from types import ModuleType
 
 from pyg_recmetrics import conventions, datasets, distributed, metrics, plot, transforms
-from pyg_recmetrics.catalogue import Catalogue
-from pyg_recmetrics.cohorts import Cohorts
-from pyg_recmetrics.comparison import Comparison, compare
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import rank
-from pyg_recmetrics.result import EvaluationResult
-from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, compare
+from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.version import __version__
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Checks of what comes in from outside. Behind them, code trusts its arguments."""
+"""Checks of what comes in from outside. The code behind them trusts its arguments."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from torch_geometric.typing import EdgeType
 
 
 def check_tensor(value: object, name: str) -> Tensor:
-    """Returns `value` if it is a tensor, or says what it is instead."""
+    """Returns `value` if it is a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"'{name}' needs to be a tensor (got {type(value).__name__})")
     return value
@@ -71,8 +71,8 @@ def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
 
 
 def check_finite(values: Tensor, name: str) -> None:
-    """Raises if there are NaN or infinite values, and says how many."""
-    # The extremes show both, and unlike a mask of all values they take no memory.
+    """Raises if there are NaN or infinite values; the error says how many."""
+    # The extremes show both, and take no memory, unlike a mask of all values.
     if values.numel() == 0 or bool(torch.stack(values.aminmax()).isfinite().all()):
         return
     num_wrong = int((~values.isfinite()).sum())
@@ -94,6 +94,14 @@ def check_scores(scores: object, name: str) -> Tensor:
     return tensor
 
 
+def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str) -> None:
+    """Raises if `value`, which is called `what`, does not have a shape."""
+    if tuple(value.shape) != shape:
+        raise ValueError(
+            f"'{name}' needs to hold {what} of shape {list(shape)} (got {list(value.shape)})"
+        )
+
+
 def check_natural_number(value: object, name: str) -> int:
     """Returns `value` if it is an integer that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -102,7 +110,7 @@ def check_natural_number(value: object, name: str) -> int:
 
 
 def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
-    """Returns `value` if it lies between zero and one, and is neither."""
+    """Returns `value` if it lies between zero and one. It may be zero only if `or_zero`."""
     number = check_finite_number(value, name)
     if not (0 < number < 1 or (or_zero and number == 0)):
         interval = "[0, 1)" if or_zero else "(0, 1)"
@@ -117,15 +125,23 @@ def check_finite_number(value: object, name: str) -> float:
     return value
 
 
-def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """Returns `value` if it is one of some words."""
+def check_choice(value: object, name: str, choices: Sequence[str], or_else: str = "") -> str:
+    """Returns `value` if it is one of some words. The error also names what else is allowed."""
     if value not in choices:
-        raise ValueError(f"'{name}' needs to be one of {list(choices)} (got {value!r})")
+        allowed = f"one of {list(choices)}{or_else and f' or {or_else}'}"
+        raise ValueError(f"'{name}' needs to be {allowed} (got {value!r})")
     return str(value)
 
 
+def check_level(level: object) -> float:
+    """Returns `level` if it is a number between zero and one."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise ValueError(f"'level' needs to be a number between 0 and 1 (got {level!r})")
+    return level
+
+
 def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
-    """Returns an edge type that `data` has."""
+    """Returns `edge_type` if `data` has it."""
     if edge_type not in data.edge_types:
         raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
     return edge_type

@@ -48,24 +48,24 @@ def num_processes() -> int:
     return dist.get_world_size()
 
 
-def process() -> int:
+def process_index() -> int:
     """Which of the processes this is."""
     return dist.get_rank() if num_processes() > 1 else 0
 
 
 def share(users: Tensor) -> Tensor:
     """Returns the users that this process ranks: every n-th, so that all have much to do."""
-    return users[process() :: num_processes()]
+    return users[process_index() :: num_processes()]
 
 
 def warn(message: str, stacklevel: int) -> None:
     """Warns, in one of the processes."""
-    if process() == 0:
+    if process_index() == 0:
         warnings.warn(message, stacklevel=stacklevel + 1)
 
 
 @contextmanager
-def together(device: torch.device) -> Iterator[None]:
+def fail_together(device: torch.device) -> Iterator[None]:
     """All processes leave with an error if one of them does: none waits for it in vain."""
     try:
         yield
@@ -115,7 +115,7 @@ def _exchange(error: BaseException | None, device: torch.device) -> None:
     """Tells the others whether something is wrong here, and raises if it is with them."""
     if num_processes() == 1:
         return
-    failing = torch.tensor(num_processes() if error is None else process(), device=device)
+    failing = torch.tensor(num_processes() if error is None else process_index(), device=device)
     _all_reduce(failing, dist.ReduceOp.MIN)
     source = int(failing)
     if source == num_processes():
@@ -134,7 +134,7 @@ def _broadcast(message: str, source: int, device: torch.device) -> str:
     encoded = torch.tensor(list(message.encode()), dtype=torch.uint8, device=device)
     size = torch.tensor(encoded.numel(), device=device)
     dist.broadcast(size, source)
-    if source != process():
+    if source != process_index():
         encoded = torch.empty(int(size), dtype=torch.uint8, device=device)
     dist.broadcast(encoded, source)
     return bytes(encoded.tolist()).decode()

@@ -1,37 +1,177 @@
-"""evaluate(): from a model and a split to its numbers, in one call."""
+"""evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
 import copy
+import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.typing import EdgeType
+from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics import conventions
-from pyg_recmetrics.callback import make_callback
-from pyg_recmetrics.catalogue import Catalogue
-from pyg_recmetrics.conventions import Convention, EmptyTargetAction
-from pyg_recmetrics.history import History
+from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.ranking import has_constant_scores, rank
-from pyg_recmetrics.recommenders import RecommenderLike
-from pyg_recmetrics.result import EvaluationResult, resolve_all
-from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.ranking import RecommenderLike, has_constant_scores, rank
+from pyg_recmetrics.results import EvaluationResult, History
+from pyg_recmetrics.task import Catalogue, RankingTask
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
+
+P = ParamSpec("P")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Options = TypeVar("Options")
+Returned = TypeVar("Returned")
 
 #: What is evaluated if nothing else is asked for.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
 
+@dataclass(frozen=True, eq=False)
+class EvaluationOptions:
+    """The options of an evaluation, which :func:`evaluate` explains."""
+
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS
+    _: KW_ONLY
+    convention: str | Convention = "standard"
+    empty_target_action: EmptyTargetAction | None = None
+    edge_index: Adj | None = None
+    edge_weight: Tensor | None = None
+    edge_type: EdgeType | None = None
+    num_users: int | None = None
+    item_embedding: Tensor | None = None
+    item_category: Tensor | None = None
+    batch_size: int | None = None
+    keep_items: bool | int = False
+    progress: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatorOptions(EvaluationOptions):
+    """The options of an :class:`Evaluator`: those of an evaluation, and when to stop."""
+
+    _: KW_ONLY
+    monitor: str | Metric | None = None
+    patience: int | None = None
+
+
+def _takes(
+    options: Callable[P, Options],
+) -> Callable[
+    [Callable[[First, Second, Options], Returned]],
+    Callable[Concatenate[First, Second, P], Returned],
+]:
+    """Lets a function take options one by one, and makes its third argument of them.
+
+    So two functions have the same options, with the same defaults, from one definition.
+    """
+
+    def decorate(
+        function: Callable[[First, Second, Options], Returned],
+    ) -> Callable[Concatenate[First, Second, P], Returned]:
+        @wraps(function)
+        def taking_options(
+            first: First, second: Second, /, *args: P.args, **kwargs: P.kwargs
+        ) -> Returned:
+            return function(first, second, options(*args, **kwargs))
+
+        *own, _ = inspect.signature(function).parameters.values()
+        taken = inspect.signature(options).parameters.values()
+        signature = inspect.signature(function).replace(parameters=[*own, *taken])
+        taking_options.__signature__ = signature  # type: ignore[attr-defined]
+        return taking_options
+
+    return decorate
+
+
+@_takes(EvaluationOptions)
+def evaluate(  # noqa: D417 (`options` are taken one by one)
+    recommender: RecommenderLike,
+    task_or_data: RankingTask | Data | HeteroData,
+    options: EvaluationOptions,
+) -> EvaluationResult:
+    r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
+
+    Evaluation uses the `edge_label_index` of the data as ground truth, without sampled negatives.
+    A model propagates over the `edge_index` of the data. The items of these edges are left out of
+    their user's ranking. A metric is undefined for users without ground truth.
+
+    Args:
+        recommender: What to evaluate: a module with `recommend`, such as PyG's
+            :class:`~torch_geometric.nn.models.LightGCN`; a pair `(user_embedding, item_embedding)`
+            or a triple with item biases; scores `[num_users, num_items]`; a function from users to
+            their scores; one score per item `[num_items]`; or lists of recommended items
+            `[num_users, K]`. See :func:`rank` for the details.
+        task_or_data (RankingTask, Data or HeteroData): What to evaluate on: one part of a split,
+            which :meth:`RankingTask.from_data` reads, or a task.
+        metrics (str or sequence of str, optional): The metrics, as `name@k`. See
+            :func:`metrics.names` for all names. (default: `("r_precision", "precision@20",
+            "recall@20", "ndcg@20")`)
+        convention (str or Convention, optional): The library whose definitions of these metrics
+            are used, see :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`, those of PyG)
+        empty_target_action (str, optional): What users without ground truth count as in a mean:
+            `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, and `"error"`
+            raises an error. (default: `None`, as the convention says; the standard convention
+            says `"skip"`)
+        edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
+            over, of shape `[2, num_edges]`, in its own numbering. (default: `None`, the
+            message-passing edges of the data)
+        edge_weight (torch.Tensor, optional): The weights of these edges, of shape `[num_edges]`.
+            (default: `None`)
+        edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
+            (default: `None`, the only type with ground truth)
+        num_users (int, optional): The number of users in a homogeneous `Data`, where users come
+            first. (default: `None`, the `num_users` of the data)
+        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
+            `[num_items, num_features]`, for metrics that compare items. (default: `None`)
+        item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
+            or a matrix `[num_items, num_categories]` of the categories it has; see
+            :class:`Catalogue`. (default: `None`)
+        batch_size (int, optional): The number of users to rank at once. It does not change any
+            result. (default: `None`, as many as fit into 256 MB of scratch memory)
+        keep_items (bool or int, optional): Whether to keep the lists of recommended items, or how
+            many items of each list to keep. They take memory for `[num_users, k]` items. Metrics
+            of lists, such as `coverage@20`, keep as many items as they need without being told.
+            (default: `False`)
+        progress (bool, optional): Whether to show a progress bar. (default: `False`)
+
+    Returns:
+        The mean of every metric, and its value for every user.
+
+    Raises:
+        TypeError: If an argument has a wrong type.
+        ValueError: If an argument does not fit the others. The error names the argument, what was
+            wanted, and what came.
+        RuntimeError: If another process of an initialised process group raised an error.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from torch_geometric.nn import LightGCN
+        >>> from pyg_recmetrics import evaluate
+        >>> data = Data(num_nodes=5)  # two users, three items
+        >>> data.edge_index = torch.tensor([[0, 2, 1, 3], [2, 0, 3, 1]])
+        >>> data.edge_label_index = torch.tensor([[0, 1], [3, 4]])
+        >>> model = LightGCN(num_nodes=5, embedding_dim=8, num_layers=2)
+        >>> result = evaluate(model, data, ["recall@2"], num_users=2)
+        >>> result["recall@2"], result.per_user["recall@2"]
+        (1.0, tensor([1., 1.], dtype=torch.float64))
+    """
+    return _PreparedEvaluation.of(task_or_data, options).run(recommender)
+
+
 class Evaluator:
     r"""Evaluates recommenders on one task: prepared once, called every epoch.
 
-    What was evaluated is kept in a :class:`~pyg_recmetrics.history.History`: the means of every
-    call, and the whole result of the best. The training loop stays yours::
+    :attr:`history` keeps the means of every call, and the whole result of the best. The training
+    loop stays yours::
 
         for epoch in range(1000):
             train(model)
@@ -42,43 +182,22 @@ class Evaluator:
                 break
 
     Args:
-        task_or_data (RankingTask, Data or HeteroData): What is evaluated. Data is read by
-            :meth:`RankingTask.from_data`.
-        metrics (sequence of str): The metrics, as `name@k`; see :func:`metrics.names`.
-            (default: R-precision, and precision, recall and NDCG at 20)
-        convention (str or Convention, optional): Whose definitions of these metrics, see
-            :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`)
-        empty_target_action (str, optional): What users without ground truth count as in a mean:
-            `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, `"error"`
-            raises an error. (default: `None`, as the convention has it; `"skip"` in `"standard"`)
-        edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over, in
-            its own numbering. (default: `None`, the message-passing edges of the data)
-        edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
-        edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one with ground truth)
-        num_users (int, optional): The number of users in a homogeneous `Data`.
-            (default: `None`)
-        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
-            `[num_items, num_features]`, for metrics that compare items. (default: `None`)
-        item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
-            or which categories it has, of shape `[num_items, num_categories]`; see
-            :class:`Catalogue`. (default: `None`)
-        batch_size (int, optional): The number of users ranked at once. (default: `None`, as many
-            as fit into 256 MB of scratch memory)
-        keep_items (bool, optional): Whether to keep the lists of recommended items. Metrics of
-            lists, such as `coverage@20`, keep them down to their own k without being asked; they
-            then take memory for `[num_users, k]` items. (default: `False`)
-        progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        monitor (str, optional): Which metric says which call is the best.
-            (default: `None`, the first of them)
-        patience (int, optional): After how many calls in a row that are not the best so far
+        task_or_data (RankingTask, Data or HeteroData): What to evaluate on, see :func:`evaluate`.
+        metrics (str or sequence of str, optional): The metrics, as `name@k`, see
+            :func:`evaluate`.
+        monitor (str, optional): The metric that decides which call is the best.
+            (default: `None`, the first metric)
+        patience (int, optional): How many calls in a row without improvement to wait for before
             :attr:`should_stop` is `True`. (default: `None`, it never is)
+        **options: All other options of :func:`evaluate`, with the same names and defaults.
 
     Attributes:
+        task (RankingTask): What is evaluated.
+        metrics (tuple of Metric): The metrics.
         history (History): The means of every call, in their order.
 
     Raises:
-        TypeError: If an argument is of the wrong type.
+        TypeError: If an argument has a wrong type.
         ValueError: If there is no such metric, or the data does not hold what is needed.
 
     Example:
@@ -90,80 +209,32 @@ class Evaluator:
         {'recall@1': 0.5, 'mrr@3': 0.75}
     """
 
+    @_takes(EvaluatorOptions)
     def __init__(
-        self,
-        task_or_data: RankingTask | Data | HeteroData,
-        metrics: str | Sequence[str | Metric] = DEFAULT_METRICS,
-        *,
-        convention: str | Convention = "standard",
-        empty_target_action: EmptyTargetAction | None = None,
-        edge_index: Any = None,
-        edge_weight: Tensor | None = None,
-        edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-        item_embedding: Tensor | None = None,
-        item_category: Tensor | None = None,
-        batch_size: int | None = None,
-        keep_items: bool = False,
-        progress: bool = False,
-        monitor: str | Metric | None = None,
-        patience: int | None = None,
+        self, task_or_data: RankingTask | Data | HeteroData, options: EvaluatorOptions
     ) -> None:
-        task = _as_task(task_or_data, edge_type, num_users)
-        self.metrics = parse_all(metrics)
-        self.convention = conventions.get(convention)
-        self.empty_target_action = empty_target_action
-        eligible = self.convention.population.is_eligible(task)[task.users]
-        self.task = task if bool(eligible.all()) else task.select_users(task.users[eligible])
-        self.num_left_out = int((~eligible).sum())
-        self.catalogue = _as_catalogue(task, item_embedding, item_category)
-        resolved = resolve_all(self.metrics, self.convention).values()
-        for metric in resolved:
-            metric.check_known(self.catalogue)
-        self._depths = [metric.depth for metric in resolved]
-        #: Down to where metrics need lists, zero if none does.
-        self.list_depth = max((m.k for m in resolved if m.k and "items" in m.needs), default=0)
-        self.edge_index = edge_index
-        self.edge_weight = edge_weight
-        self.batch_size = batch_size
-        self.keep_items = keep_items
-        self.progress = progress
-        self.history = History(self._monitored(monitor), patience)
+        self._prepared = _PreparedEvaluation.of(task_or_data, options)
+        self.history = History(self._monitored(options.monitor), options.patience)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
-        """Ranks with a recommender, in any form that :func:`rank` takes, and measures."""
-        task, num_left_out = self.task, self.num_left_out
-        edges = {"edge_index": self.edge_index, "edge_weight": self.edge_weight}
-        if not self.convention.population.constant_scores:
-            is_constant = has_constant_scores(
-                recommender, task, **edges, batch_size=self.batch_size
-            )[task.users]
-            num_left_out += int(is_constant.sum())
-            task = task.select_users(task.users[~is_constant])
-        ranked = rank(
-            recommender,
-            task,
-            k=max((depth for depth in self._depths if depth), default=1),
-            full=None in self._depths,
-            **edges,
-            batch_size=self.batch_size,
-            keep_items=self.keep_items or self.list_depth or False,
-            progress=self.progress,
-        ).with_catalogue(self.catalogue)
-        result = EvaluationResult(
-            ranked,
-            self.metrics,
-            task=task,
-            empty_target_action=self.empty_target_action,
-            convention=self.convention,
-            num_left_out=num_left_out,
-        )
+        """Evaluates a recommender, in any form that :func:`rank` takes."""
+        result = self._prepared.run(recommender)
         self.history.append(result)
         return result
 
     @property
+    def task(self) -> RankingTask:
+        """What is evaluated."""
+        return self._prepared.task
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics."""
+        return self._prepared.metrics
+
+    @property
     def best(self) -> EvaluationResult | None:
-        """The best result so far, by the metric that is monitored; `None` before the first."""
+        """The best result so far, by the monitored metric; `None` before the first call."""
         return self.history.best
 
     @property
@@ -174,11 +245,7 @@ class Evaluator:
     def to(self, device: torch.device | str) -> "Evaluator":
         """Returns an evaluator on another device, which adds to the same history."""
         moved = copy.copy(self)
-        moved.task = self.task.to(device)
-        moved.catalogue = self.catalogue.to(device)
-        for name in ("edge_index", "edge_weight"):
-            if (value := getattr(self, name)) is not None:
-                setattr(moved, name, value.to(device))
+        moved._prepared = self._prepared.to(device)
         return moved
 
     def as_callback(
@@ -190,12 +257,14 @@ class Evaluator:
         """Returns a Lightning callback that evaluates after training epochs.
 
         It logs all metrics under their names, for other callbacks and loggers, and stops the
-        training when :attr:`should_stop` says so. The evaluator goes to the device of the module.
+        training when :attr:`should_stop` is `True`. The evaluator moves to the device of the
+        module.
 
         Args:
-            recommender (callable, optional): Takes the `LightningModule` and returns what is
-                evaluated, as in `lambda module: module.model`. (default: `None`, the module itself)
-            every_n_epochs (int, optional): After how many epochs. (default: `1`)
+            recommender (callable, optional): Takes the `LightningModule` and returns what to
+                evaluate, as in `lambda module: module.model`. (default: `None`, the module itself)
+            every_n_epochs (int, optional): The number of epochs from one evaluation to the next.
+                (default: `1`)
 
         Raises:
             ImportError: If Lightning is not installed.
@@ -214,102 +283,124 @@ class Evaluator:
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
-def evaluate(
-    recommender: RecommenderLike,
-    task_or_data: RankingTask | Data | HeteroData,
-    metrics: str | Sequence[str | Metric] = DEFAULT_METRICS,
-    *,
-    convention: str | Convention = "standard",
-    empty_target_action: EmptyTargetAction | None = None,
-    edge_index: Any = None,
-    edge_weight: Tensor | None = None,
-    edge_type: EdgeType | None = None,
-    num_users: int | None = None,
-    item_embedding: Tensor | None = None,
-    item_category: Tensor | None = None,
-    batch_size: int | None = None,
-    keep_items: bool = False,
-    progress: bool = False,
-) -> EvaluationResult:
-    r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
+@dataclass(frozen=True, eq=False)
+class _PreparedEvaluation:
+    """All that can be known before a recommender comes.
 
-    Args:
-        recommender: A model with `recommend`, a pair of embeddings, scores, a function, or lists;
-            see :func:`rank` for all forms.
-        task_or_data (RankingTask, Data or HeteroData): What is evaluated.
-        metrics (sequence of str): The metrics, as `name@k`.
-        convention (str or Convention, optional): Whose definitions of these metrics; see
-            :class:`Evaluator`, like all that follow.
-        empty_target_action (str, optional): What users without ground truth count as.
-        edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over.
+    Attributes:
+        options (EvaluationOptions): The options as they were given.
+        task (RankingTask): The task, without the users whom the convention does not evaluate.
+        catalogue (Catalogue): What is known about the items.
+        metrics (tuple of Metric): The metrics that were asked for.
+        resolved (tuple of Metric): The metrics that the convention computes under these names.
+        convention (Convention): The convention.
+        num_left_out (int): How many users the convention does not evaluate.
+        edge_index (torch.Tensor, optional): The edges that a model propagates over.
         edge_weight (torch.Tensor, optional): Their weights.
-        edge_type (tuple, optional): The type of the edges from users to items.
-        num_users (int, optional): The number of users in a homogeneous `Data`.
-        item_embedding (torch.Tensor, optional): Features of every item.
-        item_category (torch.Tensor, optional): The category of every item.
-        batch_size (int, optional): The number of users ranked at once.
-        keep_items (bool, optional): Whether to keep the lists of recommended items.
-        progress (bool, optional): Whether to show a progress bar.
-
-    Returns:
-        The mean of every metric, and its value for every user.
-
-    Raises:
-        TypeError: If an argument is of the wrong type.
-        ValueError: If an argument does not fit the others; the message names it.
-
-    Example:
-        >>> import torch
-        >>> from torch_geometric.data import Data
-        >>> from torch_geometric.nn import LightGCN
-        >>> from pyg_recmetrics import evaluate
-        >>> data = Data(num_nodes=5)  # two users, three items
-        >>> data.edge_index = torch.tensor([[0, 2, 1, 3], [2, 0, 3, 1]])
-        >>> data.edge_label_index = torch.tensor([[0, 1], [3, 4]])
-        >>> model = LightGCN(num_nodes=5, embedding_dim=8, num_layers=2)
-        >>> evaluate(model, data, ["recall@2"], num_users=2)["recall@2"]
-        1.0
     """
-    evaluator = Evaluator(
-        task_or_data,
-        metrics,
-        convention=convention,
-        empty_target_action=empty_target_action,
-        edge_index=edge_index,
-        edge_weight=edge_weight,
-        edge_type=edge_type,
-        num_users=num_users,
-        item_embedding=item_embedding,
-        item_category=item_category,
-        batch_size=batch_size,
-        keep_items=keep_items,
-        progress=progress,
-    )
-    return evaluator(recommender)
+
+    options: EvaluationOptions
+    task: RankingTask
+    catalogue: Catalogue
+    metrics: tuple[Metric, ...]
+    resolved: tuple[Metric, ...]
+    convention: Convention
+    num_left_out: int
+    edge_index: Adj | None
+    edge_weight: Tensor | None
+
+    @classmethod
+    def of(
+        cls, task_or_data: RankingTask | Data | HeteroData, options: EvaluationOptions
+    ) -> "_PreparedEvaluation":
+        task = _as_task(task_or_data, options)
+        metrics = parse_all(options.metrics)
+        convention = conventions.get(options.convention)
+        catalogue = _as_catalogue(task, options)
+        resolved = tuple(convention.resolve_all(metrics).values())
+        for metric in resolved:
+            metric.check_catalogue(catalogue)
+        is_eligible = convention.population.is_eligible(task)[task.users]
+        return cls(
+            options,
+            task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
+            catalogue,
+            metrics,
+            resolved,
+            convention,
+            int((~is_eligible).sum()),
+            options.edge_index,
+            options.edge_weight,
+        )
+
+    def run(self, recommender: RecommenderLike) -> EvaluationResult:
+        """Ranks with a recommender, and measures."""
+        options, task, num_left_out = self.options, self.task, self.num_left_out
+        if not self.convention.population.constant_scores:
+            is_constant = has_constant_scores(
+                recommender,
+                task,
+                edge_index=self.edge_index,
+                edge_weight=self.edge_weight,
+                batch_size=options.batch_size,
+            )[task.users]
+            num_left_out += int(is_constant.sum())
+            task = task.select_users(task.users[~is_constant])
+        depths = [metric.depth for metric in self.resolved]
+        ranked = rank(
+            recommender,
+            task,
+            k=max((depth for depth in depths if depth), default=1),
+            full=None in depths,
+            edge_index=self.edge_index,
+            edge_weight=self.edge_weight,
+            batch_size=options.batch_size,
+            keep_items=options.keep_items or self._list_depth or False,
+            progress=options.progress,
+        )
+        return EvaluationResult(
+            ranked.with_catalogue(self.catalogue),
+            self.metrics,
+            task=task,
+            empty_target_action=options.empty_target_action,
+            convention=self.convention,
+            num_left_out=num_left_out,
+        )
+
+    def to(self, device: torch.device | str) -> "_PreparedEvaluation":
+        """Returns the same on another device."""
+        return replace(
+            self,
+            task=self.task.to(device),
+            catalogue=self.catalogue.to(device),
+            edge_index=None if self.edge_index is None else self.edge_index.to(device),
+            edge_weight=None if self.edge_weight is None else self.edge_weight.to(device),
+        )
+
+    @property
+    def _list_depth(self) -> int:
+        """How many items of each list the metrics need; zero if they need no lists."""
+        return max((m.k for m in self.resolved if m.k and "items" in m.needs), default=0)
 
 
 def _as_task(
-    task_or_data: RankingTask | Data | HeteroData,
-    edge_type: EdgeType | None,
-    num_users: int | None,
+    task_or_data: RankingTask | Data | HeteroData, options: EvaluationOptions
 ) -> RankingTask:
     if not isinstance(task_or_data, RankingTask):
-        return RankingTask.from_data(task_or_data, edge_type, num_users=num_users)
-    for value, name in ((edge_type, "edge_type"), (num_users, "num_users")):
-        if value is not None:
+        return RankingTask.from_data(task_or_data, options.edge_type, num_users=options.num_users)
+    for name in ("edge_type", "num_users"):
+        if (value := getattr(options, name)) is not None:
             raise ValueError(f"'{name}' applies to data, not to a 'RankingTask' (got {value!r})")
     return task_or_data
 
 
-def _as_catalogue(
-    task: RankingTask, item_embedding: Tensor | None, item_category: Tensor | None
-) -> Catalogue:
-    """What the task knows of its items, and what is given."""
+def _as_catalogue(task: RankingTask, options: EvaluationOptions) -> Catalogue:
+    """Returns what the task knows about its items, and what the options add."""
     catalogue = Catalogue(
         task.num_items,
         seen=task.catalogue.seen,
-        item_embedding=item_embedding,
-        item_category=item_category,
+        item_embedding=options.item_embedding,
+        item_category=options.item_category,
     )
     catalogue.check_device(task.device, "truth")
     return catalogue

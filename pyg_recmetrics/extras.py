@@ -1,12 +1,21 @@
-"""Packages that only some need, and what to install where one is missing."""
+"""Packages that only some features need, and what to install where one is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def importing(package: str, extra: str, needed_by: str) -> Iterator[None]:
-    """Says in what extra a package comes if it cannot be imported inside."""
+def requires_extra(package: str, extra: str, needed_by: str) -> Iterator[None]:
+    """Turns a failed import inside into an error that names the extra to install.
+
+    Args:
+        package (str): The package that is imported.
+        extra (str): The extra of this package that installs it.
+        needed_by (str): The function that needs it.
+
+    Raises:
+        ImportError: If the package is not installed.
+    """
     try:
         yield
     except ImportError as error:

@@ -47,15 +47,15 @@ from torch import Tensor
 from torch_geometric.metrics import link_pred
 
 from pyg_recmetrics import metrics
-from pyg_recmetrics.catalogue import Catalogue
-from pyg_recmetrics.conventions import EmptyTargetAction
-from pyg_recmetrics.metrics.registry import AggregateDefinition, Definition, Metric
-from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.result import (
+from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
+from pyg_recmetrics.metrics.undefined import (
+    EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
     fill_without_truth,
 )
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.task import Catalogue
 
 #: What PyG's collection of metrics holds: a metric of torchmetrics where that is installed, and
 #: otherwise a module.

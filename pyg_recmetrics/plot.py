@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.cohorts import CohortMean, cohort_mean
-from pyg_recmetrics.extras import importing
+from pyg_recmetrics.checks import check_level, check_positive_integer
+from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.result import EvaluationResult
-from pyg_recmetrics.statistics import check_level
+from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results.cohorts import CohortMean, cohort_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -350,7 +349,7 @@ def _group_means(values: Tensor, groups: list[tuple[int, int]]) -> list[float]:
 
 
 def _axes(ax: "Axes | None") -> "Axes":
-    with importing("matplotlib", "plot", "plot"):
+    with requires_extra("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
     if ax is not None:
         return ax

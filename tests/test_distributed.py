@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import Catalogue, RankedEdges, distributed, metrics, modules, rank
-from pyg_recmetrics.recommenders import naming
+from pyg_recmetrics.ranking.recommenders import name_users_in_errors
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 def seen(request, tmp_path_factory):
     """What each process has seen, and after that, what became of those that were not killed."""
     folder = tmp_path_factory.mktemp("processes")
-    command = [sys.executable, ROOT / "tests" / "processes.py"]
+    command = [sys.executable, ROOT / "tests" / "support" / "processes.py"]
     running = [
         subprocess.Popen(
             [*command, str(process), str(request.param), folder],
@@ -152,13 +152,13 @@ def test_the_example_under_torchrun():
 
 
 def test_without_a_process_group_a_process_is_alone():
-    assert (distributed.num_processes(), distributed.process()) == (1, 0)
+    assert (distributed.num_processes(), distributed.process_index()) == (1, 0)
     assert distributed.share(torch.arange(3)).tolist() == [0, 1, 2]
 
 
 class TestNamingUsers:
     def test_an_error_names_the_users_it_was_raised_for(self):
-        with pytest.raises(ZeroDivisionError) as raised, naming(torch.arange(30)):
+        with pytest.raises(ZeroDivisionError) as raised, name_users_in_errors(torch.arange(30)):
             _ = 1 / 0
         noted = " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
         assert "(while 30 users were ranked: 0, 1, 2, 3, 4, 5, 6, 7, ...)" in noted
@@ -167,14 +167,17 @@ class TestNamingUsers:
         class OldError(ValueError):
             add_note = None
 
-        with pytest.raises(OldError, match=r"no item \(while 2 users"), naming(torch.arange(2)):
+        with (
+            pytest.raises(OldError, match=r"no item \(while 2 users"),
+            name_users_in_errors(torch.arange(2)),
+        ):
             raise OldError("no item")
 
     def test_and_what_has_no_message_is_left_alone(self):
         class OldError(Exception):
             add_note = None
 
-        with pytest.raises(OldError) as raised, naming(torch.tensor([4])):
+        with pytest.raises(OldError) as raised, name_users_in_errors(torch.tensor([4])):
             raise OldError(7)
         assert raised.value.args == (7,)
 

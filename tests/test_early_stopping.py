@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from test_examples import run
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate, modules
-from pyg_recmetrics.history import History
 from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.results.history import History
 
 TASK = RankingTask(torch.tensor([[0, 0, 1], [1, 2, 2]]), num_users=3, num_items=4)
 
@@ -106,7 +106,7 @@ class TestEvaluator:
         evaluator = Evaluator(TASK, names, edge_weight=torch.ones(2), item_category=category)
         moved = evaluator.to(device)
         moved(self.good.to(device))
-        assert moved.edge_weight.device.type == device.type
+        assert moved.task.device.type == device.type
         assert len(evaluator.history) == 1
         assert evaluator.task.device.type == "cpu"
 

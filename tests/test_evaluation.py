@@ -123,7 +123,7 @@ class TestResult:
             return original(name, *args, **kwargs)
 
         monkeypatch.setattr(builtins, "__import__", without_pandas)
-        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[examples\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[pandas\]'"):
             result.to_pandas()
 
 

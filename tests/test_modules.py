@@ -112,7 +112,7 @@ class TestClasses:
         assert {n: p.default for n, p in own.items()} == {
             n: p.default for n, p in function.items() if n != "ranked"
         }
-        assert cls.__doc__.startswith(cls.definition.summary)
+        assert cls.__doc__.startswith(cls.definition.docstring.summary)
         for word in (*own, *more):
             assert f"    {word} (" in cls.__doc__
         assert "ranked (" not in cls.__doc__

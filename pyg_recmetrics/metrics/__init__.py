@@ -1,7 +1,8 @@
-"""Metrics: functions of :class:`~pyg_recmetrics.RankedEdges` that return a value per user.
+"""Metrics: functions of :class:`~pyg_recmetrics.RankedEdges`, their registry and their grammar.
 
-Each returns a tensor of shape `[num_users]`, `NaN` where the metric is undefined. Those of the
-catalogue as a whole, such as :func:`coverage`, return one number for all users together.
+Each returns a tensor of shape `[num_users]`, which is `NaN` where the metric is undefined. A few,
+such as :func:`coverage`, return one number for all users together. This package imports the ranked
+edges and the catalogue, and knows no recommenders.
 """
 
 from pyg_recmetrics.metrics.accuracy import (
@@ -16,7 +17,7 @@ from pyg_recmetrics.metrics.accuracy import (
     recall,
     truncated_precision,
 )
-from pyg_recmetrics.metrics.catalogue import (
+from pyg_recmetrics.metrics.beyond_accuracy import (
     calibration,
     coverage,
     diversity,
@@ -29,6 +30,7 @@ from pyg_recmetrics.metrics.catalogue import (
     tail_share,
 )
 from pyg_recmetrics.metrics.curves import curve, precision_recall_curve
+from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Value
 from pyg_recmetrics.metrics.full_ranking import (
     mean_rank,
     median_rank,
@@ -36,20 +38,12 @@ from pyg_recmetrics.metrics.full_ranking import (
     pr_auc,
     roc_auc,
 )
-from pyg_recmetrics.metrics.registry import (
-    AggregateDefinition,
-    Metric,
-    Value,
-    aggregate_metric,
-    definition,
-    metric,
-    names,
-    parse,
-    parse_all,
-)
+from pyg_recmetrics.metrics.registry import aggregate_metric, definition, metric, names
+from pyg_recmetrics.metrics.spelling import Metric, parse, parse_all
 
 __all__ = [
     "AggregateDefinition",
+    "Definition",
     "Metric",
     "Value",
     "aggregate_metric",

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.metrics.registry import metric
-from pyg_recmetrics.ranked_edges import NOT_RETRIEVED, RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges
 
 # What a choice means stands beside it, as it is said in a sentence about the metric.
 PrecisionNormalizer: TypeAlias = Annotated[
@@ -60,7 +61,7 @@ Ideal: TypeAlias = Annotated[
 ]
 
 
-@metric()
+@metric(looks_at_order=False)
 def precision(
     ranked: RankedEdges,
     k: int,
@@ -107,7 +108,7 @@ def precision(
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
-@metric()
+@metric(looks_at_order=False)
 def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     r"""Precision out of what is possible: a perfect ranking scores one at every `k`.
 
@@ -139,7 +140,7 @@ def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     return ranked.hits(k) / ranked.degree.clamp(max=k)
 
 
-@metric()
+@metric(looks_at_order=False)
 def recall(
     ranked: RankedEdges,
     k: int,
@@ -180,7 +181,7 @@ def recall(
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
-@metric()
+@metric(looks_at_order=False)
 def f1(ranked: RankedEdges, k: int) -> Tensor:
     r"""The harmonic mean of precision and recall of every user.
 
@@ -248,7 +249,7 @@ def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     return value if users == "all" else value.masked_fill(value == 0, torch.nan)
 
 
-@metric()
+@metric(looks_at_order=False)
 def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     r"""Whether there is a relevant item in the top `k`.
 
@@ -357,7 +358,7 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
     return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
 
 
-@metric(bounds=(0.0, torch.inf))
+@metric(bounds=(0.0, torch.inf), looks_at_weight=True)
 def dcg(
     ranked: RankedEdges,
     k: int | None = None,
@@ -401,7 +402,7 @@ def dcg(
     return ranked.sum(ranked.is_hit(k) * _gain(ranked, gain) * _discount(ranked.rank, discount))
 
 
-@metric()
+@metric(looks_at_weight=True)
 def ndcg(
     ranked: RankedEdges,
     k: int | None = None,

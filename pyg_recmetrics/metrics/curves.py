@@ -6,11 +6,20 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.metrics.registry import Metric, parse
+from pyg_recmetrics.checks import check_choice, check_positive_integer
+from pyg_recmetrics.metrics.spelling import Metric, parse
+from pyg_recmetrics.metrics.undefined import (
+    EmptyTargetAction,
+    check_empty_target_action,
+    check_num_without_truth,
+    fill_without_truth,
+)
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 Aggregation: TypeAlias = Literal["mean", "median", "min", "max"] | Callable[..., Tensor]
+
+#: How many values of users are held at once.
+_NUM_VALUES = 2**22
 
 _AGGREGATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "mean": lambda values: values.mean(dim=0),
@@ -56,7 +65,7 @@ def precision_recall_curve(
     max_k: int | None = None,
     adaptive_k: bool = False,
     *,
-    empty_target_action: Literal["neg", "pos", "skip", "error"] = "neg",
+    empty_target_action: EmptyTargetAction = "neg",
     aggregation: Aggregation = "mean",
 ) -> tuple[Tensor, Tensor, Tensor]:
     r"""Measures precision and recall at every cut-off from one to `max_k`, over all users.
@@ -104,27 +113,23 @@ def precision_recall_curve(
     if not isinstance(adaptive_k, bool):
         raise TypeError(f"'adaptive_k' needs to be a boolean (got {adaptive_k!r})")
     max_k = _largest_k(ranked, max_k)
-    fill = _value_without_truth(ranked, empty_target_action)
+    check_empty_target_action(empty_target_action)
+    check_num_without_truth(int((ranked.degree == 0).sum()), empty_target_action)
     aggregate = _aggregate(aggregation)
-    counted = (
-        ranked.degree > 0 if fill is None else torch.ones_like(ranked.degree, dtype=torch.bool)
-    )
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
-    if not bool(counted.any()):
+    is_counted = (ranked.degree > 0) | (empty_target_action in ("neg", "pos"))
+    if not bool(is_counted.any()):
         zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
         return zeros, zeros.clone(), top_k
     precisions: list[Tensor] = []
     recalls: list[Tensor] = []
-    # Every cut-off is aggregated by itself, so a block of them bounds the memory.
-    for block in top_k.split(max(1, _ELEMENTS // ranked.num_users)):
+    # Every cut-off is aggregated by itself, so going through them in blocks bounds the memory.
+    for block in top_k.split(max(1, _NUM_VALUES // ranked.num_users)):
         precision, recall = _at_every(ranked, block, adaptive_k)
         for values, collected in ((precision, precisions), (recall, recalls)):
-            filled = values.masked_fill(ranked.degree.unsqueeze(1) == 0, fill or 0.0)
-            collected.append(aggregate(filled[counted]))
+            filled = fill_without_truth(values, ranked.degree, empty_target_action)
+            collected.append(aggregate(filled[is_counted]))
     return torch.cat(precisions), torch.cat(recalls), top_k
-
-
-_ELEMENTS = 2**22
 
 
 def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:
@@ -136,13 +141,15 @@ def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Ten
     hits = hits.cumsum_(dim=1).add_(ranked.hits(first - 1).unsqueeze(1))
     denominator = top_k.unsqueeze(0)
     if adaptive_k:
-        denominator = torch.minimum(denominator, ranked.known_candidates.unsqueeze(1)).clamp(min=1)
+        denominator = torch.minimum(denominator, ranked.required_candidates.unsqueeze(1)).clamp(
+            min=1
+        )
     return hits / denominator, hits / ranked.degree.unsqueeze(1)
 
 
 def _largest_k(ranked: RankedEdges, max_k: int | None) -> int:
     if max_k is None:
-        max_k = int(ranked.known_candidates.max())
+        max_k = int(ranked.required_candidates.max())
     check_positive_integer(max_k, "max_k")
     if ranked.depth is not None and max_k > ranked.depth:
         raise ValueError(
@@ -152,26 +159,8 @@ def _largest_k(ranked: RankedEdges, max_k: int | None) -> int:
     return max_k
 
 
-def _value_without_truth(ranked: RankedEdges, action: str) -> float | None:
-    if action == "error" and bool((ranked.degree == 0).any()):
-        raise ValueError(
-            f"'empty_target_action' needs every user to have ground truth if it is 'error' "
-            f"(got {int((ranked.degree == 0).sum())} without)"
-        )
-    values = {"neg": 0.0, "pos": 1.0, "skip": None, "error": None}
-    if action not in values:
-        raise ValueError(
-            f"'empty_target_action' needs to be one of {list(values)} (got {action!r})"
-        )
-    return values[action]
-
-
 def _aggregate(aggregation: Aggregation) -> Callable[[Tensor], Tensor]:
     if callable(aggregation):
         return lambda values: aggregation(values, dim=0)
-    if aggregation not in _AGGREGATIONS:
-        raise ValueError(
-            f"'aggregation' needs to be one of {list(_AGGREGATIONS)} or a function "
-            f"(got {aggregation!r})"
-        )
+    check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
     return _AGGREGATIONS[aggregation]

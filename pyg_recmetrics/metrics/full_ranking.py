@@ -177,4 +177,4 @@ def median_rank(ranked: RankedEdges) -> Tensor:
 
 
 def _num_irrelevant(ranked: RankedEdges) -> Tensor:
-    return ranked.known_candidates - ranked.degree
+    return ranked.required_candidates - ranked.degree

@@ -11,7 +11,7 @@ from torch_geometric.utils import coalesce
 from tqdm import tqdm
 
 from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
-from pyg_recmetrics.reading import UserItemEdges, find_truth, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
 
 
 class SampledCandidates(BaseTransform):

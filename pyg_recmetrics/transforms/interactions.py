@@ -11,7 +11,7 @@ from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import check_bipartite, check_edge_type, check_finite, check_tensor
-from pyg_recmetrics.reading import (
+from pyg_recmetrics.task.graph import (
     count_nodes,
     count_users,
     is_opposite,

@@ -8,9 +8,9 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import coalesce
 
-from pyg_recmetrics.edges import contains
-from pyg_recmetrics.reading import UserItemEdges, is_reversed, read_data
-from pyg_recmetrics.tables import format_table
+from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.graph import UserItemEdges, is_reversed, read_data
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ _LINES = (
 
 
 @dataclass(frozen=True)
-class SplitReport:
+class SplitReport(Tabular):
     """The parts of a split side by side; printed as a table.
 
     Attributes:
@@ -112,13 +112,13 @@ class SplitReport:
             for part in (self.val, self.test)
         )
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         parts = (self.train, self.val, self.test)
         rows = [
             [label, *(_format(getattr(part, name)) for part in parts)] for label, name in _LINES
         ]
         verdict = "There are leaks." if self.has_leaks else "No leaks."
-        return "\n".join([*format_table(["", "train", "val", "test"], rows), verdict])
+        return Table(["", "train", "val", "test"], rows, (verdict,))
 
 
 def check_split(

@@ -1,0 +1,204 @@
+"""Convention: the definitions of one library, and who is evaluated by it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_choice, check_positive_integer
+from pyg_recmetrics.frozen import FrozenDict
+from pyg_recmetrics.metrics import Metric, Value, parse
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.task import RankingTask
+
+#: What becomes of metrics at a `k` that is not smaller than the number of candidates.
+FewCandidates: TypeAlias = Literal["count", "undefined"]
+
+#: Stands for the largest cut-off of all metrics that are evaluated together.
+DEEPEST = "deepest"
+
+
+@dataclass(frozen=True)
+class Population:
+    """Which users are evaluated, in the words of recometrics.
+
+    Args:
+        min_pos_test (int, optional): The smallest number of relevant items. (default: `1`)
+        min_items_pool (int, optional): The smallest number of candidates. (default: `1`)
+        consider_cold_start (bool, optional): Whether users who have seen nothing are evaluated.
+            (default: `True`)
+        constant_scores (bool, optional): Whether users are evaluated whose candidates all have the
+            same score. (default: `True`)
+        few_candidates (str, optional): What happens if a user has few candidates: `"count"`
+            measures all metrics. With `"undefined"`, a metric at `k` is undefined for users with
+            fewer than `k` candidates. It is also undefined for users with exactly `k` candidates
+            if it ignores the order within the top `k` (such as recall), and for users whose
+            candidates are all relevant if it ignores weights (all but the DCG and the NDCG).
+            (default: `"count"`)
+
+    Raises:
+        ValueError: If a number is not a positive integer, or `few_candidates` is neither
+            `"count"` nor `"undefined"`.
+    """
+
+    min_pos_test: int = 1
+    min_items_pool: int = 1
+    consider_cold_start: bool = True
+    constant_scores: bool = True
+    few_candidates: FewCandidates = "count"
+
+    def __post_init__(self) -> None:
+        check_positive_integer(self.min_pos_test, "min_pos_test")
+        check_positive_integer(self.min_items_pool, "min_items_pool")
+        check_choice(self.few_candidates, "few_candidates", get_args(FewCandidates))
+
+    def is_eligible(self, task: RankingTask) -> Tensor:
+        """Returns which users of a task may be evaluated, of shape `[num_users]`.
+
+        This does not look at scores. It leaves out users without ground truth only if more than
+        one relevant item is required: otherwise, `empty_target_action` decides about them.
+        """
+        eligible = task.num_candidates >= self.min_items_pool
+        if self.min_pos_test > 1:
+            eligible &= task.degree >= self.min_pos_test
+        if not self.consider_cold_start:
+            eligible &= torch.bincount(task.seen[0], minlength=task.num_users) > 0
+        return eligible
+
+    def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
+        """Returns for which users a metric is defined, given their candidates: `[num_users]`."""
+        if self.few_candidates == "count" or ranked.num_candidates is None:
+            return torch.ones_like(ranked.degree, dtype=torch.bool)
+        k = metric.k or 0
+        can_differ = ranked.num_candidates > ranked.degree
+        if metric.definition.looks_at_weight:
+            can_differ = torch.ones_like(can_differ)
+        is_defined = can_differ & (ranked.num_candidates > k)
+        if metric.definition.looks_at_order:
+            is_defined |= ranked.num_candidates == k
+        return is_defined
+
+    @property
+    def words(self) -> list[str]:
+        """What a recipe says about it, unless it is the default."""
+        requirements = {
+            f"at least {self.min_pos_test} relevant items": self.min_pos_test > 1,
+            f"at least {self.min_items_pool} candidates": self.min_items_pool > 1,
+            "something they have seen": not self.consider_cold_start,
+            "scores that are not all equal": not self.constant_scores,
+            "enough candidates for the metric": self.few_candidates == "undefined",
+        }
+        return [words for words, is_required in requirements.items() if is_required]
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The definitions of one library.
+
+    Args:
+        name (str): Its name, as :func:`~pyg_recmetrics.evaluate` takes it.
+        source (str): The library, and the version whose definitions these are.
+        metrics (mapping or None): The arguments of every metric that the library offers; `None`
+            for all metrics with their defaults.
+        without_cut_off (tuple, optional): The metrics that the library does not cut off at k.
+            (default: `()`)
+        other_names (mapping, optional): The names of ours that the library uses for another of
+            our metrics. (default: `{}`)
+        empty_target_action (str, optional): What users without ground truth count as.
+            (default: `"skip"`)
+        population (Population, optional): Who is evaluated. (default: everybody)
+        note (str, optional): What to know about the convention. (default: `""`)
+
+    Example:
+        To evaluate only users with at least five relevant items, change a convention by
+        :func:`dataclasses.replace`:
+
+        >>> from dataclasses import replace
+        >>> from pyg_recmetrics import conventions
+        >>> population = conventions.Population(min_pos_test=5)
+        >>> active = replace(conventions.get("standard"), name="active", population=population)
+        >>> active.population.words
+        ['at least 5 relevant items']
+    """
+
+    name: str
+    source: str
+    metrics: Mapping[str, Mapping[str, Value]] | None
+    without_cut_off: tuple[str, ...] = ()
+    other_names: Mapping[str, str] = field(default_factory=FrozenDict)
+    empty_target_action: EmptyTargetAction = "skip"
+    population: Population = field(default_factory=Population)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        # A convention is a value: nobody changes it for all others by accident.
+        if self.metrics is not None:
+            metrics = {name: FrozenDict(arguments) for name, arguments in self.metrics.items()}
+            object.__setattr__(self, "metrics", FrozenDict(metrics))
+        object.__setattr__(self, "without_cut_off", tuple(self.without_cut_off))
+        object.__setattr__(self, "other_names", FrozenDict(self.other_names))
+
+    def resolve(self, asked: str | Metric, deepest: int | None = None) -> Metric:
+        """Returns the metric that the library computes under a name.
+
+        Arguments that are spelled out take precedence over those of the convention.
+
+        Args:
+            asked (str or Metric): The metric that is asked for, such as `"ndcg@10"`.
+            deepest (int, optional): The largest cut-off of all metrics that are evaluated
+                together, on which the NDCG of `ngcf` depends. (default: `None`, that of `asked`)
+
+        Raises:
+            ValueError: If the library does not offer the metric; the error lists those it does.
+
+        Example:
+            >>> from pyg_recmetrics import conventions
+            >>> conventions.get("rectools").resolve("ndcg@10")
+            ndcg(gain=binary,ideal=k)@10
+            >>> conventions.get("trec_eval").resolve("mrr@10")
+            mrr
+        """
+        asked = parse(asked)
+        if self.metrics is None:
+            return asked
+        if asked.name not in self.metrics:
+            other = self.other_names.get(asked.name)
+            hint = f"; what it calls '{asked.name}' is '{other}'" if other else ""
+            raise ValueError(
+                f"'metrics' needs to name metrics of the convention '{self.name}', "
+                f"{list(self.metrics)} (got '{asked}'{hint})"
+            )
+        arguments = {
+            name: max(deepest or 1, asked.k or 1) if value == DEEPEST else value
+            for name, value in self.metrics[asked.name].items()
+        }
+        arguments |= dict(asked.arguments)
+        k = None if asked.name in self.without_cut_off else asked.k
+        return Metric(asked.name, k, tuple(arguments.items()))
+
+    def resolve_all(self, metrics: tuple[Metric, ...]) -> dict[str, Metric]:
+        """Returns what the library computes under names that are evaluated together."""
+        deepest = max((metric.k for metric in metrics if metric.k), default=None)
+        return {str(metric): self.resolve(metric, deepest) for metric in metrics}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all fields as JSON can hold them."""
+        metrics = self.metrics and {name: dict(args) for name, args in self.metrics.items()}
+        return {
+            "name": self.name,
+            "source": self.source,
+            "metrics": metrics,
+            "without_cut_off": list(self.without_cut_off),
+            "other_names": dict(self.other_names),
+            "empty_target_action": self.empty_target_action,
+            "population": asdict(self.population),
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Convention":
+        """Returns what :meth:`to_dict` was called on."""
+        return cls(**values | {"population": Population(**values["population"])})

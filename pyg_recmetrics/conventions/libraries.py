@@ -1,0 +1,208 @@
+"""The conventions of other libraries, as data."""
+
+from pyg_recmetrics.checks import check_choice
+from pyg_recmetrics.conventions.convention import DEEPEST, Convention, Population
+from pyg_recmetrics.frozen import FrozenDict
+from pyg_recmetrics.metrics import Value, names
+
+
+def _metrics(*like_ours: str, **different: dict[str, Value]) -> dict[str, dict[str, Value]]:
+    """Returns what a library offers, with the arguments of the metrics it defines differently."""
+    return {name: different.get(name, {}) for name in names() if name in {*like_ours, *different}}
+
+
+_DIVIDED_BY_R: dict[str, Value] = {"normalizer": "R"}
+_BINARY: dict[str, Value] = {"gain": "binary"}
+
+_LIBRARIES = (
+    Convention(
+        "standard",
+        "torch_geometric.metrics 2.8",
+        None,
+        note="PyG's definitions, which hold here also if lists are padded or edges are repeated. "
+        "R-precision is that of the literature; PyG has none.",
+    ),
+    Convention(
+        "trec_eval",
+        "trec_eval, through pytrec_eval-terrier 0.5.11",
+        _metrics(
+            "precision", "recall", "ndcg", "mrr", "r_precision", "hit_rate", map=_DIVIDED_BY_R
+        ),
+        without_cut_off=("mrr",),
+        note="Its reciprocal rank has no cut-off. It orders equal scores by document id as a "
+        "string, in descending order; here, the lower item id comes first.",
+    ),
+    Convention(
+        "torchmetrics",
+        "torchmetrics 1.9.0",
+        _metrics(
+            "precision",
+            "recall",
+            "ndcg",
+            "mrr",
+            "r_precision",
+            "hit_rate",
+            "roc_auc",
+            map={"normalizer": "hits"},
+        ),
+        empty_target_action="neg",
+        note="In precision, recall, MAP and MRR, it counts relevant items with a score of zero or "
+        "less as missed: this is a bug and not reproduced. It averages the NDCG over all orders "
+        "of equal scores.",
+    ),
+    Convention(
+        "recbole",
+        "RecBole 1.2.1",
+        _metrics(
+            "precision",
+            "recall",
+            "map",
+            "mrr",
+            "hit_rate",
+            "coverage",
+            "gini",
+            "popularity",
+            ndcg=_BINARY,
+        ),
+        note="Its number of items includes the padding item, which changes coverage and Gini index "
+        "a little: this is a bug and not reproduced.",
+    ),
+    Convention(
+        "rectools",
+        "RecTools 0.19.0",
+        _metrics(
+            "precision",
+            "recall",
+            "f1",
+            "mrr",
+            "hit_rate",
+            "truncated_precision",
+            "coverage",
+            "popularity",
+            "novelty",
+            "serendipity",
+            map=_DIVIDED_BY_R,
+            ndcg={"gain": "binary", "ideal": "k"},
+        ),
+        other_names={"r_precision": "truncated_precision"},
+        note="What it calls r_precision is truncated_precision. Its options divide_by_k and "
+        "divide_by_achievable are map(normalizer=k) and ndcg(ideal=relevant).",
+    ),
+    Convention(
+        "lenskit",
+        "LensKit 2025.6",
+        _metrics(
+            "mrr",
+            "map",
+            "hit_rate",
+            "gini",
+            precision={"normalizer": "length"},
+            recall={"normalizer": "min"},
+            ndcg={"discount": "lenskit"},
+        ),
+        note="Its precision counts users without ground truth as zero. Its average precision "
+        "divides by zero for them.",
+    ),
+    Convention(
+        "recommenders",
+        "Microsoft recommenders 1.2.1",
+        _metrics(
+            "precision",
+            "recall",
+            "r_precision",
+            map=_DIVIDED_BY_R,
+            ndcg=_BINARY,
+        ),
+        note="Its map_at_k is map(normalizer=min). It leaves users who score zero out of the mean "
+        "R-precision: this is a bug and not reproduced, but r_precision(users=hit) does the same.",
+    ),
+    Convention(
+        "recometrics",
+        "recometrics 0.1.6",
+        _metrics(
+            "precision",
+            "truncated_precision",
+            "recall",
+            "ndcg",
+            "mrr",
+            "hit_rate",
+            "roc_auc",
+            "pr_auc",
+            map=_DIVIDED_BY_R,
+        ),
+        population=Population(min_items_pool=2, constant_scores=False, few_candidates="undefined"),
+        note="Its TAP@K is map(normalizer=min). Its cumulative NDCG is wrong below rank R; its "
+        "PR-AUC, Hit and RR are wrong if they are computed alone; and everything is undefined at "
+        "k = 1, or if the top k have equal scores: these bugs are not reproduced.",
+    ),
+    Convention(
+        "ranx",
+        "ranx 0.3.21",
+        _metrics(
+            "precision",
+            "recall",
+            "f1",
+            "mrr",
+            "ndcg",
+            "r_precision",
+            "hit_rate",
+            map=_DIVIDED_BY_R,
+        ),
+        empty_target_action="neg",
+    ),
+    Convention(
+        "replay",
+        "RePlay 0.22.0",
+        _metrics("precision", "recall", "map", "mrr", "hit_rate", ndcg=_BINARY),
+    ),
+    Convention(
+        "implicit",
+        "implicit 0.7.3",
+        _metrics(
+            "map",
+            precision={"normalizer": "min", "average": "micro"},
+            ndcg=_BINARY,
+        ),
+        note="It reads past the end of lists that are shorter than k: this is a bug and not "
+        "reproduced.",
+    ),
+    Convention(
+        "rectorch",
+        "rectorch 0.0.9b",
+        _metrics("mrr", "hit_rate", recall={"normalizer": "min"}, ndcg=_BINARY),
+    ),
+    Convention(
+        "ngcf",
+        "the evaluation of the NGCF paper and of notebooks after it",
+        _metrics(
+            "precision",
+            "recall",
+            "hit_rate",
+            ndcg={"gain": "binary", "ideal": "retrieved", "ideal_k": DEEPEST},
+        ),
+        note="Its NDCG compares a list with its own best order, not with the best possible list. "
+        "Relevant items that were not retrieved cost nothing, so values are inflated, and NDCG@5 "
+        "depends on the largest k that is evaluated. For reproducing published numbers only.",
+    ),
+)
+
+#: All conventions by their name.
+CONVENTIONS: FrozenDict[str, Convention] = FrozenDict(
+    {convention.name: convention for convention in _LIBRARIES}
+)
+
+
+def get(convention: str | Convention) -> Convention:
+    """Looks up a convention by its name.
+
+    Raises:
+        ValueError: If there is no convention of that name; the error lists all names.
+
+    Example:
+        >>> from pyg_recmetrics import conventions
+        >>> conventions.get("ranx").source
+        'ranx 0.3.21'
+    """
+    if isinstance(convention, Convention):
+        return convention
+    return CONVENTIONS[check_choice(convention, "convention", list(CONVENTIONS))]

@@ -1,0 +1,22 @@
+"""The arithmetic of ranking: tensors in, tensors out.
+
+The kernels know neither tasks nor recommenders, and import nothing from the rest of the package.
+"""
+
+from pyg_recmetrics.kernels.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.bounded_searching import BoundedSearch
+from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED, ranks_in_lists, without_repeats
+from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.sorting import top_k
+
+__all__ = [
+    "NOT_RETRIEVED",
+    "BoundedCount",
+    "BoundedSearch",
+    "Scratch",
+    "count_ranks",
+    "ranks_in_lists",
+    "top_k",
+    "without_repeats",
+]

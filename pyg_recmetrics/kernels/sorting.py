@@ -1,0 +1,48 @@
+"""The exact and deterministic top-k of a score matrix."""
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.scratch import Scratch
+
+_LOW_HALF = 0xFFFFFFFF
+
+#: What `_sortable_keys` makes of the bits of minus infinity.
+_NEG_INF = -0x7F800001
+
+
+def top_k(scores: Tensor, k: int, scratch: Scratch) -> Tensor:
+    """Returns the `k` best columns of every row, best first, equal scores by the lower column.
+
+    Args:
+        scores (torch.Tensor): Scores of shape `[num_rows, num_columns]` in single or double
+            precision. A column that must not be retrieved holds `-inf`. **Overwritten.**
+        k (int): The number of columns, at most `num_columns`.
+        scratch (Scratch): The buffers to compute in.
+
+    Returns:
+        Columns of shape `[num_rows, k]`; `-1` where no column is left.
+    """
+    if scores.dtype == torch.float64:
+        values, columns = scores.sort(dim=1, descending=True, stable=True)
+        return columns[:, :k].masked_fill(values[:, :k].isneginf(), -1)
+    last = scores.size(1) - 1
+    columns_from_last = torch.arange(last, -1, -1, device=scores.device)
+    keys = _sortable_keys(scores, columns_from_last, scratch).topk(k, dim=1).values
+    return (last - (keys & _LOW_HALF)).masked_fill_((keys >> 32) == _NEG_INF, -1)
+
+
+def _sortable_keys(scores: Tensor, low_half: Tensor, scratch: Scratch) -> Tensor:
+    """Packs a score and an integer into one 64-bit integer that sorts by the one, then the other.
+
+    `torch.topk` leaves open which of two equal values it returns. No two keys are equal.
+    """
+    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
+    # flipping all bits but the sign of the negative ones mends that. Adding zero turns the
+    # negative zero, which equals zero but has other bits, into zero.
+    bits = scores.add_(0.0).view(torch.int32)
+    flip = scratch("top_k.flip", tuple(bits.shape), torch.int32)
+    torch.bitwise_right_shift(bits, 31, out=flip)
+    bits.bitwise_xor_(flip.bitwise_and_(0x7FFFFFFF))
+    keys = scratch("top_k.keys", tuple(bits.shape), torch.int64).copy_(bits)
+    return keys.bitwise_left_shift_(32).bitwise_or_(low_half)

@@ -1,0 +1,48 @@
+"""The callback for Lightning, which only this module imports."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.results import EvaluationResult
+
+if TYPE_CHECKING:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+
+
+class Evaluates(Protocol):
+    """Whatever evaluates a recommender, and knows when to stop."""
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the last evaluations were no improvement."""
+
+    def __call__(self, recommender: Any) -> EvaluationResult:
+        """Evaluates a recommender."""
+
+    def to(self, device: torch.device | str) -> "Evaluates":
+        """Returns the same on another device."""
+
+
+def make_callback(
+    evaluator: Evaluates, recommender: Callable[[Any], Any] | None, every_n_epochs: int
+) -> "Callback":
+    """Returns a callback, see :meth:`~pyg_recmetrics.Evaluator.as_callback`."""
+    with requires_extra("Lightning", "lightning", "as_callback"):
+        from lightning.pytorch import Callback
+    check_positive_integer(every_n_epochs, "every_n_epochs")
+
+    class EvaluatorCallback(Callback):
+        def on_train_epoch_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+            if (trainer.current_epoch + 1) % every_n_epochs:
+                return
+            evaluated = pl_module if recommender is None else recommender(pl_module)
+            result = evaluator.to(pl_module.device)(evaluated)
+            # The processes of a trainer rank together, so they already agree.
+            pl_module.log_dict(result.to_dict(), sync_dist=True)
+            trainer.should_stop = trainer.should_stop or evaluator.should_stop
+
+    return EvaluatorCallback()

@@ -1,0 +1,578 @@
+"""Metrics of what is recommended: how much of the catalogue, how popular, how diverse.
+
+They look at the lists and not at the ground truth, and are over all users who have a list, with
+truth or without; only serendipity asks for relevance. Lists take memory for `[num_users, k]` items.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Literal, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.index import index2ptr
+from torch_geometric.utils import scatter, segment
+
+from pyg_recmetrics.metrics.registry import aggregate_metric, metric
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.task import Catalogue
+
+Head: TypeAlias = Annotated[int, "the tail is what is not in the {} percent head"]
+Over: TypeAlias = Annotated[
+    Literal["category", "embedding"],
+    {"category": "cosine of categories", "embedding": "cosine of embeddings"},
+]
+
+#: How much of the user's history is mixed into what is recommended, so that no logarithm is
+#: infinite. Steck's value.
+SMOOTHING = 0.01
+
+#: How many sums of features are held at once.
+_ELEMENTS = 2**22
+
+
+def exposure(ranked: RankedEdges, k: int) -> Tensor:
+    """Counts in how many lists each item is, down to `k`.
+
+    The counts of some users and of all others add up to those of all.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_items]`.
+
+    Raises:
+        ValueError: If the lists or the number of items are not known.
+    """
+    _, item = ranked.recommended(k)
+    return torch.bincount(item, minlength=ranked.required_catalogue.num_items).double()
+
+
+def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
+    """Adds up all lists down to `k` as vectors of length one, and counts them.
+
+    A list is the vector over all items that is the same positive number for those it holds, and
+    zero for others. The sums of some users and of all others add up to those of all.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_items + 1]`: the sum, and behind it how many lists
+        are not empty.
+
+    Raises:
+        ValueError: If the lists or the number of items are not known.
+    """
+    user, item = ranked.recommended(k)
+    length = torch.bincount(user, minlength=ranked.num_users)
+    weight = length.double().rsqrt()[user]
+    num_items = ranked.required_catalogue.num_items
+    total: Tensor = scatter(weight, item, dim_size=num_items, reduce="sum")
+    return torch.cat([total, (length > 0).double().sum().unsqueeze(0)])
+
+
+@aggregate_metric(state=exposure)
+def coverage(exposure: Tensor) -> Tensor:
+    r"""The fraction of all items that is in anybody's top `k`.
+
+    .. math::
+        \text{coverage@}k = \frac{1}{n} \left\lvert \bigcup_u L_u \right\rvert
+
+    where :math:`L_u` are the top `k` items of user `u`, and `n` is the number of all items, also of
+    those that are nobody's candidates. It is one value for all users together, and grows with
+    their number.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor with one number in [0, 1]; never `NaN`, but zero if there are no
+        lists.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            number of items are not known.
+
+    Source: Ge, Delgado-Battenfeld and Jannach, "Beyond accuracy: evaluating recommender systems by
+    coverage and serendipity" (2010).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
+        >>> coverage(ranked, k=2)
+        tensor(0.6000, dtype=torch.float64)
+    """
+    return (exposure > 0).double().mean()
+
+
+@aggregate_metric(state=exposure, higher_is_better=False)
+def gini(exposure: Tensor) -> Tensor:
+    r"""How unequally items are recommended: zero if all equally often, near one if a few only.
+
+    .. math::
+        \text{gini@}k = \frac{\sum_{i=1}^{n} (2 i - n - 1) \, e_{(i)}}{n \sum_{i=1}^{n} e_{(i)}}
+
+    where :math:`e_{(i)}` is the `i`-th smallest number of lists that an item is in, of all `n`
+    items, recommended or not. It is one value for all users together. Less is more equal; some
+    report one minus it.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor with one number in [0, 1), `NaN` if there are no lists.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            number of items are not known.
+
+    Source: Fleder and Hosanagar, "Blockbuster culture's next rise or fall: the impact of
+    recommender systems on sales diversity" (2009).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
+        >>> gini(ranked, k=2)
+        tensor(0.5000, dtype=torch.float64)
+    """
+    ordered = exposure.sort().values
+    place = torch.arange(1, ordered.numel() + 1, device=ordered.device)
+    num_items = ordered.numel()
+    return ((2 * place - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
+
+
+@aggregate_metric(state=exposure, bounds=(0.0, torch.inf))
+def entropy(exposure: Tensor) -> Tensor:
+    r"""The Shannon entropy of what is recommended, in bits: more is more even.
+
+    .. math::
+        \text{entropy@}k = - \sum_{i:\, e_i > 0} p_i \log_2 p_i, \qquad
+        p_i = \frac{e_i}{\sum_j e_j}
+
+    where :math:`e_i` is the number of lists that item `i` is in. It is at most :math:`\log_2 n`,
+    for `n` items that are all in as many lists. It is one value for all users together. RecBole
+    takes natural logarithms and divides by the number of recommended items.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor with one number, zero or more, `NaN` if there are no lists.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            number of items are not known.
+
+    Source: Adomavicius and Kwon, "Improving aggregate recommendation diversity using ranking-based
+    techniques" (2012); Shannon, "A mathematical theory of communication" (1948).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
+        >>> entropy(ranked, k=2)
+        tensor(1.5000, dtype=torch.float64)
+    """
+    nats: Tensor = torch.special.entr(exposure / exposure.sum()).sum()
+    return nats / math.log(2)
+
+
+@aggregate_metric(state=sum_of_lists)
+def personalization(sum_of_lists: Tensor) -> Tensor:
+    r"""How different the lists of two users are on average: zero if all are the same.
+
+    .. math::
+        \text{personalization@}k = 1 - \frac{2}{m (m - 1)} \sum_{u < v}
+        \frac{\lvert L_u \cap L_v \rvert}{\sqrt{\lvert L_u \rvert \lvert L_v \rvert}}
+
+    where :math:`L_u` are the top `k` items of user `u`, and `m` is the number of users who have
+    any. It is one value for all users together, over all their pairs: their lists are added up as
+    vectors of length one, and the sum of the cosines of all pairs is half of what the square of
+    the sum has more than `m`. PyG goes through the pairs of the first 4096 users.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor with one number in [0, 1], `NaN` for fewer than two lists.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            number of items are not known.
+
+    Source: Zhou et al., "Solving the apparent diversity-accuracy dilemma of recommender systems"
+    (2010), as the distance of lists of equal length.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
+        >>> personalization(ranked, k=2)
+        tensor(0.5000, dtype=torch.float64)
+    """
+    total, num_lists = sum_of_lists[:-1], sum_of_lists[-1]
+    cosine = (total.square().sum() - num_lists) / (num_lists * (num_lists - 1))
+    # Rounding alone makes it negative.
+    return (1 - cosine).clamp(min=0.0).masked_fill(num_lists < 2, torch.nan)
+
+
+@metric(
+    bounds=(0.0, torch.inf),
+    higher_is_better=False,
+    needs_truth=False,
+    needs=("items", "popularity"),
+)
+def popularity(ranked: RankedEdges, k: int) -> Tensor:
+    r"""How many users have seen a recommended item on average; its mean is the ARP.
+
+    .. math::
+        \text{popularity@}k = \frac{1}{\lvert L \rvert} \sum_{i \in L} \phi_i
+
+    where :math:`L` are the user's top `k` items and :math:`\phi_i` is the number of users who have
+    seen item `i`, its popularity. Less is less popular.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]`, zero or more; `NaN` for users without a
+        list.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            seen edges are not known.
+
+    Source: Yin et al., "Challenging the long tail recommendation" (2012).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> catalogue = Catalogue(num_items=5, seen=torch.tensor([[0, 0, 1], [0, 1, 1]]))
+        >>> popularity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        tensor([1., 0.], dtype=torch.float64)
+    """
+    return _mean_over_list(ranked, k, ranked.required_catalogue.popularity)
+
+
+@metric(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
+def novelty(ranked: RankedEdges, k: int) -> Tensor:
+    r"""The mean self-information of the recommended items, in bits: how few users know them.
+
+    .. math::
+        \text{novelty@}k = \frac{1}{\lvert L \rvert} \sum_{i \in L}
+        -\log_2 \frac{\max(\phi_i, 1)}{m}
+
+    where :math:`L` are the user's top `k` items, :math:`\phi_i` is the number of users who have
+    seen item `i`, and `m` that of users who have seen anything. An item that nobody has seen is as
+    novel as if one user had, :math:`\log_2 m` bits, the most there is.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]`, from zero to :math:`\log_2 m`; `NaN` for
+        users without a list.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            seen edges are not known.
+
+    Source: Zhou et al., "Solving the apparent diversity-accuracy dilemma of recommender systems"
+    (2010); Castells, Vargas and Wang, "Novelty and diversity metrics for recommender systems:
+    choice, discovery and relevance" (2011). Unseen items are treated as in RecTools.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> catalogue = Catalogue(num_items=5, seen=torch.tensor([[0, 0, 1], [0, 1, 1]]))
+        >>> novelty(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        tensor([0.5000, 1.0000], dtype=torch.float64)
+    """
+    catalogue = ranked.required_catalogue
+    # The logarithm of the inverse, as minus that of one is a negative zero.
+    odds = catalogue.num_active_users / catalogue.popularity.clamp(min=1).double()
+    return _mean_over_list(ranked, k, odds.log2())
+
+
+@metric(needs_truth=False, needs=("items", "popularity"))
+def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
+    r"""The fraction of the recommended items that is in the long tail; its mean is the APLT.
+
+    .. math::
+        \text{tail\_share@}k = \frac{\lvert L \cap T \rvert}{\lvert L \rvert}
+
+    where :math:`L` are the user's top `k` items and :math:`T` is the tail: all items but the head,
+    the most popular items that together have 80 percent of the seen edges. Items that are as
+    popular as the last one of the head are in the head too; items that nobody has seen are in the
+    tail.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
+        k (int): The cut-off.
+        head (int, optional): How many percent of the seen edges the head has. (default: `80`)
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without a list.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, `head` is no
+            percentage, or the lists or the seen edges are not known.
+
+    Source: Abdollahpouri, Burke and Mobasher, "Managing popularity bias in recommender systems
+    with personalized re-ranking" (2019).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[0, 1], [3, 2]]), torch.tensor([[0], [1]])
+        >>> seen = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 0, 1, 2]])
+        >>> catalogue = Catalogue(num_items=5, seen=seen)
+        >>> tail_share(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        tensor([0., 1.], dtype=torch.float64)
+    """
+    return _mean_over_list(ranked, k, _is_in_tail(ranked.required_catalogue.popularity, head))
+
+
+@metric(bounds=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
+def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
+    r"""How different two items of a list are on average: one minus their mean cosine.
+
+    .. math::
+        \text{diversity@}k = 1 - \frac{2}{\lvert L \rvert (\lvert L \rvert - 1)}
+        \sum_{i < j \in L} \cos(x_i, x_j)
+
+    where :math:`L` are the user's top `k` items and :math:`x_i` is the embedding of item `i`, or
+    the vector of its categories: for items of one category each, the cosine is one if they share
+    it and zero if not. A vector of zeros, such as that of an item without a category, has a
+    cosine of zero with all others. Over categories, the value is at most one.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and what they are compared
+            over.
+        k (int): The cut-off.
+        over (str, optional): What is compared, the `"category"` of the items or their
+            `"embedding"`. (default: `"category"`)
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 2]; `NaN` for users with a list of
+        fewer than two items, and so for all at `k` of one.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists, or
+            what is compared, are not known.
+
+    Source: Smyth and McClave, "Similarity vs. diversity" (2001); Ziegler et al., "Improving
+    recommendation lists through topic diversification" (2005), whose intra-list similarity is the
+    sum that is taken from one.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[0, 1, 2], [3, 2, -1]]), torch.tensor([[0], [1]])
+        >>> catalogue = Catalogue(num_items=4, item_category=torch.tensor([0, 0, 1, 1]))
+        >>> diversity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=3)
+        tensor([0.6667, 0.0000], dtype=torch.float64)
+    """
+    feature = _scaled(ranked.required_catalogue.get(f"item_{over}"), p=2)
+    user, item = recommended = ranked.recommended(k)
+    ptr = index2ptr(user, ranked.num_users)
+    sums_by_chunk = _sums_by_chunk(recommended, ptr, feature)
+    squares = torch.cat([sums.square().sum(dim=1) for sums in sums_by_chunk])
+    # Every item but a vector of zeros has a cosine of one with itself, which is no pair.
+    has_cosine = torch.ones_like(item) if feature.dim() == 1 else feature.any(dim=1)[item]
+    itself: Tensor = segment(has_cosine.double(), ptr, reduce="sum")
+    length = ptr.diff()
+    cosine: Tensor = (squares - itself) / (length * (length - 1))
+    # Rounding alone makes it negative.
+    return (1 - cosine).clamp(min=0.0).masked_fill(length < 2, torch.nan)
+
+
+@metric(needs=("items", "popularity"))
+def serendipity(ranked: RankedEdges, k: int) -> Tensor:
+    r"""How much of the list is relevant and would not be recommended to just anybody.
+
+    .. math::
+        \text{serendipity@}k = \frac{1}{\lvert L \rvert} \sum_{j:\, r_j \leq k}
+        \max\left(\frac{n + 1 - r_j}{n} - b_j, 0\right)
+
+    where :math:`L` are the user's top `k` items, :math:`r_j` is the rank of the user's `j`-th
+    relevant item and `n` the number of all items. What it is compared with is a recommender of
+    what is popular: :math:`b_j = (n + 1 - s_j) / n`, where :math:`s_j` is the rank of the item's
+    popularity among all that occur, one for the most popular items; and zero for an item that
+    nobody has seen.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
+        zero for those with truth but without a list.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
+            seen edges are not known.
+
+    Source: Murakami, Mori and Orihara, "Metrics for evaluating the serendipity of recommendation
+    lists" (2008), with the probabilities of RecTools.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[0, 1], [3, 2]]), torch.tensor([[0, 1], [0, 2]])
+        >>> catalogue = Catalogue(num_items=5, seen=torch.tensor([[0, 1, 1], [1, 0, 1]]))
+        >>> serendipity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        tensor([0.1000, 0.4000], dtype=torch.float64)
+    """
+    length = torch.bincount(ranked.recommended(k)[0], minlength=ranked.num_users)
+    num_items = ranked.required_catalogue.num_items
+    expected = _chance_by_popularity(ranked.required_catalogue)[ranked.edge_index[1]]
+    chance = (num_items + 1 - ranked.rank.clamp(max=num_items + 1)).double() / num_items
+    unexpected = ranked.sum(ranked.is_hit(k) * (chance - expected).clamp(min=0.0))
+    return unexpected / length.clamp(min=1)
+
+
+@metric(
+    bounds=(0.0, -math.log(SMOOTHING)),
+    higher_is_better=False,
+    needs_truth=False,
+    needs=("items", "seen", "item_category"),
+)
+def calibration(ranked: RankedEdges, k: int) -> Tensor:
+    r"""How far the categories of the list are from those of the user's history. Less is better.
+
+    .. math::
+        \text{calibration@}k = \sum_{c:\, p_c > 0} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}
+
+    where :math:`p_c` is the share of category `c` in what the user has seen and :math:`q_c` that
+    in the user's top `k` items; an item of several categories counts in equal parts for each, or
+    in proportion to their numbers. This is the Kullback-Leibler divergence, in which 0.01 of the
+    history is mixed into the list, so that a category that is missing does not make it infinite.
+    It is zero if both are the same, and :math:`\ln 100` if they have no category in common.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with its lists, the seen edges and the
+            categories of items.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` from 0 to 4.61; `NaN` for users who have
+        no item with a category in their history or in their list.
+
+    Raises:
+        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists, the
+            seen edges or the categories are not known.
+
+    Source: Steck, "Calibrated recommendations" (2018).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> lists, truth = torch.tensor([[2, 3], [0, 1]]), torch.tensor([[0], [2]])
+        >>> seen, category = torch.tensor([[0, 0, 1], [0, 1, 3]]), torch.tensor([0, 1, 1, 0])
+        >>> catalogue = Catalogue(num_items=4, seen=seen, item_category=category)
+        >>> calibration(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        tensor([0.0000, 0.6832], dtype=torch.float64)
+    """
+    catalogue = ranked.required_catalogue
+    share = _scaled(catalogue.get("item_category"), p=1)
+    history, recommended = (
+        _sums_by_chunk(edges, index2ptr(edges[0], ranked.num_users), share)
+        for edges in (catalogue.interactions, ranked.recommended(k))
+    )
+    chunks = zip(history, recommended, strict=True)
+    return torch.cat([_divergence(seen, listed) for seen, listed in chunks])
+
+
+def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:
+    """The mean of a value per item over each list, of shape `[num_users]`."""
+    user, item = ranked.recommended(k)
+    ptr = index2ptr(user, ranked.num_users)
+    mean: Tensor = segment(value.double()[item], ptr, reduce="sum") / ptr.diff()
+    return mean
+
+
+def _is_in_tail(popularity: Tensor, head: int) -> Tensor:
+    """Whether each item is less popular than those that have `head` percent of all popularity."""
+    ordered = popularity.sort(descending=True).values
+    covered = ordered.cumsum(dim=0)
+    is_enough = 100 * covered >= head * covered[-1]
+    least_popular = ordered[(~is_enough).sum()]
+    return popularity < least_popular
+
+
+def _chance_by_popularity(catalogue: Catalogue) -> Tensor:
+    """How likely a recommender of what is popular recommends each item, of shape `[num_items]`."""
+    popularity, num_items = catalogue.popularity, catalogue.num_items
+    levels = popularity[popularity > 0].unique()
+    rank = levels.numel() - torch.searchsorted(levels, popularity)
+    chance = (num_items + 1 - rank).double() / num_items
+    return torch.where(popularity > 0, chance, 0.0)
+
+
+def _scaled(feature: Tensor, p: int) -> Tensor:
+    """Scales rows to length one by the `p`-norm, and leaves zeros and single categories alone."""
+    if feature.dim() == 1:
+        return feature
+    smallest = torch.finfo(torch.float64).tiny
+    scaled: Tensor = F.normalize(feature.double(), p=p, dim=1, eps=smallest)
+    return scaled
+
+
+def _sums_by_chunk(edges: Tensor, ptr: Tensor, feature: Tensor) -> Iterator[Tensor]:
+    """Adds up the features of the items of each user, a chunk of users after the other.
+
+    Yields:
+        Tensors of shape `[num_users_in_chunk, num_features]`.
+    """
+    width = feature.size(1) if feature.dim() == 2 else int(feature.max()) + 1
+    size = max(1, _ELEMENTS // width)
+    num_users = ptr.numel() - 1
+    starts = list(range(0, num_users, size))
+    # Known on the host once and for all, so that no chunk waits for it.
+    places: list[int] = ptr[[*starts, num_users]].tolist()
+    for start, first, last in zip(starts, places[:-1], places[1:], strict=True):
+        user, item = edges[0, first:last] - start, edges[1, first:last]
+        part = ptr[start : start + size + 1] - first
+        if feature.dim() == 2:
+            yield F.embedding_bag(item, feature, part, mode="sum", include_last_offset=True)
+        else:
+            yield _counts(user * width + feature[item], (part.numel() - 1, width))
+
+
+def _counts(place: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Counts how often each place of a matrix of a shape occurs."""
+    counts = torch.zeros(shape, dtype=torch.float64, device=place.device)
+    ones = torch.ones_like(place, dtype=torch.float64)
+    counts.view(-1).scatter_add_(0, place, ones)
+    return counts
+
+
+def _divergence(history: Tensor, listed: Tensor) -> Tensor:
+    """The smoothed divergence of what is listed from the history, a row for each user."""
+    p = history / history.sum(dim=1, keepdim=True)
+    q = listed / listed.sum(dim=1, keepdim=True)
+    mixed = (1 - SMOOTHING) * q + SMOOTHING * p
+    divergence = torch.where(p > 0, p * (p / mixed).log(), 0.0).sum(dim=1)
+    is_undefined = (history.sum(dim=1) == 0) | (listed.sum(dim=1) == 0)
+    # Rounding alone makes it negative.
+    return divergence.clamp(min=0.0).masked_fill(is_undefined, torch.nan)

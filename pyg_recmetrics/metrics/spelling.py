@@ -1,0 +1,203 @@
+"""The grammar in which metrics are spelled: `name(argument=value)@k`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Value
+from pyg_recmetrics.metrics.registry import definition
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.task.catalogue import check_has
+
+_SPELLING = re.compile(
+    r"(?P<name>\w+)(?:\((?P<arguments>[^()]*)\))?(?:@(?P<k>[1-9][0-9]*))?", flags=re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its arguments, as a value that can be called, compared, hashed and printed.
+
+    Args:
+        name (str): Its name, one of :func:`names`.
+        k (int, optional): Its cut-off, if it has one. (default: `None`)
+        arguments (tuple, optional): Pairs of a parameter and its value. Parameters that are left
+            out have their default. (default: `()`)
+
+    Raises:
+        ValueError: If there is no such metric or argument, or the cut-off is missing, not needed,
+            or not a positive integer.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> metrics.Metric("ndcg", k=10, arguments=(("gain", "exponential"),))
+        ndcg(gain=exponential)@10
+    """
+
+    name: str
+    k: int | None = None
+    arguments: tuple[tuple[str, Value], ...] = ()
+
+    def __post_init__(self) -> None:
+        defined = self.definition
+        if defined.needs_cut_off and self.k is None:
+            raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
+        if not defined.has_cut_off and self.k is not None:
+            raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
+        if self.k is not None:
+            check_positive_integer(self.k, "k")
+        given = dict(self.arguments)
+        for name, value in given.items():
+            if name not in defined.parameters:
+                allowed = list(defined.parameters) or "none"
+                raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
+            defined.parameters[name].check(value)
+        in_order = tuple((name, given[name]) for name in defined.parameters if name in given)
+        object.__setattr__(self, "arguments", in_order)
+
+    @property
+    def definition(self) -> Definition:
+        """What is known about the metric, whatever its arguments."""
+        return definition(self.name)
+
+    @property
+    def label(self) -> str:
+        """The metric without its cut-off, as in the first column of a table."""
+        arguments = ",".join(f"{name}={value}" for name, value in self.arguments)
+        return f"{self.name}({arguments})" if arguments else self.name
+
+    @property
+    def depth(self) -> int | None:
+        """How deep users must be ranked for it; `None` if everything must be ranked.
+
+        R-precision only needs each user's own depth, which is always ranked.
+        """
+        defined = self.definition
+        if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
+            return None
+        cut_offs = [
+            int(value) for name, value in self.arguments if defined.parameters[name].is_cut_off
+        ]
+        return max([self.k or 1, *cut_offs])
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What it needs besides ranks: lists (`"items"`), or what a catalogue holds.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("diversity(over=embedding)@10").needs
+            ('items', 'item_embedding')
+        """
+        parameters = self.definition.parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        return self.definition.needs_with(defaults | dict(self.arguments))
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it is undefined for users without truth."""
+        return self.definition.needs_truth
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it has one value for all users together, instead of one for each."""
+        return isinstance(self.definition, AggregateDefinition)
+
+    def check_catalogue(self, catalogue: Catalogue | None) -> None:
+        """Checks that a catalogue holds what the metric needs.
+
+        Raises:
+            ValueError: If something is missing; the error says how to give it.
+        """
+        for name in self.needs:
+            if name != "items":
+                check_has(catalogue, name, str(self))
+
+    @property
+    def words(self) -> str:
+        """The metric and the variant of its definition, in words.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").words
+            'map@20 (divided by the number of hits)'
+        """
+        given = dict(self.arguments)
+        said = [
+            parameter.words(value)
+            for parameter in self.definition.parameters.values()
+            if (value := given.get(parameter.name, parameter.default)) is not None
+        ]
+        head = self.name if self.k is None else f"{self.name}@{self.k}"
+        return f"{head} ({', '.join(said)})" if said else head
+
+    def __call__(self, ranked: RankedEdges) -> Tensor:
+        """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
+
+        If it has one value for all users together, returns a tensor with one number.
+        """
+        arguments: dict[str, Any] = dict(self.arguments)
+        if self.k is not None:
+            arguments["k"] = self.k
+        return self.definition.function(ranked, **arguments)
+
+    def __str__(self) -> str:
+        return self.label if self.k is None else f"{self.label}@{self.k}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def parse(spelling: str | Metric) -> Metric:
+    """Reads `name@k` or `name(argument=value)@k`. This is the inverse of printing a `Metric`.
+
+    Raises:
+        TypeError: If `spelling` is not a string.
+        ValueError: If it is not spelled like a metric, or there is no such metric or argument.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> metrics.parse("recall@20").k
+        20
+        >>> str(metrics.parse("ndcg(gain=exponential)@10"))
+        'ndcg(gain=exponential)@10'
+    """
+    if isinstance(spelling, Metric):
+        return spelling
+    if not isinstance(spelling, str):
+        raise TypeError(f"'metrics' needs to hold strings (got {type(spelling).__name__})")
+    match = _SPELLING.fullmatch(spelling.replace(" ", ""))
+    if match is None:
+        raise ValueError(
+            f"'metrics' needs to spell 'name', 'name@k' with a positive integer k, or "
+            f"'name(argument=value)@k' (got {spelling!r})"
+        )
+    parameters = definition(match["name"]).parameters
+    arguments: list[tuple[str, Value]] = []
+    for part in filter(None, (match["arguments"] or "").split(",")):
+        name, equals, text = part.partition("=")
+        if not equals:
+            raise ValueError(f"'metrics' needs arguments as 'name=value' (got {spelling!r})")
+        arguments.append((name, parameters[name].read(text) if name in parameters else text))
+    k = None if match["k"] is None else int(match["k"])
+    return Metric(match["name"], k, tuple(arguments))
+
+
+def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
+    """Reads several metrics, or a single one. Each is kept once, in the order given.
+
+    Raises:
+        TypeError: If one of them is not a string.
+        ValueError: If there is none, or one is not spelled like a metric.
+    """
+    if isinstance(spellings, str | Metric):
+        spellings = (spellings,)
+    metrics = tuple(dict.fromkeys(parse(spelling) for spelling in spellings))
+    if not metrics:
+        raise ValueError("'metrics' needs to name at least one metric (got none)")
+    return metrics

@@ -1,0 +1,40 @@
+"""Users for whom a metric is undefined, and what they count as in a mean."""
+
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_choice
+
+#: What a user without truth counts as in a mean, in torchmetrics' words.
+EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
+
+_VALUE_WITHOUT_TRUTH = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
+
+
+def check_empty_target_action(action: str) -> None:
+    """Raises if there is no such action."""
+    check_choice(action, "empty_target_action", get_args(EmptyTargetAction))
+
+
+def check_num_without_truth(num_without_truth: int, action: EmptyTargetAction) -> None:
+    """Raises if there are users without truth and the action is `"error"`."""
+    if action == "error" and num_without_truth:
+        raise ValueError(
+            f"'empty_target_action' needs every user to have ground truth if it is 'error' "
+            f"(got {num_without_truth} without)"
+        )
+
+
+def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns what every user counts as in a mean; `NaN` for users who are left out.
+
+    Args:
+        value (torch.Tensor): The value of every user, of shape `[num_users]` or
+            `[num_users, num_cut_offs]`.
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+        action (str): What users without truth count as.
+    """
+    has_no_truth = (degree == 0).view(-1, *(1 for _ in value.shape[1:]))
+    return value.masked_fill(has_no_truth, _VALUE_WITHOUT_TRUTH[action])

@@ -1,0 +1,462 @@
+"""RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+from torch_geometric.utils import segment
+
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.ranked_edges import trec
+from pyg_recmetrics.ranked_edges.sources import max_id, rank_lists, rank_pairs, rank_scores
+from pyg_recmetrics.task import Catalogue
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RankedEdges:
+    r"""Ground-truth edges with the rank at which a recommender retrieved them, grouped by user.
+
+    :func:`~pyg_recmetrics.rank` makes them from a model. :meth:`from_topk`, :meth:`from_scores`,
+    :meth:`from_pairs` and :meth:`from_trec` make them from what another system computed.
+
+    Attributes:
+        edge_index (torch.Tensor): The edges of shape `[2, num_edges]`, sorted by user and rank.
+            Edges that were not retrieved come last, sorted by item.
+        rank (torch.Tensor): The 1-based rank of every edge, of shape `[num_edges]`; larger than
+            any k if the item was not retrieved.
+        ptr (torch.Tensor): The edges of user `u` are those from `ptr[u]` to `ptr[u + 1]`. Of shape
+            `[num_users + 1]`.
+        weight (torch.Tensor or None): How relevant each edge is, of shape `[num_edges]`.
+        num_candidates (torch.Tensor or None): How many items each user could have been
+            recommended, of shape `[num_users]`; `None` if only lists are known.
+        depth (int or None): Ranks are known down to this k, and always down to the user's own
+            number of relevant items. `None` if there is nothing below: the ranking is complete,
+            or the lists are all there is.
+        items (torch.Tensor or None): The lists of recommended items, if they were kept, of shape
+            `[num_users, K]`; `-1` where there is none.
+        catalogue (Catalogue or None): What is known about the items.
+        user_ids (tuple or None): The name of each user where the ranking comes from; `None` if
+            users are just numbers.
+        item_ids (tuple or None): The name of each item there.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> ranked = RankedEdges.from_topk(
+        ...     pred_index_mat=torch.tensor([[2, 0, 1], [1, 0, -1]]),
+        ...     edge_label_index=torch.tensor([[0, 0, 1], [1, 2, 2]]),
+        ... )
+        >>> ranked.rank[:2], ranked.rank[2:] > 3
+        (tensor([1, 3]), tensor([True]))
+        >>> metrics.recall(ranked, k=2)
+        tensor([0.5000, 0.0000], dtype=torch.float64)
+    """
+
+    edge_index: Tensor
+    rank: Tensor
+    ptr: Tensor
+    weight: Tensor | None = None
+    num_candidates: Tensor | None = None
+    depth: int | None = None
+    items: Tensor | None = None
+    catalogue: Catalogue | None = None
+    user_ids: tuple[str, ...] | None = None
+    item_ids: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_ranks(
+        cls, truth: Tensor, rank: Tensor, num_users: int, weight: Tensor | None = None, **rest: Any
+    ) -> "RankedEdges":
+        """Groups coalesced `truth` edges of known `rank` by user; `rest` is taken as it is."""
+        # Two stable sorts: edges of a user by rank, and by item where ranks are equal.
+        order = rank.argsort(stable=True)
+        order = order[truth[0, order].argsort(stable=True)]
+        return cls(
+            edge_index=truth[:, order],
+            rank=rank[order],
+            ptr=index2ptr(truth[0, order], num_users),
+            weight=None if weight is None else weight[order],
+            **rest,
+        )
+
+    @classmethod
+    def from_topk(
+        cls,
+        pred_index_mat: Tensor,
+        edge_label_index: Tensor | tuple[Tensor, Tensor],
+        edge_label_weight: Tensor | None = None,
+    ) -> "RankedEdges":
+        r"""Ranks edges by their position in given lists, with PyG's argument names.
+
+        The lists are all there is: an item that is not in its user's list is not retrieved at
+        any k. The padding `-1` is nobody's item but keeps its position. A repeated item counts
+        once, at its first position. Repeated edges are one edge.
+
+        Args:
+            pred_index_mat (torch.Tensor): The recommended items of every user, best first, of
+                shape `[num_users, K]`, integers; `-1` where there is none.
+            edge_label_index (torch.Tensor or tuple): The ground-truth edges of shape
+                `[2, num_edges]`: rows of `pred_index_mat` and item ids.
+            edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
+                `[num_edges]`. Edges of weight zero or less are not truth. (default: `None`)
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If an argument has a wrong shape, dtype or device, or holds wrong ids.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[2, 0, 1]]), torch.tensor([[0, 0], [1, 2]])
+            >>> RankedEdges.from_topk(lists, truth).rank
+            tensor([1, 3])
+        """
+        return cls.from_ranks(
+            **rank_lists(pred_index_mat, edge_label_index, edge_label_weight)._asdict()
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Tensor,
+        edge_label_index: Tensor,
+        edge_label_weight: Tensor | None = None,
+        seen: Tensor | None = None,
+    ) -> "RankedEdges":
+        r"""Ranks edges by a dense score matrix, all items of a user at once.
+
+        Use this for a matrix that is at hand anyway; it makes a copy.
+        :func:`~pyg_recmetrics.rank` takes the same matrix in chunks of bounded memory.
+
+        Args:
+            scores (torch.Tensor): Floating-point scores of shape `[num_users, num_items]`, higher
+                is better; equal scores rank the lower item id first.
+            edge_label_index (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`.
+            edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
+                `[num_edges]`. (default: `None`)
+            seen (torch.Tensor, optional): Edges of shape `[2, num_seen]` whose items are left out
+                of their user's ranking. (default: `None`)
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids or
+                scores that are not finite, or no user has truth that can be retrieved.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.2, 0.2, 0.2]])
+            >>> truth = torch.tensor([[0, 1], [2, 1]])
+            >>> RankedEdges.from_scores(scores, truth).rank
+            tensor([2, 2])
+        """
+        return cls.from_ranks(
+            **rank_scores(scores, edge_label_index, edge_label_weight, seen)._asdict()
+        )
+
+    @classmethod
+    def from_pairs(cls, preds: Tensor, target: Tensor, indexes: Tensor) -> "RankedEdges":
+        r"""Ranks scored pairs within their query, with torchmetrics' argument names.
+
+        Pairs of equal score rank in the order in which they are given. Unlike in torchmetrics,
+        scores may have any sign. R is the number of relevant pairs *that are passed*: pass all of
+        them, not only those of a top-k list.
+
+        Args:
+            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (other shapes are
+                flattened), higher is better.
+            target (torch.Tensor): The relevance of each pair: booleans, integers, or
+                floating-point weights. Zero or less is not relevant.
+            indexes (torch.Tensor): The query (user) each pair belongs to, integers of any size.
+                Row `r` of a metric is the query with the `r`-th smallest index.
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If shapes, dtypes or devices differ, or scores are not finite.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> ranked = RankedEdges.from_pairs(
+            ...     preds=torch.tensor([0.2, 0.7, 0.9, -0.1]),
+            ...     target=torch.tensor([True, False, True, True]),
+            ...     indexes=torch.tensor([0, 0, 5, 5]),
+            ... )
+            >>> ranked.rank, ranked.ptr
+            (tensor([2, 1, 2]), tensor([0, 1, 3]))
+        """
+        return cls.from_ranks(**rank_pairs(preds, target, indexes)._asdict())
+
+    @classmethod
+    def from_trec(cls, run: str | Path, qrels: str | Path) -> "RankedEdges":
+        r"""Reads a run and its qrels, the files of trec_eval.
+
+        Items are ordered by score, and items of equal score by their order in the file. Like
+        trec_eval, this ignores the column of ranks. The users are those of both files: a user who
+        is not in the run has no item retrieved, and one who is not in the qrels has no truth. Ids
+        may be any strings. They are numbered, by value if all of them are integers; `user_ids`
+        and `item_ids` keep what each number stands for.
+
+        Args:
+            run (str or Path): A file with lines `user Q0 item rank score tag`.
+            qrels (str or Path): A file with lines `user 0 item relevance`. A relevance of zero or
+                less is not relevant; others are weights unless all are one.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If a line is malformed or repeats an item; the error names file and line.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> from pyg_recmetrics import RankedEdges
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> _ = (folder / "run").write_text("ann Q0 x 1 0.9 me\nann Q0 y 2 0.5 me\n")
+            >>> _ = (folder / "qrels").write_text("ann 0 y 1\nbob 0 x 1\n")
+            >>> ranked = RankedEdges.from_trec(folder / "run", folder / "qrels")
+            >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
+            (('ann', 'bob'), ('x', 'y'), tensor(2))
+        """
+        read = trec.read(run, qrels)
+        ranked = cls.from_topk(read.lists, read.edges, read.relevance)
+        weight = None if read.is_binary else ranked.weight
+        return dataclasses.replace(
+            ranked, weight=weight, user_ids=read.user_ids, item_ids=read.item_ids
+        )
+
+    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
+        r"""Writes the lists and the ground truth for trec_eval and other tools to check.
+
+        Args:
+            run (str or Path): The file for the lists, as `user Q0 item rank score tag`. Scores
+                fall by one with each rank.
+            qrels (str or Path): The file for the truth, as `user 0 item relevance`.
+
+        Raises:
+            ValueError: If lists were not kept, or weights are not whole numbers.
+        """
+        trec.write_run(run, trec.name_lists(self.required_items, self.user_ids, self.item_ids))
+        trec.write_qrels(qrels, self._named_truth())
+
+    def to_ranx(self) -> tuple[Any, Any]:
+        r"""Returns the ground truth and the lists as a `(ranx.Qrels, ranx.Run)`.
+
+        Users without truth are left out, as ranx refuses runs and qrels of different users.
+
+        Raises:
+            ImportError: If ranx is not installed.
+            ValueError: If lists were not kept, or weights are not whole numbers.
+        """
+        lists = trec.name_lists(self.required_items, self.user_ids, self.item_ids)
+        return trec.to_ranx(self._named_truth(), lists)
+
+    def _named_truth(self) -> list[trec.Judgement]:
+        return trec.name_truth(self.edge_index, self.weight, self.user_ids, self.item_ids)
+
+    @property
+    def num_users(self) -> int:
+        """The number of users, with or without truth."""
+        return self.ptr.numel() - 1
+
+    @property
+    def degree(self) -> Tensor:
+        """The number of relevant items R of every user, of shape `[num_users]`."""
+        return self.ptr.diff()
+
+    @cached_property
+    def position(self) -> Tensor:
+        """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
+        user = self.edge_index[0]
+        return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
+
+    @property
+    def required_candidates(self) -> Tensor:
+        """The number of candidates of every user, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If it is not known.
+        """
+        if self.num_candidates is None:
+            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
+        return self.num_candidates
+
+    @property
+    def required_catalogue(self) -> Catalogue:
+        """What is known about the items.
+
+        Raises:
+            ValueError: If there is no catalogue.
+        """
+        if self.catalogue is None:
+            raise ValueError("'ranked' needs a catalogue, see 'with_catalogue' (got none)")
+        return self.catalogue
+
+    @property
+    def required_items(self) -> Tensor:
+        """The lists of recommended items, of shape `[num_users, K]`.
+
+        Raises:
+            ValueError: If they were not kept.
+        """
+        if self.items is None:
+            raise ValueError(
+                "'ranked' needs to hold the lists of recommended items: rank with "
+                "'keep_items=True' (got none)"
+            )
+        return self.items
+
+    @property
+    def has_list(self) -> Tensor:
+        """Whether each user has a list with any item, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If lists were not kept.
+        """
+        return (self.required_items >= 0).any(dim=1)
+
+    def with_lists_of(self, users: Tensor) -> "RankedEdges":
+        """Returns a copy with empty lists for all but the users of a mask `[num_users]`.
+
+        Raises:
+            ValueError: If lists were not kept.
+        """
+        items = self.required_items.masked_fill(~users.unsqueeze(1), -1)
+        return dataclasses.replace(self, items=items)
+
+    def recommended(self, k: int) -> Tensor:
+        """An edge from every user to each item in its top `k`, of shape `[2, num_recommended]`.
+
+        Edges are sorted by user and rank. There are none for padding.
+
+        Raises:
+            ValueError: If lists were not kept, or not down to `k`.
+        """
+        items = self.required_items
+        width = items.size(1)
+        # Lists that were given are all there is, but a ranking could have kept more.
+        if self.num_candidates is not None and width < min(k, int(self.num_candidates.max())):
+            raise ValueError(
+                f"'k' needs to be at most {width}, the number of items kept of each list (got {k})"
+            )
+        user, position = (items[:, :k] >= 0).nonzero(as_tuple=True)
+        return torch.stack([user, items[user, position]])
+
+    def is_hit(self, k: int | Tensor | None) -> Tensor:
+        """Whether each edge is retrieved, of shape `[num_edges]`.
+
+        Args:
+            k (int, torch.Tensor or None): The cut-off; one for every user, of shape `[num_users]`;
+                or `None` for no cut-off.
+        """
+        if k is None:
+            return self.rank < NOT_RETRIEVED
+        return self.rank <= (k[self.edge_index[0]] if isinstance(k, Tensor) else k)
+
+    def hits(self, k: int | Tensor | None) -> Tensor:
+        """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
+        if isinstance(k, Tensor):
+            return self.sum(self.is_hit(k))
+        if k not in self._hits:
+            self._hits[k] = self.sum(self.is_hit(k))
+        return self._hits[k].clone()
+
+    @cached_property
+    def _hits(self) -> dict[int | None, Tensor]:
+        """The hits at every `k` that was asked for, since most metrics ask for the same ones."""
+        return {}
+
+    def list_length(self, k: int) -> Tensor:
+        """How many items each user's list has down to `k`, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If neither lists nor the number of candidates are known.
+        """
+        if self.num_candidates is not None:
+            return self.num_candidates.clamp(max=k)
+        if self.items is not None:
+            return (self.items[:, :k] >= 0).sum(dim=1)
+        raise ValueError("'ranked' needs to hold lists, or the number of candidates (got neither)")
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sums a value per edge for each user, in double precision: `[num_users]`."""
+        # Double precision makes the sum independent of the order in which a device adds up.
+        total: Tensor = segment(values.double(), self.ptr, reduce="sum")
+        return total
+
+    def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
+        r"""Returns a copy with a catalogue, for the metrics that look at the items.
+
+        Args:
+            catalogue (Catalogue): What is known about the items.
+
+        Raises:
+            TypeError: If `catalogue` is not a `Catalogue`.
+            ValueError: If it is on another device, or does not hold all items of the ranking.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Catalogue, RankedEdges
+            >>> lists, truth = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 1], [1, 2]])
+            >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=4))
+            >>> ranked.catalogue, ranked.recommended(k=1)[1]
+            (Catalogue(num_items=4), tensor([2, 1]))
+        """
+        if not isinstance(catalogue, Catalogue):
+            raise TypeError(
+                f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
+            )
+        catalogue.check_device(self.rank.device, "ranked")
+        largest = max_id(self.rank[:0] if self.items is None else self.items, self.edge_index[1])
+        if largest >= catalogue.num_items:
+            raise ValueError(
+                f"'catalogue' needs to hold all items of the ranking, up to {largest} "
+                f"(got num_items={catalogue.num_items})"
+            )
+        return dataclasses.replace(self, catalogue=catalogue)
+
+    def select_edges(self, mask: Tensor) -> "RankedEdges":
+        """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
+
+        Args:
+            mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
+        """
+        return dataclasses.replace(
+            self,
+            edge_index=self.edge_index[:, mask],
+            rank=self.rank[mask],
+            ptr=index2ptr(self.edge_index[0, mask], self.num_users),
+            weight=None if self.weight is None else self.weight[mask],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all fields by name, with the catalogue as a dictionary of its own."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return fields | {"catalogue": self.catalogue and self.catalogue.to_dict()}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
+        """Returns what :meth:`to_dict` was called on."""
+        catalogue = fields["catalogue"]
+        names = {name: fields[name] and tuple(fields[name]) for name in ("user_ids", "item_ids")}
+        return cls(**fields | names | {"catalogue": catalogue and Catalogue(**catalogue)})
+
+    def to(self, device: torch.device | str) -> "RankedEdges":
+        """Returns a copy on another device."""
+        moved: dict[str, Any] = {
+            field.name: value.to(device)
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor | Catalogue)
+        }
+        return dataclasses.replace(self, **moved)
+
+    def __repr__(self) -> str:
+        depth = "complete" if self.depth is None else self.depth
+        return (
+            f"{type(self).__name__}(num_users={self.num_users}, "
+            f"num_edges={self.rank.numel()}, depth={depth})"
+        )

@@ -1,0 +1,149 @@
+"""Ranks from what another system computed: lists, a score matrix, or scored pairs."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.checks import (
+    check_bipartite,
+    check_device,
+    check_finite,
+    check_integers,
+    check_scores,
+    check_tensor,
+    check_weight,
+)
+from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
+from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.edges import coalesce_truth
+
+
+class RankedTruth(NamedTuple):
+    """Coalesced truth edges with their ranks, and what else is known about the ranking.
+
+    Attributes:
+        truth: Edges of shape `[2, num_edges]`, sorted by user and item.
+        rank: Their 1-based ranks, of shape `[num_edges]`.
+        num_users: The number of users.
+        weight: The weight of every edge.
+        num_candidates: The number of candidates of every user.
+        items: The lists of recommended items.
+    """
+
+    truth: Tensor
+    rank: Tensor
+    num_users: int
+    weight: Tensor | None = None
+    num_candidates: Tensor | None = None
+    items: Tensor | None = None
+
+
+def rank_lists(
+    pred_index_mat: Tensor,
+    edge_label_index: Tensor | tuple[Tensor, Tensor],
+    edge_label_weight: Tensor | None,
+) -> RankedTruth:
+    """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
+    items = _check_lists(pred_index_mat)
+    edges: Any = edge_label_index
+    if isinstance(edge_label_index, tuple):
+        edges = torch.stack(edge_label_index)
+    num_users, num_items = items.size(0), max_id(items, edges) + 1
+    edges = check_bipartite(edges, "edge_label_index", num_users, num_items)
+    check_device(edges, "edge_label_index", items.device, "pred_index_mat")
+    weight = edge_label_weight
+    if weight is not None:
+        weight = check_weight(weight, "edge_label_weight", edges)
+        check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
+    truth, weight = coalesce_truth(edges, weight, max(num_users, num_items))
+    rank = ranks_in_lists(items, truth[0], truth[1], num_items)
+    return RankedTruth(truth, rank, num_users, weight, items=without_repeats(items))
+
+
+def rank_scores(
+    scores: Tensor,
+    edge_label_index: Tensor,
+    edge_label_weight: Tensor | None,
+    seen: Tensor | None,
+) -> RankedTruth:
+    """Ranks edges by a score matrix, see :meth:`RankedEdges.from_scores`."""
+    scores = check_scores(scores, "scores")
+    if scores.dim() != 2:
+        raise ValueError(
+            f"'scores' needs to have shape [num_users, num_items] (got {list(scores.shape)})"
+        )
+    check_finite(scores, "scores")
+    num_users, num_items = scores.shape
+    task = RankingTask(
+        edge_label_index,
+        weight=edge_label_weight,
+        seen=seen,
+        num_users=num_users,
+        num_items=num_items,
+    )
+    check_device(task.truth, "edge_label_index", scores.device, "scores")
+    masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
+    masked[task.seen[0], task.seen[1]] = -torch.inf
+    rank = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
+    return RankedTruth(task.truth, rank, num_users, task.weight, task.num_candidates)
+
+
+def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
+    """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
+    preds = check_scores(preds, "preds").flatten()
+    check_finite(preds, "preds")
+    indexes = check_integers(indexes, "indexes").flatten()
+    target = check_tensor(target, "target").flatten()
+    for value, name in ((target, "target"), (indexes, "indexes")):
+        check_device(value, name, preds.device, "preds")
+        if value.shape != preds.shape:
+            raise ValueError(
+                f"'{name}' needs to have as many elements as 'preds', {preds.numel()} "
+                f"(got {value.numel()})"
+            )
+    check_finite(target, "target")
+    queries, query, num_candidates = indexes.unique(return_inverse=True, return_counts=True)
+    order = preds.argsort(descending=True, stable=True)
+    order = order[query[order].argsort(stable=True)]
+    first = index2ptr(query[order], queries.numel())[query[order]]
+    position = torch.arange(1, order.numel() + 1, device=order.device) - first
+    is_relevant = target[order] > 0
+    relevant = order[is_relevant]
+    return RankedTruth(
+        torch.stack([query[relevant], relevant]),
+        position[is_relevant],
+        queries.numel(),
+        None if _is_binary(target) else target[relevant].double(),
+        num_candidates,
+    )
+
+
+def max_id(items: Tensor, edges: object) -> int:
+    """Returns the largest id among the items of lists and edges, zero if there is none."""
+    largest = int(items.max()) if items.numel() else 0
+    if isinstance(edges, Tensor) and edges.numel():
+        largest = max(largest, int(edges.max()))
+    return max(largest, 0)
+
+
+def _check_lists(pred_index_mat: object) -> Tensor:
+    items = check_integers(pred_index_mat, "pred_index_mat")
+    if items.dim() != 2:
+        raise ValueError(
+            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
+        )
+    if items.numel() and int(items.min()) < -1:
+        raise ValueError(
+            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
+        )
+    return items
+
+
+def _is_binary(target: Tensor) -> bool:
+    return target.dtype == torch.bool or bool(
+        (target <= 1).all() & (target == target.round()).all()
+    )

@@ -1,0 +1,185 @@
+"""Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.nn.models import LightGCN
+from torch_geometric.typing import Adj
+
+from pyg_recmetrics.checks import (
+    check_device,
+    check_edges,
+    check_finite,
+    check_ids,
+    check_scores,
+    check_shape,
+)
+from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
+from pyg_recmetrics.ranking.recommender import Recommender
+from pyg_recmetrics.ranking.recommenders import (
+    FixedListRecommender,
+    FunctionRecommender,
+    ModelRecommender,
+)
+from pyg_recmetrics.task import RankingTask
+
+#: Whatever :func:`as_recommender` understands.
+RecommenderLike: TypeAlias = (
+    torch.nn.Module
+    | Tensor
+    | tuple[Tensor, Tensor]
+    | tuple[Tensor, Tensor, Tensor]
+    | Callable[[Tensor], Tensor]
+)
+
+#: How many bytes all item embeddings may take in double precision. Larger tables go in tiles.
+MAX_BYTES_OF_ITEMS = 2**30
+
+
+def as_recommender(
+    value: RecommenderLike,
+    task: RankingTask,
+    edge_index: Adj | None = None,
+    edge_weight: Tensor | None = None,
+) -> Recommender:
+    """Finds out what `value` is, and checks that it fits the task.
+
+    Args:
+        value: What to rank, see :func:`pyg_recmetrics.rank`.
+        task (RankingTask): The task.
+        edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
+            over. (default: `None`, those of the task)
+        edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
+
+    Raises:
+        TypeError: If `value` is nothing that can be ranked.
+        ValueError: If it does not fit the task.
+    """
+    if isinstance(value, torch.nn.Module):
+        return _from_model(value, task, edge_index, edge_weight)
+    if isinstance(value, tuple | list):
+        return _from_embeddings(task, *_check_embeddings(tuple(value), task))
+    if isinstance(value, Tensor):
+        return _from_tensor(value, task)
+    if callable(value):
+        return FunctionRecommender(value, task)
+    raise TypeError(
+        f"'recommender' needs to be a module with 'recommend', a pair of embeddings, a tensor of "
+        f"scores or item ids, or a function of users (got {type(value).__name__})"
+    )
+
+
+@contextmanager
+def evaluation_mode(recommender: Any) -> Iterator[None]:
+    """Puts a model in eval mode without gradients, and leaves it as it was found."""
+    model = getattr(recommender, "__self__", recommender)  # a model's own method is a function
+    modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
+    was_training = [module.training for module in modules]
+    try:
+        for module in modules[:1]:
+            module.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in zip(modules, was_training, strict=True):
+            module.training = training
+
+
+def _from_model(
+    model: torch.nn.Module, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+) -> Recommender:
+    name = type(model).__name__
+    if not callable(getattr(model, "recommend", None)):
+        raise TypeError(f"'recommender' needs to have a method 'recommend' (got {name} without)")
+    if edge_index is None:
+        edge_index, edge_weight = task.edge_index, task.edge_weight
+    if edge_index is None:
+        raise ValueError(
+            f"'edge_index' needs to be given for {name}: the edges it propagates over, in its own "
+            f"numbering (a task that was read from data knows them)"
+        )
+    num_nodes = task.num_users + task.num_items
+    if isinstance(edge_index, Tensor) and edge_index.layout == torch.strided:
+        edge_index = check_edges(edge_index, "edge_index")
+        check_ids(edge_index, "edge_index", "node", num_nodes)
+        check_device(edge_index, "edge_index", task.device, "task")
+    parameter = next(model.parameters(), None)
+    if parameter is not None:
+        check_device(parameter, "recommender", task.device, "task")
+    if not isinstance(model, LightGCN) or type(model).recommend is not LightGCN.recommend:
+        return ModelRecommender(model, edge_index, edge_weight, task)
+    if model.num_nodes != num_nodes:
+        raise ValueError(
+            f"'recommender' needs to have a node for each of {task.num_users} users and "
+            f"{task.num_items} items (got {model.num_nodes} nodes)"
+        )
+    # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
+    embedding = model.get_embedding(edge_index, edge_weight)
+    user, item = embedding.split([task.num_users, task.num_items])
+    return _from_embeddings(task, *_check_embeddings((user, item), task))
+
+
+def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor, ...]:
+    if len(parts) not in (2, 3):
+        raise ValueError(
+            f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
+            f"item_embedding, item_bias) (got {len(parts)} parts)"
+        )
+    parts = tuple(check_scores(part, "recommender") for part in parts)
+    dim = parts[0].size(-1) if parts[0].dim() else 0
+    check_shape(parts[0], "recommender", (task.num_users, dim), "user embeddings")
+    check_shape(parts[1], "recommender", (task.num_items, dim), "item embeddings")
+    if len(parts) == 3:
+        check_shape(parts[2], "recommender", (task.num_items,), "item biases")
+    for part in parts:
+        if part.device.type != "cpu":  # from where it can go to any device
+            check_device(part, "recommender", task.device, "task")
+        check_finite(part, "recommender")
+    return parts
+
+
+def _from_embeddings(
+    task: RankingTask, user: Tensor, item: Tensor, bias: Tensor | None = None
+) -> Recommender:
+    parts = [part for part in (user, item, bias) if part is not None]
+    is_elsewhere = any(part.device != task.device for part in parts)
+    if is_elsewhere or item.numel() * 8 > MAX_BYTES_OF_ITEMS:
+        return TiledRecommender(user, item, bias, task.device)
+    return EmbeddingRecommender(user, item, bias)
+
+
+def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
+    check_device(value, "recommender", task.device, "task")
+    if not value.is_floating_point():
+        return _from_lists(value, task)
+    if value.dim() == 1:
+        check_shape(value, "recommender", (task.num_items,), "one score per item")
+        check_finite(value, "recommender")
+        return _from_item_scores(value, task)
+    check_shape(
+        value, "recommender", (task.num_users, task.num_items), "scores [num_users, num_items]"
+    )
+    return FunctionRecommender(lambda users: value[users], task)
+
+
+def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
+    # One sort breaks all ties for everybody. What is left to rank by are distinct positions.
+    position = torch.empty_like(scores, dtype=torch.float64)
+    order = scores.argsort(descending=True, stable=True)
+    position[order] = -torch.arange(scores.numel(), dtype=torch.float64, device=scores.device)
+    exact = position.float() if scores.numel() <= 2**24 else position
+    return FunctionRecommender(lambda users: exact.expand(users.numel(), -1), task)
+
+
+def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
+    if value.dtype == torch.bool or value.is_complex():
+        raise ValueError(f"'recommender' needs to hold scores or item ids (got {value.dtype})")
+    if value.dim() != 2 or value.size(0) != task.num_users:
+        raise ValueError(
+            f"'recommender' needs to hold item ids of shape [{task.num_users}, K] "
+            f"(got {list(value.shape)})"
+        )
+    return FixedListRecommender(value, task)

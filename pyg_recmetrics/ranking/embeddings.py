@@ -1,0 +1,163 @@
+"""Recommenders that score by the inner product of embeddings.
+
+:mod:`pyg_recmetrics.kernels.scores` says what exactly this product is.
+
+An item bias is one more dimension of the item, in which every user has a one.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.counting import count_above, count_ties_before
+from pyg_recmetrics.kernels.scores import scaled, scaled_by_all, scaled_by_row
+from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.sorting import top_k
+from pyg_recmetrics.ranking.recommender import DenseRecommender, ScoreRecommender
+from pyg_recmetrics.ranking.schedule import Chunk
+
+#: How many numbers of the embeddings of pairs are held at once.
+_NUM_EMBEDDED = 2**22
+
+
+class EmbeddingRecommender(DenseRecommender):
+    """Scores by the inner product of embeddings.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`. (default: `None`)
+    """
+
+    def __init__(self, user: Tensor, item: Tensor, bias: Tensor | None = None) -> None:
+        self.user = user if bias is None else _with_ones(user)
+        self.item = scaled_by_all(item if bias is None else _with_column(item, bias))
+
+    def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
+        shape = (users.numel(), self.item.size(0))
+        product = scratch("embeddings.product", shape, torch.float64)
+        torch.mm(scaled_by_row(self.user[users]), self.item.t(), out=product)
+        return scratch("embeddings.scores", shape, torch.float32).copy_(product)
+
+
+class TiledRecommender(ScoreRecommender):
+    """Scores by the inner product of embeddings that never are on the device as a whole.
+
+    The embeddings may stay in the memory of the host, or in a file that is mapped into it. Items
+    pass through the device in tiles, once for every chunk, and users pass chunk by chunk. Only
+    what is wanted is kept of the scores of a tile: the best so far, or how many are above.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
+        device (torch.device): The device to compute on.
+    """
+
+    items_at_once = 2**13
+
+    #: Scores take 8 and 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
+    bytes_per_pair = 48
+
+    def __init__(
+        self, user: Tensor, item: Tensor, bias: Tensor | None, device: torch.device
+    ) -> None:
+        self.user, self.item, self.bias, self.device = user, item, bias, device
+        self.num_items = item.size(0)
+        tiles = (self._unscaled_items(slice(first, last)) for first, last in self._tiles())
+        self.largest = torch.stack([tile.abs().max() for tile in tiles]).max()
+
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        num_rows = chunk.users.numel()
+        best_scores = torch.empty(num_rows, 0, device=self.device)
+        best = torch.empty(num_rows, 0, dtype=torch.long, device=self.device)
+        for first, last, scores in self._masked_tiles(chunk):
+            # The best so far have lower ids and stand first, so they win where scores are equal.
+            scores = torch.cat([best_scores, scores], dim=1)
+            ids = torch.arange(first, last, device=self.device).expand(num_rows, -1)
+            ids = torch.cat([best, ids], dim=1)
+            column = top_k(scores.clone(), min(k, scores.size(1)), chunk.scratch)
+            is_padding, column = column < 0, column.clamp(min=0)
+            best_scores = scores.gather(1, column).masked_fill_(is_padding, -torch.inf)
+            best = ids.gather(1, column).masked_fill_(is_padding, -1)
+        return best
+
+    def ranks(self, chunk: Chunk) -> Tensor:
+        order = chunk.truth.item.argsort(stable=True)
+        row, item = chunk.truth.row[order], chunk.truth.item[order]
+        own = self._scores_of_pairs(self._users(chunk.users), row, item)
+        bounds = torch.tensor([*range(0, self.num_items, self.items_at_once), self.num_items])
+        first_edge = torch.searchsorted(item, bounds.to(self.device)).tolist()
+        # What is as high is above the next smaller number.
+        below_own = own.nextafter(torch.full_like(own, -torch.inf))
+        rank = torch.ones_like(row)
+        for tile, (first, _, scores) in enumerate(self._masked_tiles(chunk)):
+            inside, behind = slice(first_edge[tile], first_edge[tile + 1]), first_edge[tile + 1]
+            threshold = torch.cat([own[:behind], below_own[behind:]])
+            rank += count_above(scores, row, threshold, chunk.scratch)
+            rank[inside] += count_ties_before(
+                scores, row[inside], item[inside] - first, own[inside]
+            )
+        return torch.empty_like(rank).scatter_(0, order, rank)
+
+    def is_constant(self, chunk: Chunk) -> Tensor:
+        highest = torch.full(chunk.users.shape, -torch.inf, device=self.device)
+        lowest = -highest
+        user = self._users(chunk.users)
+        for first, last in self._tiles():
+            scores = self._scores(user, first, last, chunk.scratch)
+            highest = highest.maximum(chunk.mask_(scores, -torch.inf, first).amax(dim=1))
+            lowest = lowest.minimum(chunk.mask_(scores, torch.inf, first).amin(dim=1))
+        return highest <= lowest
+
+    def _tiles(self) -> Iterator[tuple[int, int]]:
+        for first in range(0, self.num_items, self.items_at_once):
+            yield first, min(first + self.items_at_once, self.num_items)
+
+    def _masked_tiles(self, chunk: Chunk) -> Iterator[tuple[int, int, Tensor]]:
+        user = self._users(chunk.users)
+        for first, last in self._tiles():
+            scores = self._scores(user, first, last, chunk.scratch)
+            yield first, last, chunk.mask_(scores, -torch.inf, first)
+
+    def _users(self, users: Tensor) -> Tensor:
+        user = self.user[users.to(self.user.device)].to(self.device)
+        return scaled_by_row(user if self.bias is None else _with_ones(user))
+
+    def _items(self, index: Tensor | slice) -> Tensor:
+        return scaled(self._unscaled_items(index), self.largest)
+
+    def _unscaled_items(self, index: Tensor | slice) -> Tensor:
+        item = _taken_to(self.device, self.item, index)
+        if self.bias is None:
+            return item
+        return _with_column(item, _taken_to(self.device, self.bias, index))
+
+    def _scores(self, user: Tensor, first: int, last: int, scratch: Scratch) -> Tensor:
+        shape = (user.size(0), last - first)
+        product = scratch("tiles.product", shape, torch.float64)
+        torch.mm(user, self._items(slice(first, last)).t(), out=product)
+        return scratch("tiles.scores", shape, torch.float32).copy_(product)
+
+    def _scores_of_pairs(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
+        pairs_at_once = max(1, _NUM_EMBEDDED // max(1, user.size(1)))
+        parts = zip(row.split(pairs_at_once), item.split(pairs_at_once), strict=True)
+        scores = [(user[rows] * self._items(items)).sum(dim=1).float() for rows, items in parts]
+        return torch.cat(scores)
+
+
+def _taken_to(device: torch.device, table: Tensor, index: Tensor | slice) -> Tensor:
+    """Copies some rows of a table to a device."""
+    index = index if isinstance(index, slice) else index.to(table.device)
+    return table[index].to(device)
+
+
+def _with_column(embedding: Tensor, column: Tensor) -> Tensor:
+    """Appends one more dimension, in a precision that loses nothing."""
+    dtype = torch.promote_types(embedding.dtype, column.dtype)
+    return torch.cat([embedding.to(dtype), column.to(dtype).unsqueeze(1)], dim=1)
+
+
+def _with_ones(embedding: Tensor) -> Tensor:
+    return _with_column(embedding, torch.ones_like(embedding[:, 0]))

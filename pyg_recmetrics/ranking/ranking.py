@@ -1,0 +1,239 @@
+"""rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.typing import Adj
+from tqdm import tqdm
+
+from pyg_recmetrics import distributed
+from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, evaluation_mode
+from pyg_recmetrics.ranking.algorithms import (
+    Algorithm,
+    Findings,
+    ListItems,
+    RankingAlgorithm,
+    Request,
+    find_algorithms,
+)
+from pyg_recmetrics.ranking.schedule import Chunk, Schedule
+from pyg_recmetrics.task import RankingTask
+
+
+def rank(
+    recommender: RecommenderLike,
+    task: RankingTask,
+    *,
+    k: int | None = None,
+    full: bool = False,
+    edge_index: Adj | None = None,
+    edge_weight: Tensor | None = None,
+    batch_size: int | None = None,
+    keep_items: bool | int = False,
+    algorithm: Algorithm = "auto",
+    progress: bool = False,
+) -> RankedEdges:
+    r"""Ranks every ground-truth edge of a task. This is the one expensive step of an evaluation.
+
+    Users are ranked in chunks of bounded memory, on the device of the task. Every user is ranked
+    down to `k`, and also down to its own number of relevant items R, so that R-precision is exact.
+    Masked items are never retrieved. Equal scores rank the lower item id first. The ranks depend
+    neither on the size of the chunks nor on the order of the edges.
+
+    If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
+    function with the same arguments. Each process ranks its share of the users, and all of them
+    return the ranks that a single process would return. If the function raises in one process, it
+    raises in all (see :mod:`pyg_recmetrics.distributed`).
+
+    Args:
+        recommender: What to rank, one of
+
+            - a module with `recommend(edge_index, edge_weight, src_index=, dst_index=, k=)` that
+              numbers its items from `num_users` on, such as PyG's
+              :class:`~torch_geometric.nn.models.LightGCN`. (A LightGCN is propagated once, and
+              then scored by its embeddings.)
+            - a pair `(user_embedding, item_embedding)`, scored by inner product. The product is
+              computed in double precision and rounded to single precision. Item biases as a third
+              entry are added. Each table may stay in the memory of the host or in a
+              memory-mapped file. It then passes through the device of the task in parts, and so
+              does a table of items that is too large;
+            - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
+              user ids and returns their scores `[len(users), num_items]`;
+            - one floating-point score per item, `[num_items]`, the same for everybody;
+            - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none.
+        task (RankingTask): Who is ranked, over what, and what is relevant.
+        k (int, optional): How deep ranks are wanted. (default: `None`, the largest number of
+            relevant items of a user)
+        full (bool, optional): Whether every rank is wanted, however deep. (default: `False`)
+        edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over, in
+            its own numbering. (default: `None`, the message-passing edges of the data that the
+            task was read from)
+        edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
+        batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
+            fit into 256 MB of scratch memory)
+        keep_items (bool or int, optional): Whether to keep the lists of recommended items, of
+            shape `[num_users, k]`, for all users of the task; or how many items of each list to
+            keep. (default: `False`)
+        algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
+            items. For embeddings on a CPU, `"count"` proves most ranks from scores in single
+            precision (:mod:`pyg_recmetrics.kernels.bounded_counting`), and `"search"` from scores
+            in half precision (:mod:`pyg_recmetrics.kernels.bounded_searching`). Both compare what
+            is close exactly, and take a fraction of the time. The ranks are the same.
+            (default: `"auto"`, the fastest one that applies; `"search"` is fast on a processor
+            that multiplies `bfloat16` fast)
+        progress (bool, optional): Whether to show a progress bar. (default: `False`)
+
+    Returns:
+        The ground-truth edges with their ranks.
+
+    Raises:
+        TypeError: If `recommender` is none of these, or is a model without `recommend`.
+        ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k` or
+            `batch_size` is not a positive integer, or `algorithm` does not apply.
+        RuntimeError: If another process raised an error or has ended.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, rank
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
+        >>> rank(scores, task, k=2).rank
+        tensor([2, 1])
+    """
+    if not isinstance(task, RankingTask):
+        raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
+    with distributed.fail_together(task.device), evaluation_mode(recommender):
+        if batch_size is not None:
+            check_positive_integer(batch_size, "batch_size")
+        depth = _depth(task, k, full)
+        list_width = _list_width(task, depth, keep_items)
+        ranker = as_recommender(recommender, task, edge_index, edge_weight)
+        request = Request(ranker, task, depth, is_full=full, list_width=list_width)
+        _warn_about_short_lists(request)
+        ranking = _rank_share(request, find_algorithms(algorithm, request), batch_size, progress)
+    distributed.check_same(
+        task.truth, task.users, task.seen, task.num_candidates, depth, keep_items
+    )
+    distributed.combine(ranking.rank, largest=False)
+    if ranking.lists is not None:
+        distributed.combine(ranking.lists, largest=True)
+    return RankedEdges.from_ranks(
+        task.truth,
+        ranking.rank,
+        num_users=task.num_users,
+        weight=task.weight,
+        num_candidates=task.num_candidates,
+        depth=None if depth >= int(task.num_candidates.max()) else depth,
+        items=ranking.lists,
+        catalogue=task.catalogue,
+    )
+
+
+class _Ranking:
+    """What has been found out so far: the rank of every truth edge, and the list of every user.
+
+    What nobody has found out is left as not retrieved, and as `-1`.
+    """
+
+    def __init__(self, request: Request) -> None:
+        task, width = request.task, request.list_width
+        self.rank = torch.full_like(task.truth[0], NOT_RETRIEVED)
+        self.lists: Tensor | None = None
+        if width:
+            self.lists = torch.full((task.num_users, width), -1, device=task.device)
+
+    def add(self, chunk: Chunk, findings: Findings) -> None:
+        """Writes down what was found out about a chunk."""
+        if findings.rank is not None:
+            self.rank[chunk.truth.index] = findings.rank
+        if findings.lists is not None and self.lists is not None:
+            lists = findings.lists[:, : self.lists.size(1)]
+            self.lists[chunk.users, : lists.size(1)] = lists
+
+    def forget_beyond(self, depth: Tensor) -> None:
+        """Forgets ranks below the depth of their edge, of shape `[num_edges]`."""
+        self.rank.masked_fill_(self.rank > depth, NOT_RETRIEVED)
+
+
+def _rank_share(
+    request: Request,
+    algorithms: Iterable[RankingAlgorithm],
+    batch_size: int | None,
+    progress: bool,
+) -> _Ranking:
+    """Ranks the users that fall to this process."""
+    task = request.task
+    ranking = _Ranking(request)
+    users = task.users if request.list_width else task.users[task.degree[task.users] > 0]
+    users = pending = distributed.share(users)
+    is_quiet = not progress or distributed.process_index() > 0
+    with tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
+        for algorithm in algorithms:
+            pending = _walk(algorithm, task, pending, batch_size, ranking, bar)
+    if request.list_width and request.is_counted:
+        lists = ListItems(request.recommender, task.num_items, request.list_width)
+        with tqdm(total=users.numel(), desc="Listing", unit=" users", disable=is_quiet) as bar:
+            _walk(lists, task, users, batch_size, ranking, bar)
+    # A chunk is as deep as its deepest user. What it found out about the others beyond their own
+    # depth is forgotten, as it would depend on who shares a chunk.
+    ranking.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
+    return ranking
+
+
+def _walk(
+    algorithm: RankingAlgorithm,
+    task: RankingTask,
+    users: Tensor,
+    batch_size: int | None,
+    ranking: _Ranking,
+    bar: "tqdm[Any]",
+) -> Tensor:
+    """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
+    unsettled = [users[:0]]
+    schedule = Schedule(task, users, algorithm.depth, rows_per_chunk(algorithm, batch_size))
+    for chunk in schedule.chunks():
+        findings = algorithm.rank(chunk)
+        ranking.add(chunk, findings)
+        num_settled = chunk.users.numel()
+        if findings.is_unsettled is not None:
+            unsettled.append(chunk.users[findings.is_unsettled])
+            num_settled -= unsettled[-1].numel()
+        bar.update(num_settled)
+    algorithm.check()
+    return torch.cat(unsettled)
+
+
+def rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Callable[[int], int]:
+    """Returns how many users a chunk has, as a function of the depth of its deepest user."""
+    return algorithm.num_rows if batch_size is None else lambda depth: batch_size
+
+
+def _depth(task: RankingTask, k: int | None, full: bool) -> int:
+    if full:
+        return task.num_items
+    if k is None:
+        return int(task.degree.max())
+    return check_positive_integer(k, "k")
+
+
+def _list_width(task: RankingTask, depth: int, keep_items: bool | int) -> int:
+    """Returns how many items of each list are kept."""
+    if isinstance(keep_items, bool):
+        return min(depth, task.num_items) if keep_items else 0
+    return min(check_positive_integer(keep_items, "keep_items"), depth, task.num_items)
+
+
+def _warn_about_short_lists(request: Request) -> None:
+    task, max_depth = request.task, request.recommender.max_depth
+    needed = min(max(request.depth, int(task.degree.max())), task.num_items)
+    if max_depth is not None and max_depth < needed:
+        distributed.warn(
+            f"'recommender' holds lists of {max_depth} items, but {needed} are needed (for the "
+            f"largest k, or the largest R); all others count as not retrieved",
+            stacklevel=3,
+        )

@@ -1,0 +1,206 @@
+"""The order and the chunks in which users are ranked."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.task import RankingTask
+
+#: How many bytes a chunk of users may take.
+SCRATCH_BYTES = 256 * 2**20
+
+#: How many bytes a user and an item take in the boolean adjacency of a chunk.
+_BYTES_OF_ADJACENCY = 1
+
+#: How many bytes each position of a list takes.
+_BYTES_PER_POSITION = 64
+
+
+def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int) -> int:
+    """Returns how many users fit into the scratch memory if all of their scores are computed.
+
+    Args:
+        num_items (int): How many items are looked at at once.
+        bytes_per_pair (int): How many bytes a user and an item take, besides the adjacency.
+        depth (int): How long the lists of the users are.
+    """
+    bytes_per_row = num_items * (bytes_per_pair + _BYTES_OF_ADJACENCY) + depth * _BYTES_PER_POSITION
+    return max(1, SCRATCH_BYTES // bytes_per_row)
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkEdges:
+    """The edges of the users of a chunk, sorted by row.
+
+    Attributes:
+        index (torch.Tensor): Where each edge stands among the edges of the task.
+        row (torch.Tensor): The row of the chunk that the user of each edge has.
+        item (torch.Tensor): The item of each edge.
+    """
+
+    index: Tensor
+    row: Tensor
+    item: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some users, and what is to be found out about them.
+
+    Attributes:
+        users (torch.Tensor): User ids of shape `[num_rows]`.
+        depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
+        max_depth (int): How deep the deepest user is ranked, at most `num_items`.
+        max_excluded (int): The largest number of excluded items of a user.
+        num_items (int): The number of items of the task.
+        truth (ChunkEdges): The edges to rank.
+        seen (ChunkEdges): The edges whose items must not be retrieved.
+        candidates (ChunkEdges or None): The edges whose items may be retrieved, where each user
+            has candidates of its own.
+        is_excluded (torch.Tensor or None): The items that nobody may be recommended, of shape
+            `[num_items]`, where all users share their candidates.
+        scratch (Scratch): The buffers to compute in.
+    """
+
+    users: Tensor
+    depth: Tensor
+    max_depth: int
+    max_excluded: int
+    num_items: int
+    truth: ChunkEdges
+    seen: ChunkEdges
+    candidates: ChunkEdges | None
+    is_excluded: Tensor | None
+    scratch: Scratch
+
+    def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
+        """Overwrites the scores of items that must not be retrieved.
+
+        Args:
+            scores (torch.Tensor): Scores of shape `[num_rows, num_columns]`.
+            value (float): The score that masked items get.
+            first (int): The item in the first column. (default: `0`)
+        """
+        return scores.masked_fill_(self._adjacency(first, first + scores.size(1)), value)
+
+    def must_not_retrieve(self, lists: Tensor) -> Tensor:
+        """Returns which entries of lists are excluded items: `[num_rows, K]`; `-1` is none."""
+        adjacency = self._adjacency(0, self.num_items)
+        return adjacency.gather(1, lists.clamp(min=0)) & (lists >= 0)
+
+    def _adjacency(self, first: int, last: int) -> Tensor:
+        """Returns which items from `first` to `last` are excluded: `[num_rows, last - first]`.
+
+        The next call overwrites the result.
+        """
+        width = last - first
+        # Edges that lie outside go to one more column, as leaving them out takes a host sync.
+        num_spare = 0 if width == self.num_items else 1
+        shape = (self.users.numel(), width + num_spare)
+        adjacency = self.scratch("chunk.adjacency", shape, torch.bool)
+        if self.candidates is not None:
+            adjacency.fill_(True)
+            column = _column(self.candidates.item, first, width)
+            adjacency[self.candidates.row, column] = False
+        elif self.is_excluded is not None:
+            adjacency[:, :width] = self.is_excluded[first:last]
+        else:
+            adjacency.zero_()
+        adjacency[self.seen.row, _column(self.seen.item, first, width)] = True
+        return adjacency[:, :width]
+
+
+class Schedule:
+    """The order in which users are ranked: the deepest first.
+
+    So one user who must be ranked deep does not make every chunk deep. What a chunk needs to know
+    on the host, such as where its edges start, is fetched from the device once, so that no chunk
+    has to wait for it.
+
+    Args:
+        task (RankingTask): The task.
+        users (torch.Tensor): The ids of the users to rank, of shape `[num_users]`.
+        depth (int): How deep users are ranked at least. They are also ranked down to their own
+            number of relevant items.
+        num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
+    """
+
+    def __init__(
+        self, task: RankingTask, users: Tensor, depth: int, num_rows: Callable[[int], int]
+    ) -> None:
+        self.task = task
+        self.num_rows = num_rows
+        depths = task.degree[users].clamp(min=depth).clamp(max=task.num_items)
+        order = depths.argsort(descending=True, stable=True)
+        self.users = users[order]
+        self.depth = depths[order]
+        self._depths: list[int] = self.depth.tolist()
+        self._num_excluded = (task.num_items - task.num_candidates[self.users]).tolist()
+        self._truth = _EdgesByUser(task.truth, self.users, task.num_users)
+        self._seen = _EdgesByUser(task.seen, self.users, task.num_users)
+        self._candidates: _EdgesByUser | None = None
+        self._is_excluded: Tensor | None = None
+        if task.candidates is not None and task.candidates.dim() == 2:
+            self._candidates = _EdgesByUser(task.candidates, self.users, task.num_users)
+        elif task.candidates is not None:
+            self._is_excluded = torch.ones(task.num_items, dtype=torch.bool, device=task.device)
+            self._is_excluded[task.candidates] = False
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yields one chunk after the other. All of them share their buffers."""
+        scratch = Scratch(self.task.device)
+        start = 0
+        while start < len(self._depths):
+            end = min(start + self.num_rows(self._depths[start]), len(self._depths))
+            yield self._chunk(start, end, scratch)
+            start = end
+
+    def _chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
+        candidates = self._candidates
+        return Chunk(
+            users=self.users[start:end],
+            depth=self.depth[start:end],
+            max_depth=self._depths[start],
+            max_excluded=max(self._num_excluded[start:end]),
+            num_items=self.task.num_items,
+            truth=self._truth.between(start, end),
+            seen=self._seen.between(start, end),
+            candidates=None if candidates is None else candidates.between(start, end),
+            is_excluded=self._is_excluded,
+            scratch=scratch,
+        )
+
+
+class _EdgesByUser:
+    """Coalesced edges, handed out in the order in which their users are ranked.
+
+    This takes memory for the users only: the edges of a chunk are put together when it is ranked.
+    """
+
+    def __init__(self, edges: Tensor, users: Tensor, num_users: int) -> None:
+        self.item = edges[1]
+        ptr = index2ptr(edges[0], num_users)
+        self.first = ptr[users]
+        self.degree = ptr[users + 1] - self.first
+        self.ptr = [0, *self.degree.cumsum(0).tolist()]
+
+    def between(self, start: int, end: int) -> ChunkEdges:
+        """Returns the edges of a chunk."""
+        num_edges = self.ptr[end] - self.ptr[start]
+        degree, first = self.degree[start:end], self.first[start:end]
+        row = torch.arange(end - start, device=degree.device)
+        row = row.repeat_interleave(degree, output_size=num_edges)
+        # The edges of a user follow each other, so counting on from the first one finds them.
+        shift = first - (degree.cumsum(0) - degree)
+        index = torch.arange(num_edges, device=degree.device) + shift[row]
+        return ChunkEdges(index, row, self.item[index])
+
+
+def _column(item: Tensor, first: int, width: int) -> Tensor:
+    """Returns the columns of items, and `width` for those that have none."""
+    column = item - first
+    return column.masked_fill_((column < 0) | (column >= width), width)

@@ -1,0 +1,114 @@
+"""History: the evaluations of one training, the best of them, and whether to go on."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.tables import Table, Tabular
+
+
+class History(Tabular, Sequence[dict[str, float]]):
+    r"""The means of every evaluation of a training so far, and the whole result of the best.
+
+    An evaluation is the best if its monitored metric is better than that of all before. An
+    evaluation whose metric is undefined (`NaN`) is no improvement.
+
+    Args:
+        monitor (Metric): The metric that decides.
+        patience (int, optional): How many evaluations in a row without improvement to wait for
+            before stopping. (default: `None`, never stop)
+
+    Attributes:
+        best (EvaluationResult or None): The best so far; `None` before the first evaluation.
+        best_index (int or None): The index of the best among the evaluations.
+
+    Raises:
+        ValueError: If `patience` is not a positive integer.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Evaluator, RankingTask
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> evaluator = Evaluator(task, ["recall@1", "mrr@3"], monitor="mrr@3", patience=2)
+        >>> for shift in range(5):
+        ...     result = evaluator(torch.tensor([1.0, 3.0, 2.0]).roll(shift))
+        ...     if evaluator.should_stop:
+        ...         break
+        >>> print(evaluator.history)
+        call  recall@1   mrr@3
+        ----------------------------
+        0       0.0000  0.4167
+        1       0.5000  0.7500  best
+        2       0.5000  0.6667
+        3       0.0000  0.4167
+    """
+
+    def __init__(self, monitor: Metric, patience: int | None = None) -> None:
+        self.monitor = monitor
+        self.patience = None if patience is None else check_positive_integer(patience, "patience")
+        self.best: EvaluationResult | None = None
+        self.best_index: int | None = None
+        self._means: list[dict[str, float]] = []
+
+    def append(self, result: EvaluationResult) -> None:
+        """Adds an evaluation."""
+        if self._is_improvement(result[self.monitor]):
+            self.best, self.best_index = result, len(self)
+        self._means.append(result.to_dict())
+
+    def clear(self) -> None:
+        """Forgets all evaluations."""
+        self.best = self.best_index = None
+        self._means.clear()
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last evaluation is the best so far."""
+        return self.best_index is not None and self.best_index == len(self) - 1
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the last `patience` evaluations were no improvement."""
+        best = -1 if self.best_index is None else self.best_index
+        return self.patience is not None and len(self) - 1 - best >= self.patience
+
+    def _is_improvement(self, value: float) -> bool:
+        if self.best is None:
+            return not math.isnan(value)
+        best = self.best[self.monitor]
+        return value > best if self.monitor.definition.higher_is_better else value < best
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, float]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, float]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, float] | list[dict[str, float]]:
+        return self._means[index]
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return iter(self._means)
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    def __str__(self) -> str:
+        return super().__str__() if self else "no evaluation so far"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} evaluations, monitor={self.monitor})"
+
+    def _table(self) -> Table:
+        columns = list(self[0]) if self else []
+        rows = [
+            [str(index), *(f"{mean:.4f}" for mean in means.values())]
+            for index, means in enumerate(self)
+        ]
+        if self.best_index is None:
+            return Table(["call", *columns], rows)
+        marked = [
+            [*row, "best" if index == self.best_index else ""] for index, row in enumerate(rows)
+        ]
+        return Table(["call", *columns, ""], marked)

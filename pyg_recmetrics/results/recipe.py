@@ -1,0 +1,84 @@
+"""The prose of a result: a paragraph for a paper, and the notes below a table."""
+
+import textwrap
+from collections.abc import Iterable
+
+from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.results.users import UserCounts
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.version import __version__
+
+#: How wide a recipe is printed.
+_NUM_COLUMNS = 88
+
+
+def write_recipe(
+    definitions: Iterable[Metric],
+    users: UserCounts,
+    action: EmptyTargetAction,
+    convention: Convention,
+    task: RankingTask | None,
+) -> str:
+    """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
+    definitions = list(definitions)
+    text = (
+        f"Metrics: {'; '.join(metric.words for metric in definitions)}, where R is the number of "
+        f"relevant items of a user. "
+        f"Population: {_population(definitions, users, action, convention)}. "
+        f"Ranking: {_ranking(task)}. "
+        f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
+        f"({convention.source})."
+    )
+    return textwrap.fill(text, width=_NUM_COLUMNS)
+
+
+def summarize_users(
+    users: UserCounts, action: EmptyTargetAction, convention: Convention, max_k: int | None
+) -> str:
+    """Returns one line that says over whom the means are."""
+    parts = [f"{users.num_evaluated:,} users evaluated"]
+    if users.num_without_truth:
+        counted_as = {"neg": " (count as 0)", "pos": " (count as 1)"}.get(action, "")
+        parts.append(f"{users.num_without_truth:,} without ground truth{counted_as}")
+    if users.num_with_few_candidates:
+        parts.append(f"{users.num_with_few_candidates:,} with fewer than {max_k} candidates")
+    if users.num_left_out:
+        parts.append(f"{users.num_left_out:,} left out by the convention")
+    if convention.name != "standard":
+        parts.append(f"convention {convention.name}")
+    return ", ".join(parts)
+
+
+def _population(
+    definitions: list[Metric], users: UserCounts, action: EmptyTargetAction, convention: Convention
+) -> str:
+    text = f"all {users.num_evaluated:,} users with ground truth"
+    if users.num_without_truth:
+        what_becomes_of_them = {
+            "skip": "are left out",
+            "neg": "count as zero",
+            "pos": "count as one",
+        }.get(action, "")
+        text += f" ({users.num_without_truth:,} without {what_becomes_of_them})"
+    if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
+        text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
+    if required := convention.population.words:
+        text += f", if they have {' and '.join(required)} ({users.num_left_out:,} are left out)"
+    return text
+
+
+def _ranking(task: RankingTask | None) -> str:
+    ties = "equal scores rank the lower item id first"
+    if task is None:
+        return f"as given; {ties}"
+    if task.candidates is None:
+        items = f"all {task.num_items:,} items"
+    elif task.candidates.dim() == 1:
+        items = f"{task.candidates.numel():,} of {task.num_items:,} items"
+    else:
+        items = "each user's own candidates"
+    if num_seen := task.seen.size(1):
+        items += f" except those that the user is connected to by {num_seen:,} seen edges"
+    return f"{items}; {ties}"

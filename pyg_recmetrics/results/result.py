@@ -1,0 +1,543 @@
+"""EvaluationResult: the metrics of one evaluation, on average and for every user."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics import conventions
+from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.metrics import Metric, parse, parse_all
+from pyg_recmetrics.metrics.undefined import (
+    EmptyTargetAction,
+    check_empty_target_action,
+    fill_without_truth,
+)
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.results import archive, cohorts
+from pyg_recmetrics.results.by_metric import ByMetric, PerUser
+from pyg_recmetrics.results.cohorts import Cohorts
+from pyg_recmetrics.results.inference import (
+    Interval,
+    IntervalMethod,
+    interval_of_mean,
+    normal_margin,
+)
+from pyg_recmetrics.results.recipe import summarize_users, write_recipe
+from pyg_recmetrics.results.users import UserCounts
+from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class EvaluationResult(Tabular, Mapping[str, float]):
+    r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
+
+    A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
+    `empty_target_action` says what such users count as in the mean. Metrics of lists that need no
+    truth, such as `coverage@20` and `novelty@20`, are over all users who have a list.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        metrics (sequence of str or Metric): The metrics, as `name@k`.
+        task (RankingTask, optional): What was ranked. It says who is evaluated, and
+            :meth:`recipe` describes it. (default: `None`, all users)
+        empty_target_action (str, optional): What users without truth count as: `"skip"` leaves
+            them out, `"neg"` counts them as zero, `"pos"` as one, `"error"` raises an error.
+            (default: `None`, as the convention says)
+        convention (str or Convention, optional): How the metrics are defined, see
+            :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`)
+        num_left_out (int, optional): How many users the convention does not evaluate.
+            (default: `0`)
+
+    Attributes:
+        ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
+        per_user (mapping): A tensor of shape `[num_users]` for every metric, except for those
+            that have one value for all users together, such as `coverage@20`.
+        definitions (mapping): What the convention computes under the name of each metric.
+        users (UserCounts): How many users stand behind the result.
+        max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
+
+    Raises:
+        ValueError: If there is no such metric, convention or `empty_target_action`, or the action
+            is `"error"` and there is a user without truth.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import EvaluationResult, RankedEdges
+        >>> lists = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
+        >>> ranked = RankedEdges.from_topk(lists, torch.tensor([[0, 0, 1], [1, 2, 2]]))
+        >>> result = EvaluationResult(ranked, ["r_precision", "recall@1", "recall@3"])
+        >>> result["recall@3"], result.per_user["recall@1"].tolist()
+        (1.0, [0.5, 0.0, nan])
+        >>> print(result)
+        metric                                   @1              @3
+        -----------------------------------------------------------
+        r_precision  0.2500 ± .4900
+        recall                       0.2500 ± .4900  1.0000 ± .0000
+        ±: 95% confidence interval of the mean over users
+        2 users evaluated, 1 without ground truth
+    """
+
+    def __init__(
+        self,
+        ranked: RankedEdges,
+        metrics: str | Metric | Iterable[str | Metric],
+        *,
+        task: RankingTask | None = None,
+        empty_target_action: EmptyTargetAction | None = None,
+        convention: str | Convention = "standard",
+        num_left_out: int = 0,
+    ) -> None:
+        self.convention = conventions.get(convention)
+        self.empty_target_action = empty_target_action or self.convention.empty_target_action
+        check_empty_target_action(self.empty_target_action)
+        self.ranked = ranked
+        self.task = task
+        self.metrics = parse_all(metrics)
+        self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
+        self.definitions = ByMetric(self.convention.resolve_all(self.metrics))
+        self.users = UserCounts.of(
+            ranked, self._is_evaluated, self.max_k, num_left_out, self.empty_target_action
+        )
+        values = {name: self._measure(metric) for name, metric in self.definitions.items()}
+        self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
+        self._means = ByMetric(
+            {name: self._mean(self.definitions[name], value) for name, value in values.items()}
+        )
+
+    @property
+    def num_evaluated(self) -> int:
+        """The number of users who have truth that can be retrieved."""
+        return self.users.num_evaluated
+
+    @property
+    def num_without_truth(self) -> int:
+        """The number of users who were to be evaluated but have no truth."""
+        return self.users.num_without_truth
+
+    @property
+    def num_left_out(self) -> int:
+        """The number of users whom the convention does not evaluate."""
+        return self.users.num_left_out
+
+    @property
+    def num_with_few_candidates(self) -> int | None:
+        """The number of evaluated users who have fewer candidates than the largest k.
+
+        `None` if candidates are not known.
+        """
+        return self.users.num_with_few_candidates
+
+    def contributions(self, metric: str | Metric) -> Tensor:
+        r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
+
+        This is :attr:`per_user` after `empty_target_action` was applied. Users who do not count
+        are `NaN`. The mean over the others is the mean of the metric.
+
+        Args:
+            metric (str or Metric): One of the metrics that were evaluated, or any other metric of
+                the convention that the ranking is deep enough for.
+
+        Raises:
+            ValueError: If there is no such metric, or it has one value for all users together.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=3, num_items=3)
+            >>> scores = torch.tensor([0.1, 0.3, 0.2])
+            >>> result = evaluate(scores, task, "recall@2", empty_target_action="neg")
+            >>> result.contributions("recall@2").tolist(), result.per_user["recall@2"].tolist()
+            ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
+        """
+        metric = parse(metric)
+        name = str(metric)
+        deepest = max(self.max_k or 1, metric.k or 1)
+        resolved = self.definitions.get(name) or self.convention.resolve(metric, deepest)
+        value = self.per_user.get(name)
+        if value is None:
+            value = self._measure(resolved)
+        if not value.dim():
+            raise ValueError(
+                f"'metric' needs to have a value for every user (got '{name}', which has one for "
+                f"all users together)"
+            )
+        return self._counted(resolved, value)
+
+    def confidence_interval(
+        self,
+        metric: str | Metric,
+        level: float = 0.95,
+        method: IntervalMethod = "bootstrap",
+        *,
+        num_samples: int = 2000,
+        seed: int = 0,
+    ) -> Interval:
+        r"""Returns a confidence interval of the mean of a metric.
+
+        It regards the users as a sample of all possible users. It does not cover what else may
+        vary, such as the initialisation of a model, and it takes the denominator of a micro
+        average as known. Whether the intervals of two recommenders overlap does not say whether
+        one is better than the other: use :func:`compare`.
+
+        Args:
+            metric (str or Metric): The metric; see :meth:`contributions`.
+            level (float, optional): The fraction of such intervals that hold the mean.
+                (default: `0.95`)
+            method (str, optional): `"bootstrap"` draws samples of as many users with replacement,
+                and returns quantiles of their means. `"normal"` assumes that the mean is normally
+                distributed; it takes no time, and the printed table shows it. The two agree
+                unless there are few users. (default: `"bootstrap"`)
+            num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
+            seed (int, optional): The seed of the samples. The global random state is not touched.
+                (default: `0`)
+
+        Returns:
+            The ends `(low, high)`; `NaN` if fewer than two users count.
+
+        Raises:
+            ValueError: If there is no such metric, it has one value for all users together, `level`
+                is not between 0 and 1, `method` is unknown, or `num_samples` is not positive.
+
+        Source: Efron, "Bootstrap methods: another look at the jackknife" (1979).
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4], [0, 1, 0, 1, 1]])
+            >>> task = RankingTask(truth, num_users=5, num_items=2)
+            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, "recall@1")
+            >>> result["recall@1"]
+            0.4
+            >>> low, high = result.confidence_interval("recall@1")
+            >>> round(low, 2), round(high, 2)
+            (0.0, 0.8)
+        """
+        return interval_of_mean(
+            self._values(metric), level, method, num_samples=num_samples, seed=seed
+        )
+
+    def by(self, groups: Any, *, level: float = 0.95, method: IntervalMethod = "normal") -> Cohorts:
+        r"""Measures groups of users separately, since a mean may hide large differences.
+
+        Args:
+            groups (torch.Tensor or sequence): A label for every user: integers or booleans of
+                shape `[num_users]`, or a sequence of names. Users whose name is `None` are left
+                out.
+            level (float, optional): The level of the confidence intervals. (default: `0.95`)
+            method (str, optional): How to find the intervals, see :meth:`confidence_interval`.
+                (default: `"normal"`)
+
+        Returns:
+            Every metric with its interval and number of users, for each label. For a micro average,
+            this is the mean of what users contribute to it. Metrics that have one value for all
+            users together are left out.
+
+        Raises:
+            TypeError: If `groups` does not hold labels.
+            ValueError: If there is not one label for every user, `level` is not between 0 and 1, or
+                `method` is unknown.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
+            >>> task = RankingTask(truth, num_users=4, num_items=2)
+            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1", "mrr@2"])
+            >>> cohorts = result.by(["new", "new", "old", None])
+            >>> print(cohorts)
+            group  users        recall@1           mrr@2
+            --------------------------------------------
+            new        2  0.5000 ± .9800  0.7500 ± .4900
+            old        1          1.0000          1.0000
+            ±: 95% confidence interval of the mean over users
+            >>> cohorts["new"]["recall@1"].value
+            0.5
+        """
+        group, labels = cohorts.read_groups(groups, self.ranked.num_users)
+        return cohorts.by_groups(
+            self._contributions, group, labels, name="group", level=level, method=method
+        )
+
+    def by_degree(
+        self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "normal"
+    ) -> Cohorts:
+        r"""Measures users with few and with many seen edges separately.
+
+        The bounds are quantiles of the degree over the users who count. Users of the same degree
+        are always in the same group, so groups may differ in size, and there may be fewer than
+        `bins`.
+
+        Args:
+            bins (int, optional): The number of groups. (default: `5`)
+            level (float, optional): See :meth:`by`. (default: `0.95`)
+            method (str, optional): See :meth:`by`. (default: `"normal"`)
+
+        Returns:
+            The groups from the smallest to the largest degree, labelled by their range, such as
+            `"3-7"`.
+
+        Raises:
+            ValueError: If seen edges are not known, `bins` is not a positive integer, `level` is
+                not between 0 and 1, or `method` is unknown.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
+            >>> seen = torch.tensor([[1, 2, 2, 3, 3, 3], [2, 2, 3, 2, 3, 4]])
+            >>> task = RankingTask(truth, num_users=4, num_items=5, seen=seen)
+            >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
+            ['0-1', '2-3']
+        """
+        task = self._required_task("by_degree")
+        degree = torch.bincount(task.seen[0], minlength=task.num_users)
+        is_counted = self._is_evaluated
+        if self.empty_target_action == "skip":
+            is_counted = is_counted & (self.ranked.degree > 0)
+        group, labels = cohorts.group_by_degree(degree, is_counted, bins)
+        return cohorts.by_groups(
+            self._contributions, group, labels, name="training degree", level=level, method=method
+        )
+
+    def recall_by_popularity(
+        self,
+        k: int = 20,
+        bins: int = 5,
+        *,
+        level: float = 0.95,
+        method: IntervalMethod = "normal",
+    ) -> Cohorts:
+        r"""Measures the recall of popular and of other items separately.
+
+        The popularity of an item is its number of seen edges. Quantiles of it cut the catalogue
+        into buckets. Items of the same popularity are always in the same bucket, so buckets may
+        differ in size, and there may be fewer than `bins`. The recall of a user in a bucket is
+        the fraction of its relevant items in that bucket that are among the top `k` of the whole
+        catalogue. The mean is over users who have such items, whatever `empty_target_action` is.
+
+        Args:
+            k (int, optional): The cut-off. (default: `20`)
+            bins (int, optional): The number of buckets. (default: `5`)
+            level (float, optional): See :meth:`by`. (default: `0.95`)
+            method (str, optional): See :meth:`by`. (default: `"normal"`)
+
+        Returns:
+            The buckets from the least to the most popular, labelled by their range of popularity.
+
+        Raises:
+            ValueError: If seen edges are not known, `k` is deeper than was ranked, `bins` is not a
+                positive integer, `level` is not between 0 and 1, or `method` is unknown.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
+            >>> seen = torch.tensor([[1, 2, 2], [1, 1, 0]])
+            >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
+            >>> most_popular = torch.bincount(seen[1], minlength=3).float()
+            >>> result = evaluate(most_popular, task, "recall@1")
+            >>> buckets = result.recall_by_popularity(k=1, bins=3)
+            >>> {label: means["recall@1"].value for label, means in buckets.items()}
+            {'0': 0.0, '1': nan, '2': 1.0}
+        """
+        task = self._required_task("recall_by_popularity")
+        return cohorts.recall_by_popularity(
+            self.ranked, task, k=k, bins=bins, level=level, method=method
+        )
+
+    def to_dict(self) -> dict[str, float]:
+        """Returns the means as a plain dictionary, which everything that logs numbers takes.
+
+        For example, `writer.add_scalars("test", result.to_dict(), epoch)` of TensorBoard, or
+        `self.log_dict(result.to_dict())` of Lightning.
+        """
+        return dict(self._means)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns the means as a data frame, with the columns `metric`, `k` and `value`.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
+        rows = [(metric.label, metric.k, self[metric]) for metric in self.metrics]
+        frame = to_data_frame(rows, ["metric", "k", "value"], index=list(self))
+        return frame.astype({"k": "Int64"})
+
+    def save(self, path: str | Path) -> None:
+        """Saves everything that the result was computed from, for :meth:`load`.
+
+        The file holds arrays and JSON in NumPy's `.npz` format. It does not hold the edges that a
+        model propagates over.
+
+        Args:
+            path (str or Path): The file to write. If it exists, it is replaced.
+        """
+        fields = {
+            "version": __version__,
+            "ranked": self.ranked.to_dict(),
+            "metrics": [str(metric) for metric in self.metrics],
+            "task": self.task and self.task.to_dict(),
+            "empty_target_action": self.empty_target_action,
+            "convention": self.convention.to_dict(),
+            "num_left_out": self.num_left_out,
+        }
+        archive.write(path, fields)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "EvaluationResult":
+        r"""Loads a saved result: the same numbers, and the same ranking to measure more from.
+
+        Loading never runs code from the file, so it is safe to read the files of others.
+
+        Args:
+            path (str or Path): The file.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If `path` is not a saved result, or has an unsupported format.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pathlib import Path
+            >>> from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2")
+            >>> path = Path(tempfile.mkdtemp()) / "result.npz"
+            >>> result.save(path)
+            >>> EvaluationResult.load(path)
+            EvaluationResult(recall@2: 0.5000)
+        """
+        fields = archive.read(path)
+        return cls(
+            RankedEdges.from_dict(fields["ranked"]),
+            fields["metrics"],
+            task=fields["task"] and RankingTask(**fields["task"]),
+            empty_target_action=fields["empty_target_action"],
+            convention=Convention.from_dict(fields["convention"]),
+            num_left_out=fields["num_left_out"],
+        )
+
+    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
+        """Writes the lists and the ground truth, see :meth:`RankedEdges.to_trec`.
+
+        Raises:
+            ValueError: If lists were not kept: evaluate with `keep_items=True`.
+        """
+        self.ranked.to_trec(run, qrels)
+
+    def to_ranx(self) -> tuple[Any, Any]:
+        """Returns the ground truth and the lists for ranx, see :meth:`RankedEdges.to_ranx`.
+
+        Raises:
+            ImportError: If ranx is not installed.
+            ValueError: If lists were not kept: evaluate with `keep_items=True`.
+        """
+        return self.ranked.to_ranx()
+
+    def recipe(self) -> str:
+        r"""Says in a paragraph for a paper what exactly was measured.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
+            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items; equal
+            scores rank the lower item id first. Computed with pyg_recmetrics 0.1.0, convention
+            'standard' (torch_geometric.metrics 2.8).
+        """
+        return write_recipe(
+            self.definitions.values(),
+            self.users,
+            self.empty_target_action,
+            self.convention,
+            self.task,
+        )
+
+    def __getitem__(self, metric: str | Metric) -> float:
+        return self._means[metric]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._means)
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
+        return f"{type(self).__name__}({means})"
+
+    @cached_property
+    def _is_evaluated(self) -> Tensor:
+        """Which users are evaluated, of shape `[num_users]`."""
+        is_evaluated = torch.full_like(self.ranked.degree, self.task is None, dtype=torch.bool)
+        if self.task is not None:
+            is_evaluated[self.task.users] = True
+        return is_evaluated
+
+    @property
+    def _contributions(self) -> dict[str, Tensor]:
+        return {name: self.contributions(name) for name in self.per_user}
+
+    def _required_task(self, needed_by: str) -> RankingTask:
+        if self.task is None:
+            raise ValueError(
+                f"'{needed_by}' needs the seen edges of a task (got a result without a task)"
+            )
+        return self.task
+
+    def _values(self, metric: str | Metric) -> Tensor:
+        """Returns the values of the users who count, of which the metric is the mean."""
+        value = self.contributions(metric)
+        return value[~value.isnan()]
+
+    def _measure(self, metric: Metric) -> Tensor:
+        if metric.is_aggregate:
+            is_all = bool(self._is_evaluated.all())
+            return metric(self.ranked if is_all else self.ranked.with_lists_of(self._is_evaluated))
+        is_defined = self.convention.population.is_defined(metric, self.ranked)
+        return metric(self.ranked).masked_fill(~is_defined, torch.nan)
+
+    def _mean(self, metric: Metric, value: Tensor) -> float:
+        return float(self._counted(metric, value).nanmean()) if value.dim() else float(value)
+
+    def _counted(self, metric: Metric, value: Tensor) -> Tensor:
+        """Returns what users count as in the mean, `[num_users]`; `NaN` for those who do not."""
+        if metric.needs_truth:
+            value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
+        return value.masked_fill(~self._is_evaluated, torch.nan)
+
+    def _table(self) -> Table:
+        """Metrics down and k across."""
+        labels = list(dict.fromkeys(metric.label for metric in self.metrics))
+        cut_offs = sorted({metric.k or 0 for metric in self.metrics})
+        margins = {metric: self._margin(metric) for metric in self.metrics}
+        cells = {
+            (metric.label, metric.k or 0): format_mean(self[metric], margin)
+            for metric, margin in margins.items()
+        }
+        notes = [summarize_users(self.users, self.empty_target_action, self.convention, self.max_k)]
+        if not all(math.isnan(margin) for margin in margins.values()):
+            notes.insert(0, "±: 95% confidence interval of the mean over users")
+        return Table(
+            head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
+            rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
+            notes=tuple(notes),
+        )
+
+    def _margin(self, metric: Metric) -> float:
+        """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
+        if str(metric) not in self.per_user:
+            return math.nan
+        return normal_margin(self._values(metric), level=0.95)

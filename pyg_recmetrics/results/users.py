@@ -1,0 +1,68 @@
+"""How many users stand behind a result, and what becomes of the others."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_num_without_truth
+from pyg_recmetrics.ranked_edges import RankedEdges
+
+
+@dataclass(frozen=True)
+class UserCounts:
+    """How many users stand behind a result.
+
+    Attributes:
+        num_evaluated (int): Users who have truth that can be retrieved.
+        num_without_truth (int): Users who were to be evaluated but have none.
+        num_left_out (int): Users whom the convention does not evaluate.
+        num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
+            largest k; `None` if candidates are not known.
+        num_with_list (int or None): Users who have a list; `None` if lists were not kept.
+    """
+
+    num_evaluated: int
+    num_without_truth: int
+    num_left_out: int
+    num_with_few_candidates: int | None
+    num_with_list: int | None
+
+    @classmethod
+    def of(
+        cls,
+        ranked: RankedEdges,
+        is_evaluated: Tensor,
+        max_k: int | None,
+        num_left_out: int,
+        action: EmptyTargetAction,
+    ) -> "UserCounts":
+        """Counts the users of a ranking.
+
+        Args:
+            ranked (RankedEdges): The ranked ground truth.
+            is_evaluated (torch.Tensor): Which users are evaluated, of shape `[num_users]`.
+            max_k (int, optional): The largest cut-off.
+            num_left_out (int): How many users the convention does not evaluate.
+            action (str): What users without ground truth count as.
+
+        Raises:
+            ValueError: If there is a user without truth and `action` is `"error"`.
+        """
+        has_truth = is_evaluated & (ranked.degree > 0)
+        num_evaluated = int(has_truth.sum())
+        num_without_truth = int(is_evaluated.sum()) - num_evaluated
+        check_num_without_truth(num_without_truth, action)
+        num_with_few_candidates = num_with_list = None
+        if ranked.num_candidates is not None:
+            num_with_few_candidates = int(
+                (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
+            )
+        if ranked.items is not None:
+            num_with_list = int((is_evaluated & ranked.has_list).sum())
+        return cls(
+            num_evaluated,
+            num_without_truth,
+            num_left_out,
+            num_with_few_candidates,
+            num_with_list,
+        )

@@ -1,0 +1,185 @@
+"""Catalogue: what is known about the items, for the metrics that look at them."""
+
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import coalesce
+
+from pyg_recmetrics.checks import (
+    check_device,
+    check_edges,
+    check_finite,
+    check_ids,
+    check_integers,
+    check_positive_integer,
+    check_scores,
+    check_tensor,
+)
+
+#: What a metric may need to know, and how to give it.
+_HOW_TO_GIVE = {
+    "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
+    "popularity": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the "
+    "'Catalogue')",
+    "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
+    "item_category": "the category of every item: give 'item_category' to 'evaluate' (or to the "
+    "'Catalogue')",
+    "item_embedding": "the embedding of every item: give 'item_embedding' to 'evaluate' (or to "
+    "the 'Catalogue')",
+}
+
+
+class Catalogue:
+    r"""What is known about the items: how often they were seen, and what they are like.
+
+    Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
+    :func:`~pyg_recmetrics.evaluate` adds embeddings and categories. For lists that come from
+    elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+
+    Args:
+        num_items (int): The number of items.
+        seen (torch.Tensor, optional): The interactions of users with items before the evaluation,
+            edges of shape `[2, num_seen]`. Repeated edges are one edge. (default: `None`)
+        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
+            `[num_items, num_features]`. (default: `None`)
+        item_category (torch.Tensor, optional): The category of every item as an integer, of shape
+            `[num_items]`. If items have several categories or none, a matrix of shape
+            `[num_items, num_categories]` that is true or positive where an item has a category.
+            (default: `None`)
+
+    Raises:
+        TypeError: If an argument is not a tensor.
+        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids or numbers that
+            are not finite.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> seen = torch.tensor([[0, 0, 1], [1, 2, 1]])
+        >>> Catalogue(num_items=4, seen=seen).popularity
+        tensor([0, 2, 1, 0])
+    """
+
+    def __init__(
+        self,
+        num_items: int,
+        *,
+        seen: Tensor | None = None,
+        item_embedding: Tensor | None = None,
+        item_category: Tensor | None = None,
+    ) -> None:
+        self.num_items = check_positive_integer(num_items, "num_items")
+        #: `None` if there are no seen edges: popularity is then undefined.
+        self.seen = None if seen is None else _check_seen(seen, num_items)
+        self.item_embedding = (
+            None if item_embedding is None else _check_embedding(item_embedding, num_items)
+        )
+        self.item_category = (
+            None if item_category is None else _check_category(item_category, num_items)
+        )
+
+    @cached_property
+    def interactions(self) -> Tensor:
+        """The seen edges, sorted by user and each of them once, of shape `[2, num_seen]`.
+
+        Raises:
+            ValueError: If seen edges are not known.
+        """
+        seen = self.get("seen")
+        num_nodes = max(self.num_items, int(seen.max()) + 1)
+        interactions: Tensor = coalesce(seen, num_nodes=num_nodes)
+        return interactions
+
+    @cached_property
+    def popularity(self) -> Tensor:
+        """The number of users who have seen each item, of shape `[num_items]`."""
+        return torch.bincount(self.interactions[1], minlength=self.num_items)
+
+    @cached_property
+    def num_active_users(self) -> int:
+        """The number of users who have seen any item."""
+        return int(self.interactions[0].unique_consecutive().numel())
+
+    def get(self, name: str) -> Tensor:
+        """Returns `seen`, `item_embedding` or `item_category`.
+
+        Raises:
+            ValueError: If it is not known; the error says how to give it.
+        """
+        check_has(self, name, "catalogue")
+        value: Tensor = getattr(self, name)
+        return value
+
+    def check_device(self, device: torch.device, owner: str) -> None:
+        """Raises if a tensor is on another device than its `owner`."""
+        for name, value in self._tensors().items():
+            check_device(value, name, device, owner)
+
+    def to(self, device: torch.device | str) -> "Catalogue":
+        """Returns a copy on another device, or itself if it is there already."""
+        device = torch.device(device)
+        if all(value.device == device for value in self._tensors().values()):
+            return self
+        moved: dict[str, Any] = {name: x.to(device) for name, x in self._tensors().items()}
+        return type(self)(self.num_items, **moved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the arguments that the catalogue was made of."""
+        return {"num_items": self.num_items, **self._tensors()}
+
+    def __repr__(self) -> str:
+        shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
+        return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
+
+    def _tensors(self) -> dict[str, Tensor]:
+        values = {name: getattr(self, name) for name in ("seen", "item_embedding", "item_category")}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
+    """Raises if a catalogue lacks what a metric needs, and says how to give it."""
+    source = "seen" if name == "popularity" else name
+    if getattr(catalogue, source, None) is None:
+        raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[name]} (got none)")
+
+
+def _check_seen(seen: object, num_items: int) -> Tensor | None:
+    edges = check_edges(seen, "seen")
+    if edges.size(1) == 0:
+        return None
+    if (lowest := int(edges[0].min())) < 0:
+        raise ValueError(f"'seen' needs to hold user ids of zero or more (got {lowest})")
+    check_ids(edges[1], "seen", "item", num_items)
+    return edges
+
+
+def _check_embedding(embedding: object, num_items: int) -> Tensor:
+    tensor = check_scores(embedding, "item_embedding")
+    if tensor.dim() != 2 or tensor.size(0) != num_items:
+        raise ValueError(
+            f"'item_embedding' needs to have shape [num_items={num_items}, num_features] "
+            f"(got {list(tensor.shape)})"
+        )
+    check_finite(tensor, "item_embedding")
+    return tensor.detach()
+
+
+def _check_category(category: object, num_items: int) -> Tensor:
+    tensor = check_tensor(category, "item_category")
+    if tensor.dim() not in (1, 2) or tensor.size(0) != num_items:
+        raise ValueError(
+            f"'item_category' needs to have shape [num_items={num_items}] or "
+            f"[num_items={num_items}, num_categories] (got {list(tensor.shape)})"
+        )
+    if tensor.dim() == 1:
+        tensor = check_integers(tensor, "item_category")
+    else:
+        check_finite(tensor, "item_category")
+    if bool((tensor < 0).any()):
+        raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
+    if tensor.dim() == 1:
+        # Numbered one after the other, so that large numbers do not take memory.
+        tensor = tensor.unique(return_inverse=True)[1]
+    return tensor

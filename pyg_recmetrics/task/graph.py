@@ -1,0 +1,232 @@
+"""Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.data.storage import BaseStorage, EdgeStorage
+from torch_geometric.typing import EdgeType
+from torch_geometric.utils import coalesce
+
+from pyg_recmetrics.checks import (
+    check_edge_type,
+    check_edges,
+    check_positive_integer,
+    check_tensor,
+    check_weight,
+)
+from pyg_recmetrics.task.edges import contains
+
+
+@dataclass(frozen=True)
+class UserItemEdges:
+    """One part of a split: truth and seen in local ids, message passing in homogeneous ones."""
+
+    num_users: int
+    num_items: int
+    truth: Tensor
+    weight: Tensor | None
+    seen: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    #: The users to evaluate and the candidates, in local ids, where the data says so.
+    users: Tensor | None = None
+    candidates: Tensor | None = None
+    #: What the edge types in the opposite direction say, from users to items in local ids.
+    reverse: Tensor | None = None
+
+
+def read_data(
+    data: Data | HeteroData, edge_type: EdgeType | None, num_users: int | None
+) -> UserItemEdges:
+    """Reads one part of a split."""
+    if isinstance(data, HeteroData):
+        if num_users is not None:
+            raise ValueError(
+                "'num_users' applies to homogeneous 'Data'; 'HeteroData' knows its own"
+            )
+        return _read_hetero(data, edge_type)
+    if isinstance(data, Data):
+        if edge_type is not None:
+            raise ValueError("'edge_type' applies to 'HeteroData'; homogeneous 'Data' has but one")
+        return _read_homogeneous(data, num_users)
+    raise TypeError(
+        f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
+    )
+
+
+def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
+    """Which truth edges are also there as edges of an opposite type: a mask `[num_edges]`.
+
+    None in a homogeneous graph, whose `seen` edges are those of both directions.
+    """
+    if edges.reverse is None:
+        return torch.zeros_like(truth[0], dtype=torch.bool)
+    num_nodes = max(edges.num_users, edges.num_items)
+    return contains(coalesce(edges.reverse, num_nodes=num_nodes), truth, edges.num_items)
+
+
+def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
+    store = find_truth(data, edge_type)
+    source, _, destination = store._key
+    num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
+    truth, weight = _read_truth(store)
+    seen = read_edge_index(store)
+    shift = seen.new_tensor([[0], [num_users]])
+    forward = seen + shift
+    edge_weight = store.get("edge_weight")
+    return UserItemEdges(
+        num_users=num_users,
+        num_items=num_items,
+        truth=truth,
+        weight=weight,
+        seen=seen,
+        edge_index=torch.cat([forward, forward.flip([0])], dim=1),
+        edge_weight=None if edge_weight is None else torch.cat([edge_weight, edge_weight]),
+        users=_read_users(data[source], num_users),
+        candidates=_read_candidates(store),
+        reverse=_read_reverse(data, store._key),
+    )
+
+
+def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStorage:
+    """The edge store that holds the ground truth."""
+    if isinstance(data, Data):
+        return data.edge_stores[0]
+    return data[_find_edge_type(data, edge_type)]
+
+
+def _read_homogeneous(data: Data, num_users: int | None) -> UserItemEdges:
+    num_users, num_items = count_users(data, num_users)
+    truth, weight = _read_truth(data)
+    edge_index = read_edge_index(data)
+    candidates = _read_candidates(data)
+    if candidates is not None:
+        candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
+    return UserItemEdges(
+        num_users=num_users,
+        num_items=num_items,
+        truth=to_bipartite(truth, "edge_label_index", num_users),
+        weight=weight,
+        seen=to_bipartite(edge_index, "edge_index", num_users),
+        edge_index=edge_index,
+        edge_weight=data.get("edge_weight"),
+        users=_read_users(data, num_users + num_items),
+        candidates=candidates,
+    )
+
+
+def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
+    """How many users and items a homogeneous graph has, which may say so itself."""
+    if num_users is None:
+        num_users = data.get("num_users")
+    if num_users is None:
+        raise ValueError(
+            "'num_users' needs to be given for homogeneous 'Data', in which users come first and "
+            "items are numbered from 'num_users' on"
+        )
+    num_users = check_positive_integer(num_users, "num_users")
+    if num_users >= data.num_nodes:
+        raise ValueError(
+            f"'num_users' needs to be less than the number of nodes {data.num_nodes} "
+            f"(got {num_users})"
+        )
+    return num_users, data.num_nodes - num_users
+
+
+def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
+    if edge_type is not None:
+        return check_edge_type(edge_type, data)
+    labelled = [store._key for store in data.edge_stores if _truth_name(store) is not None]
+    if not labelled:
+        raise ValueError(
+            f"'data' needs to hold ground truth as 'edge_label_index' (got none in "
+            f"{data.edge_types})"
+        )
+    forward = [key for key in labelled if not key[1].startswith("rev_")] or labelled
+    if len(forward) > 1:
+        raise ValueError(
+            f"'edge_type' needs to be given if several types hold ground truth (got {forward})"
+        )
+    return forward[0]
+
+
+def count_nodes(data: HeteroData, node_type: str) -> int:
+    """The number of nodes of a type."""
+    num_nodes = data[node_type].num_nodes
+    if num_nodes is None:
+        raise ValueError(f"'data[{node_type!r}].num_nodes' needs to be set (got None)")
+    return int(num_nodes)
+
+
+def _truth_name(store: BaseStorage) -> str | None:
+    # `RandomLinkSplit(split_labels=True)` keeps positive and negative edges apart.
+    names = ("edge_label", "pos_edge_label")
+    return next((name for name in names if f"{name}_index" in store), None)
+
+
+def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None]:
+    name = _truth_name(store)
+    if name is None:
+        raise ValueError("'data' needs to hold ground truth as 'edge_label_index' (got none)")
+    truth = check_edges(store[f"{name}_index"], f"{name}_index")
+    label = store.get(name)
+    if label is None:
+        return truth, None
+    label = check_weight(label, name, truth)
+    # Negatives go before anything is checked: in a homogeneous graph they join any two nodes.
+    truth, label = truth[:, label != 0], label[label != 0]
+    return truth, None if bool((label == 1).all()) else label
+
+
+def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:
+    mask = store.get("eval_mask")
+    if mask is None:
+        return None
+    mask = check_tensor(mask, "eval_mask")
+    if mask.dtype != torch.bool or mask.shape != (num_nodes,):
+        raise ValueError(
+            f"'eval_mask' needs to be a mask of shape [{num_nodes}] (got {mask.dtype}, "
+            f"{list(mask.shape)})"
+        )
+    return mask.nonzero().flatten()
+
+
+def _read_candidates(store: Data | EdgeStorage) -> Tensor | None:
+    candidates = store.get("candidate_edge_index")
+    return None if candidates is None else check_edges(candidates, "candidate_edge_index")
+
+
+def _read_reverse(data: HeteroData, edge_type: EdgeType) -> Tensor | None:
+    found = [
+        read_edge_index(data[key]).flip([0])
+        for key in data.edge_types
+        if is_opposite(key, edge_type) and "edge_index" in data[key]
+    ]
+    return torch.cat(found, dim=1) if found else None
+
+
+def is_opposite(key: EdgeType, edge_type: EdgeType) -> bool:
+    """Whether edges of a type run from items to users."""
+    return key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+
+
+def read_edge_index(store: Data | EdgeStorage) -> Tensor:
+    """The message-passing edges."""
+    if "edge_index" not in store:
+        raise ValueError("'data' needs to hold message-passing edges as 'edge_index' (got none)")
+    return check_edges(store["edge_index"], "edge_index")
+
+
+def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
+    """Edges between users and items, in local ids and from users to items."""
+    is_user = edges < num_users
+    if num_wrong := int((is_user[0] == is_user[1]).sum()):
+        raise ValueError(
+            f"'{name}' needs to connect users, numbered below {num_users}, with items "
+            f"(got {num_wrong} edges within one side)"
+        )
+    # Either direction says the same: the user comes first from here on.
+    bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
+    return bipartite

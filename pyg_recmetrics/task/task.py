@@ -1,0 +1,311 @@
+"""RankingTask: who is ranked, over what, what is relevant, and what is seen."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.typing import Adj, EdgeType
+from torch_geometric.utils import coalesce
+
+from pyg_recmetrics import distributed
+from pyg_recmetrics.checks import (
+    check_bipartite,
+    check_device,
+    check_ids,
+    check_integers,
+    check_positive_integer,
+    check_weight,
+)
+from pyg_recmetrics.task.catalogue import Catalogue
+from pyg_recmetrics.task.edges import coalesce_truth, contains
+from pyg_recmetrics.task.graph import is_reversed, read_data
+
+
+class RankingTask:
+    r"""The task of a recommender: which items to rank for which users, and what is relevant.
+
+    Ids are local, as in a bipartite :class:`~torch_geometric.data.HeteroData` store: users are
+    numbered from `0` to `num_users - 1` and items from `0` to `num_items - 1`. The task is
+    prepared once (edges are sorted and coalesced), and can then be ranked any number of times.
+
+    Truth, seen edges and message-passing edges are three different things. The items that a user
+    has *seen* are left out of that user's ranking, so they can never be retrieved. The task
+    therefore removes ground-truth edges that are also seen, with one warning that counts them. It
+    does the same with truth that is not among the candidates.
+
+    Args:
+        truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
+            edges are one edge, with the largest of their weights.
+        num_users (int): The number of users.
+        num_items (int): The number of items.
+        seen (torch.Tensor, optional): The edges of shape `[2, num_seen]` whose items are left out
+            of their user's ranking, usually the message-passing edges. (default: `None`)
+        weight (torch.Tensor, optional): How relevant each ground-truth edge is, of shape
+            `[num_edges]`, for graded metrics. As in PyG's `LinkPred*` metrics, edges of weight
+            zero or less are not truth. (default: `None`, all are equally relevant)
+        candidates (torch.Tensor, optional): The items to rank: item ids of shape
+            `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
+            each user has its own candidates. (default: `None`, all items)
+        users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
+            ranked, and their truth is ignored. (default: `None`, all users)
+
+    Raises:
+        TypeError: If an edge list is not a tensor.
+        ValueError: If ids are out of range, shapes, dtypes or devices do not fit, or no user has
+            truth that can be retrieved.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask
+        >>> truth = torch.tensor([[0, 0, 1], [2, 3, 0]])
+        >>> seen = torch.tensor([[0, 1, 1], [0, 1, 2]])
+        >>> RankingTask(truth, num_users=3, num_items=4, seen=seen)
+        RankingTask(num_users=3, num_items=4, truth=[2, 3], seen=[2, 3])
+    """
+
+    def __init__(
+        self,
+        truth: Tensor,
+        *,
+        num_users: int,
+        num_items: int,
+        seen: Tensor | None = None,
+        weight: Tensor | None = None,
+        candidates: Tensor | None = None,
+        users: Tensor | None = None,
+    ) -> None:
+        self.num_users = check_positive_integer(num_users, "num_users")
+        self.num_items = check_positive_integer(num_items, "num_items")
+        #: The message-passing edges for models that propagate, in the numbering of a homogeneous
+        #: graph, where items come after the users. Known if the task was read from data.
+        self.edge_index: Adj | None = None
+        self.edge_weight: Tensor | None = None
+
+        truth = check_bipartite(truth, "truth", num_users, num_items)
+        self.device = truth.device
+        self.seen = self._prepare_seen(seen)
+        #: What is known about the items, such as their popularity among the seen edges.
+        self.catalogue = Catalogue(num_items, seen=self.seen)
+        self.candidates = self._prepare_candidates(candidates)
+        self.users = self._prepare_users(users)
+        self.num_candidates = self._count_candidates()
+        self.truth, self.weight = self._prepare_truth(truth, weight)
+
+    @classmethod
+    def from_data(
+        cls,
+        data: Data | HeteroData,
+        edge_type: EdgeType | None = None,
+        *,
+        num_users: int | None = None,
+        exclude_seen: bool = True,
+        candidates: Tensor | None = None,
+        users: Tensor | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task from one part of a split, in PyG's own convention.
+
+        The truth is `edge_label_index` (or `pos_edge_label_index`), and the message-passing edges
+        are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
+        Edges with `edge_label == 0` are sampled negatives and never truth. Other labels are
+        weights, unless all of them are one. (If it samples negatives, `RandomLinkSplit` adds one
+        to labels that were there before: split ratings with `neg_sampling_ratio=0.0`.)
+
+        The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
+        (`eval_mask`, a mask of the nodes) and what the candidates of each user are
+        (`candidate_edge_index`). A homogeneous graph may say how many users it has (`num_users`).
+        Arguments take precedence over what the data says.
+
+        A warning is given if edges in the opposite direction hold truth that is not among the
+        message-passing edges: a model that propagates over them knows the answers. Such edges
+        are, for example, those that :class:`~torch_geometric.transforms.ToUndirected` adds.
+
+        Args:
+            data (Data or HeteroData): A part of a split. In a homogeneous
+                :class:`~torch_geometric.data.Data`, as `LightGCN` takes it, users come first
+                and items are numbered from `num_users` on. Edges may run in one direction or in
+                both.
+            edge_type (tuple, optional): The type of the edges from users to items. Needed if
+                several edge types hold `edge_label_index`. (default: `None`)
+            num_users (int, optional): The number of users in a homogeneous graph. A `HeteroData`
+                knows its own. (default: `None`, the `num_users` of the data)
+            exclude_seen (bool, optional): Whether the items that a user is connected to by
+                message-passing edges are left out of that user's ranking. (default: `True`)
+            candidates (torch.Tensor, optional): See :class:`RankingTask`.
+                (default: `None`, those of the data, or all items)
+            users (torch.Tensor, optional): See :class:`RankingTask`.
+                (default: `None`, those of the data, or all users)
+
+        Raises:
+            TypeError: If `data` is neither `Data` nor `HeteroData`.
+            ValueError: If the edge type does not exist or is not the only one, `num_users` is
+                missing, there is no ground truth, or edges do not connect users with items.
+
+        Example:
+            >>> import torch
+            >>> from torch_geometric.data import Data
+            >>> from pyg_recmetrics import RankingTask
+            >>> data = Data(num_nodes=5)  # two users, three items
+            >>> data.edge_index = torch.tensor([[0, 2, 1, 3], [2, 0, 3, 1]])
+            >>> data.edge_label_index = torch.tensor([[0, 1], [3, 4]])
+            >>> task = RankingTask.from_data(data, num_users=2)
+            >>> task.truth
+            tensor([[0, 1],
+                    [1, 2]])
+        """
+        edges = read_data(data, edge_type, num_users)
+        task = cls(
+            edges.truth,
+            weight=edges.weight,
+            seen=edges.seen if exclude_seen else None,
+            num_users=edges.num_users,
+            num_items=edges.num_items,
+            candidates=edges.candidates if candidates is None else candidates,
+            users=edges.users if users is None else users,
+        )
+        task.edge_index, task.edge_weight = edges.edge_index, edges.edge_weight
+        if not exclude_seen:
+            # Seen items may be recommended again, but still say what is popular.
+            task.catalogue = Catalogue(edges.num_items, seen=edges.seen)
+        leaks = is_reversed(edges, task.truth)
+        if not exclude_seen:
+            # Whoever evaluates on message-passing edges does so on purpose.
+            leaks &= ~contains(task._coalesce(edges.seen), task.truth, task.num_items)
+        if num_leaks := int(leaks.sum()):
+            distributed.warn(
+                f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
+                f"are among the edges that a model may propagate over",
+                stacklevel=2,
+            )
+        return task
+
+    @property
+    def degree(self) -> Tensor:
+        """The number of relevant items R of every user, of shape `[num_users]`."""
+        return torch.bincount(self.truth[0], minlength=self.num_users)
+
+    def select_users(self, users: Tensor) -> "RankingTask":
+        """Returns the same task for only some of its users.
+
+        Args:
+            users (torch.Tensor): The ids of the users, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If ids are out of range, or none of the users has ground truth.
+        """
+        task = copy.copy(self)
+        chosen = self._prepare_users(users)
+        task.users = chosen[torch.isin(chosen, self.users)]
+        task.truth, task.weight = task._prepare_truth(self.truth, self.weight)
+        return task
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the arguments that the task was made of, as it has prepared them.
+
+        Message-passing edges are not among them.
+        """
+        names = ("truth", "num_users", "num_items", "seen", "weight", "candidates", "users")
+        return {name: getattr(self, name) for name in names}
+
+    def to(self, device: torch.device | str) -> "RankingTask":
+        """Returns a copy of the task on another device."""
+        task = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor | Catalogue):
+                setattr(task, name, value.to(device))
+        task.device = task.truth.device
+        return task
+
+    def __repr__(self) -> str:
+        parts = [f"num_users={self.num_users}", f"num_items={self.num_items}"]
+        parts.append(f"truth={list(self.truth.shape)}")
+        if self.seen.size(1):
+            parts.append(f"seen={list(self.seen.shape)}")
+        if self.candidates is not None:
+            parts.append(f"candidates={list(self.candidates.shape)}")
+        if self.users.numel() < self.num_users:
+            parts.append(f"users={list(self.users.shape)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _prepare_seen(self, seen: Tensor | None) -> Tensor:
+        if seen is None:
+            return torch.empty(2, 0, dtype=torch.long, device=self.device)
+        seen = check_bipartite(seen, "seen", self.num_users, self.num_items)
+        check_device(seen, "seen", self.device, "truth")
+        return self._coalesce(seen)
+
+    def _prepare_candidates(self, candidates: Tensor | None) -> Tensor | None:
+        if candidates is None:
+            return None
+        candidates = check_integers(candidates, "candidates")
+        check_device(candidates, "candidates", self.device, "truth")
+        if candidates.dim() == 1:
+            check_ids(candidates, "candidates", "item", self.num_items)
+            shared: Tensor = torch.unique(candidates)
+            return shared
+        check_bipartite(candidates, "candidates", self.num_users, self.num_items)
+        return self._coalesce(candidates)
+
+    def _prepare_users(self, users: Tensor | None) -> Tensor:
+        if users is None:
+            return torch.arange(self.num_users, device=self.device)
+        users = check_integers(users, "users")
+        check_device(users, "users", self.device, "truth")
+        if users.dim() != 1:
+            raise ValueError(f"'users' needs to have shape [num_users] (got {list(users.shape)})")
+        check_ids(users, "users", "user", self.num_users)
+        evaluated: Tensor = torch.unique(users)
+        return evaluated
+
+    def _prepare_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        if weight is not None:
+            weight = check_weight(weight, "weight", truth)
+            check_device(weight, "weight", self.device, "truth")
+        num_nodes = max(self.num_users, self.num_items)
+        truth, weight = coalesce_truth(truth, weight, num_nodes)
+        evaluated = torch.zeros(self.num_users, dtype=torch.bool, device=self.device)
+        evaluated[self.users] = True
+        mask = evaluated[truth[0]]
+        for lost, reason in self._cannot_be_retrieved(truth):
+            if num_lost := int((lost & mask).sum()):
+                distributed.warn(
+                    f"{num_lost} of {int(mask.sum())} ground-truth edges {reason}, can never be "
+                    f"retrieved, and are taken out of the truth",
+                    stacklevel=3,
+                )
+            mask = mask & ~lost
+        truth, weight = truth[:, mask], None if weight is None else weight[mask]
+        if truth.size(1) == 0:
+            raise ValueError(
+                "'truth' needs to hold an edge that can be retrieved, but no user has one. (The "
+                "training part of a split has only seen edges; pass 'exclude_seen=False' there.)"
+            )
+        return truth, weight
+
+    def _cannot_be_retrieved(self, truth: Tensor) -> Iterator[tuple[Tensor, str]]:
+        yield contains(self.seen, truth, self.num_items), "are also in 'seen'"
+        if self.candidates is not None:
+            yield ~self._is_candidate(truth), "are not among the 'candidates'"
+
+    def _is_candidate(self, edges: Tensor) -> Tensor:
+        if self.candidates is None:
+            return torch.ones_like(edges[0], dtype=torch.bool)
+        if self.candidates.dim() == 1:
+            return torch.isin(edges[1], self.candidates)
+        return contains(self.candidates, edges, self.num_items)
+
+    def _count_candidates(self) -> Tensor:
+        """Returns how many items can be recommended to each user, of shape `[num_users]`."""
+        seen = self.seen[0, self._is_candidate(self.seen)]
+        num_seen = torch.bincount(seen, minlength=self.num_users)
+        if self.candidates is None:
+            return self.num_items - num_seen
+        if self.candidates.dim() == 1:
+            return self.candidates.numel() - num_seen
+        return torch.bincount(self.candidates[0], minlength=self.num_users) - num_seen
+
+    def _coalesce(self, edges: Tensor) -> Tensor:
+        coalesced: Tensor = coalesce(edges, num_nodes=max(self.num_users, self.num_items))
+        return coalesced

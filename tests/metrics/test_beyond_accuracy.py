@@ -1,0 +1,451 @@
+"""Metrics of lists and what is known of items, against naive loops, and the laws they obey."""
+
+import math
+from dataclasses import replace
+
+import naive
+import pytest
+import torch
+from cases import cases
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    Evaluator,
+    RankedEdges,
+    RankingTask,
+    evaluate,
+    metrics,
+    rank,
+)
+
+CUT_OFFS = (1, 2, 3, 5, 20)
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
+
+
+def of_lists(k):
+    """Every metric of lists, with each value of each of its parameters."""
+    found = []
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        if definition.needs:
+            found.append(metrics.Metric(name, k))
+            for parameter in definition.parameters.values():
+                for value in parameter.choices or [1, 50, 100]:
+                    found.append(metrics.Metric(name, k, ((parameter.name, value),)))
+    return found
+
+
+def aggregates():
+    return [m.name for m in of_lists(1) if m.is_aggregate]
+
+
+def rank_lists(case, **options):
+    task = case.task(**options)
+    return rank(case.score_matrix, task, k=20, keep_items=True).with_catalogue(case.catalogue)
+
+
+def expected(case, rankings, metric):
+    arguments = dict(metric.arguments)
+    return naive.value(
+        metric.name, rankings, case.truths, case.naive_catalogue, k=metric.k, **arguments
+    )
+
+
+def test_every_metric_has_a_naive_twin():
+    for name in metrics.names():
+        assert callable(getattr(naive, name)), name
+
+
+@settings(max_examples=300)
+@given(case=cases(), k=st.sampled_from(CUT_OFFS))
+def test_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k):
+    assume(case.seen)
+    ranked = rank_lists(case)
+    for metric in of_lists(k):
+        loop = expected(case, case.rankings, metric)
+        assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
+
+
+@settings(max_examples=300)
+@given(case=cases(), k=st.sampled_from(CUT_OFFS), data=st.data())
+def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case, k, data):
+    assume(case.seen)
+    place = st.integers(-1, case.num_items - 1)
+    rows = st.lists(place, min_size=4, max_size=4)
+    lists = data.draw(st.lists(rows, min_size=case.num_users, max_size=case.num_users))
+    truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
+    ranked = RankedEdges.from_topk(torch.tensor(lists), torch.tensor(truth).t())
+    ranked = ranked.with_catalogue(case.catalogue)
+    # A gap and a repetition take a place, but are no item. Only serendipity looks at places.
+    cut = [list(dict.fromkeys(item for item in row[:k] if item >= 0)) for row in lists]
+    for metric in of_lists(k):
+        if metric.name != "serendipity":
+            loop = expected(case, cut, metric)
+            assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
+
+
+@settings(max_examples=100)
+@given(case=cases(), k=st.sampled_from(CUT_OFFS))
+def test_values_are_within_bounds(case, k):
+    assume(case.seen)
+    ranked = rank_lists(case)
+    for metric in of_lists(k):
+        value = metric(ranked)
+        low, high = metrics.definition(metric.name).bounds
+        assert value.dtype == torch.float64
+        assert value.dim() == (0 if metric.is_aggregate else 1)
+        assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].flatten().tolist())
+
+
+@settings(max_examples=100)
+@given(case=cases(), data=st.data())
+def test_renumbering_users_and_items_changes_nothing(case, data):
+    assume(case.seen)
+    users = data.draw(st.permutations(range(case.num_users)))
+    items = data.draw(st.permutations(range(case.num_items)))
+    # Ties go by item id, so what is renumbered here has none.
+    distinct = [
+        [score * case.num_items + item for item, score in enumerate(row)] for row in case.scores
+    ]
+    scores = [[0] * case.num_items for _ in range(case.num_users)]
+    for user, row in enumerate(distinct):
+        for item, score in enumerate(row):
+            scores[users[user]][items[item]] = score
+    old_item = sorted(range(case.num_items), key=lambda item: items[item])
+    renumbered = replace(
+        case,
+        scores=scores,
+        truth=[(users[u], items[i]) for u, i in case.truth],
+        seen=[(users[u], items[i]) for u, i in case.seen],
+        categories=[case.categories[item] for item in old_item],
+        embeddings=[case.embeddings[item] for item in old_item],
+    )
+    one, other = rank_lists(replace(case, scores=distinct)), rank_lists(renumbered)
+    for metric in of_lists(3):
+        value, again = metric(one), metric(other)
+        if not metric.is_aggregate:
+            again = again[users]
+        assert again.tolist() == pytest.approx(value.tolist(), nan_ok=True, abs=1e-12), metric
+
+
+@settings(max_examples=100)
+@given(case=cases(), k=st.sampled_from(CUT_OFFS))
+def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
+    whole = rank_lists(case)
+    is_even = torch.arange(case.num_users) % 2 == 0
+    halves = [whole.with_lists_of(is_even), whole.with_lists_of(~is_even)]
+    for name in aggregates():
+        known = metrics.definition(name)
+        state = sum(known.state(half, k) for half in halves)
+        assert state.tolist() == pytest.approx(known.state(whole, k).tolist())
+        value = float(known.function(whole, k))
+        assert float(known.compute(state)) == pytest.approx(value, nan_ok=True, abs=1e-12)
+    # Also where each half is ranked by itself.
+    for remainder in (0, 1):
+        users = torch.arange(remainder, case.num_users, 2)
+        if any(case.truths[user] for user in users.tolist()):
+            alone = rank_lists(case, users=users)
+            assert torch.equal(alone.items, halves[remainder].items)
+
+
+@settings(max_examples=100)
+@given(case=cases(), size=st.integers(1, 20))
+def test_the_size_of_chunks_changes_nothing(case, size):
+    assume(case.seen)
+    ranked = rank_lists(case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics.beyond_accuracy, "_ELEMENTS", size)
+        in_chunks = {metric: metric(ranked) for metric in of_lists(3)}
+    for metric, value in in_chunks.items():
+        assert torch.equal(value.nan_to_num(-1), metric(ranked).nan_to_num(-1)), metric
+
+
+def make_ranked(lists, **known):
+    lists = torch.tensor(lists)
+    num_items = known.pop("num_items", int(lists.max()) + 1)
+    ranked = RankedEdges.from_topk(lists, torch.zeros(2, 1, dtype=torch.long))
+    return ranked.with_catalogue(Catalogue(num_items, **known))
+
+
+class TestKnownValues:
+    def test_everybody_gets_the_same(self):
+        ranked = make_ranked([[1, 2]] * 7, num_items=8)
+        assert float(metrics.coverage(ranked, 2)) == 0.25
+        assert float(metrics.personalization(ranked, 2)) == pytest.approx(0, abs=1e-12)
+        assert float(metrics.entropy(ranked, 2)) == 1
+        assert float(metrics.gini(ranked, 2)) == pytest.approx(0.75)  # two of eight have it all
+        assert str(float(metrics.entropy(ranked, 1))) == "0.0"  # and not minus zero
+
+    def test_everybody_gets_something_else(self):
+        ranked = make_ranked([[0, 1], [2, 3], [4, 5], [6, 7]])
+        assert float(metrics.coverage(ranked, 2)) == 1
+        assert float(metrics.personalization(ranked, 2)) == 1
+        assert float(metrics.entropy(ranked, 2)) == 3  # log2 of eight items
+        assert float(metrics.gini(ranked, 2)) == 0
+
+    def test_nobody_has_a_list(self):
+        ranked = make_ranked([[-1, -1], [-1, -1]], num_items=4, item_category=torch.arange(4))
+        assert float(metrics.coverage(ranked, 2)) == 0
+        for name in ("gini", "entropy", "personalization"):
+            assert math.isnan(metrics.definition(name).function(ranked, 2))
+        assert metrics.diversity(ranked, 2).isnan().all()
+
+    def test_a_single_list_is_not_compared(self):
+        assert math.isnan(metrics.personalization(make_ranked([[1, 2], [-1, -1]]), 2))
+
+    def test_an_item_nobody_has_seen_is_as_novel_as_if_one_had(self):
+        seen = torch.tensor([[0, 1, 2, 3, 3], [0, 0, 0, 0, 1]])
+        ranked = make_ranked([[0], [1], [2], [-1]], seen=seen)
+        assert metrics.novelty(ranked, 1).tolist() == pytest.approx(
+            [0, 2, 2, math.nan], nan_ok=True
+        )
+
+    def test_novelty_is_a_share_of_those_who_have_seen_anything(self):
+        seen = torch.tensor([[0, 0, 1], [0, 1, 0]])
+        ranked = make_ranked([[0], [1], [1], [1]], seen=seen)
+        assert metrics.novelty(ranked, 1).tolist() == [0, 1, 1, 1]
+
+    def test_the_head_has_eighty_percent(self):
+        seen = torch.tensor([[*range(6), *range(3), 0], [*[0] * 6, *[1] * 3, 2]])
+        ranked = make_ranked([[0], [1], [2], [3], [3], [3]], num_items=4, seen=seen)
+        assert metrics.tail_share(ranked, 1).tolist() == [0, 0, 1, 1, 1, 1]
+        assert metrics.tail_share(ranked, 1, head=60).tolist() == [0, 1, 1, 1, 1, 1]
+        assert metrics.tail_share(ranked, 1, head=61).tolist() == [0, 0, 1, 1, 1, 1]
+        assert metrics.tail_share(ranked, 1, head=100).tolist() == [0, 0, 0, 1, 1, 1]
+
+    def test_items_as_popular_as_the_last_of_the_head_are_in_it(self):
+        ranked = make_ranked([[0], [1]], num_items=3, seen=torch.tensor([[0, 1], [0, 1]]))
+        assert metrics.tail_share(ranked, 1, head=50).tolist() == [0, 0]
+
+    def test_calibration_is_that_of_the_paper(self):
+        # 70 percent romance and 30 percent action; the list has romance alone.
+        category = torch.tensor([0] * 7 + [1] * 3 + [0])
+        seen = torch.stack([torch.zeros(10, dtype=torch.long), torch.arange(10)])
+        ranked = make_ranked([[10]], seen=seen, item_category=category)
+        kl = 0.7 * math.log(0.7 / (0.99 + 0.007)) + 0.3 * math.log(0.3 / 0.003)
+        assert metrics.calibration(ranked, 1).tolist() == pytest.approx([kl])
+
+    def test_nothing_in_common_is_the_largest_divergence(self):
+        ranked = make_ranked(
+            [[1], [0]], seen=torch.tensor([[0, 1], [0, 0]]), item_category=torch.tensor([5, 9])
+        )
+        high = metrics.definition("calibration").bounds[1]
+        assert metrics.calibration(ranked, 1).tolist() == pytest.approx([high, 0])
+
+    def test_categories_may_have_large_numbers(self):
+        ranked = make_ranked([[0, 1], [1, 2]], item_category=torch.tensor([10**15, 7, 10**15]))
+        assert metrics.diversity(ranked, 2).tolist() == [1, 1]
+
+    def test_diversity_over_embeddings_can_exceed_one(self):
+        embedding = torch.tensor([[1.0, 0.0], [-3.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+        ranked = make_ranked([[0, 1], [0, 2], [0, 3], [3, 3]], item_embedding=embedding)
+        value = metrics.diversity(ranked, 2, over="embedding").tolist()
+        assert value == pytest.approx([2, 1, 1, math.nan], nan_ok=True)
+
+    def test_a_curve_of_all_users_together(self):
+        ranked = make_ranked([[0, 1], [0, 2]], num_items=4)
+        assert metrics.curve("coverage", ranked, max_k=2).tolist() == [0.25, 0.75]
+
+
+def test_devices_agree(device):
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randint(50, (2, 400), generator=generator)
+    seen = torch.randint(50, (2, 300), generator=generator)
+    scores = torch.rand(50, 50, generator=generator)
+    category = torch.rand(50, 6, generator=generator).round()
+    task = RankingTask(truth, num_users=50, num_items=50, seen=seen)
+    catalogue = Catalogue(
+        50,
+        seen=seen,
+        item_category=category,
+        item_embedding=torch.randn(50, 8, generator=generator),
+    )
+    here = rank(scores, task, k=20, keep_items=True).with_catalogue(catalogue)
+    there = rank(scores.to(device), task.to(device), k=20, keep_items=10)
+    assert there.catalogue.popularity.device.type == device.type
+    there = there.with_catalogue(catalogue.to(device))
+    for metric in of_lists(10):
+        assert torch.allclose(metric(here), metric(there).cpu(), atol=1e-12, equal_nan=True)
+        assert torch.equal(metric(here.to(device)).isnan(), metric(there).isnan())
+
+
+class TestEvaluate:
+    # User 3 has no truth, user 2 has seen nothing.
+    truth = torch.tensor([[0, 0, 1, 2], [1, 2, 2, 0]])
+    seen = torch.tensor([[0, 1, 3, 3], [0, 0, 1, 0]])
+    scores = torch.tensor([[4.0, 3, 2, 1], [1, 2, 3, 4], [1, 4, 2, 3], [1, 3, 2, 4]])
+    names = ("coverage@2", "recall@2", "popularity@2", "personalization@1", "mrr@3")
+    category = torch.tensor([0, 0, 1, 1])
+
+    def task(self, **options):
+        return RankingTask(self.truth, num_users=4, num_items=4, seen=self.seen, **options)
+
+    def test_popularity_is_known_without_being_asked(self):
+        result = evaluate(self.scores, self.task(), self.names)
+        assert list(result) == list(self.names)
+        # Lists: [1, 2], [3, 2], [1, 3], [3, 2]; seen: item 0 three times, item 1 once.
+        assert result.per_user["popularity@2"].tolist() == [0.5, 0, 0.5, 0]
+        assert result["popularity@2"] == 0.25
+        assert result["coverage@2"] == 0.75
+        assert result["personalization@1"] == pytest.approx(4 / 6)
+        assert "coverage@2" in result.to_dict()
+        assert list(result.to_pandas().index) == list(self.names)
+        assert "coverage" in str(result)
+
+    def test_users_without_truth_count_whatever_is_said_of_them(self):
+        for action in ("skip", "neg", "pos"):
+            result = evaluate(self.scores, self.task(), self.names, empty_target_action=action)
+            assert (result["popularity@2"], result["coverage@2"]) == (0.25, 0.75)
+        assert result.num_without_truth == 1
+        recipe = " ".join(result.recipe().split())
+        assert (
+            "all 3 users with ground truth (1 without count as one), and for coverage@2, "
+            "popularity@2, personalization@1 all 4 users with a list."
+        ) in recipe
+
+    def test_users_who_are_not_evaluated_do_not_count(self):
+        task = self.task(users=torch.tensor([0, 2]))
+        result = evaluate(self.scores, task, self.names)
+        assert (result["popularity@2"], result["coverage@2"]) == (0.5, 0.75)
+        assert result["personalization@1"] == pytest.approx(0, abs=1e-12)
+        everybody = rank(self.scores, self.task(), k=3, keep_items=True)
+        same = EvaluationResult(everybody, self.names, task=task)
+        assert same.to_dict() == result.to_dict()
+        assert "all 2 users with a list" in " ".join(result.recipe().split())
+
+    def test_a_metric_of_all_users_together_has_no_value_per_user(self):
+        result = evaluate(self.scores, self.task(), self.names)
+        assert list(result.per_user) == ["recall@2", "popularity@2", "mrr@3"]
+        with pytest.raises(KeyError, match="coverage@2 has one value for all users together"):
+            result.per_user["coverage@2"]
+        with pytest.raises(KeyError, match="recall@3 was not evaluated per user, only recall@2, "):
+            result.per_user["recall@3"]
+        with pytest.raises(KeyError, match="known metrics, such as"):
+            result.per_user["recal@3"]
+
+    def test_lists_are_kept_as_wide_as_needed(self):
+        def width(names, **options):
+            items = evaluate(self.scores, self.task(), names, **options).ranked.items
+            return None if items is None else items.size(1)
+
+        assert width("recall@3") is None
+        assert width(["recall@3", "coverage@2"]) == 2
+        assert width(["roc_auc", "coverage@1", "tail_share(head=50)@2"]) == 2
+        assert width(["recall@3", "coverage@2"], keep_items=True) == 3
+        assert width("coverage@20") == 4
+
+    def test_deeper_than_what_was_kept_is_an_error(self):
+        ranked = rank(self.scores, self.task(), k=3, keep_items=2)
+        assert ranked.items.size(1) == 2
+        assert metrics.coverage(ranked, k=2) == 0.75
+        with pytest.raises(ValueError, match=r"'k' needs to be at most 2, .* kept .*\(got 3\)"):
+            metrics.coverage(ranked, k=3)
+        with pytest.raises(ValueError, match=r"'keep_items' needs to be a positive .*\(got 0\)"):
+            rank(self.scores, self.task(), k=3, keep_items=0)
+
+    def test_other_metrics_do_not_change(self):
+        alone = evaluate(self.scores, self.task(), ["recall@2", "mrr@3", "roc_auc"])
+        among = evaluate(self.scores, self.task(), ["recall@2", "mrr@3", "roc_auc", "gini@1"])
+        assert {name: among[name] for name in alone} == alone.to_dict()
+
+    def test_every_metric_of_lists_can_be_evaluated(self):
+        names = [str(metric) for metric in of_lists(2)]
+        evaluator = Evaluator(
+            self.task(), names, item_category=self.category, item_embedding=torch.eye(4)
+        )
+        result = evaluator(self.scores)
+        assert list(result) == list(dict.fromkeys(names))
+        assert all(math.isfinite(value) for value in result.values())
+        assert evaluator(self.scores).to_dict() == result.to_dict()
+        assert "the tail is what is not in the 50 percent head" in " ".join(result.recipe().split())
+
+    @pytest.mark.parametrize(
+        ("metric", "message"),
+        [
+            ("diversity@2", "'diversity@2' needs the category of every item: give 'item_category'"),
+            ("diversity(over=embedding)@2", "'item_embedding' to 'evaluate'"),
+            ("calibration@2", "'calibration@2' needs the category of every item"),
+        ],
+    )
+    def test_what_is_not_known_is_named_before_anything_is_ranked(self, metric, message):
+        with pytest.raises(ValueError, match=message):
+            Evaluator(self.task(), metric)
+
+    @pytest.mark.parametrize("name", ["popularity", "novelty", "tail_share", "serendipity"])
+    def test_popularity_has_to_be_known(self, name):
+        task = RankingTask(self.truth, num_users=4, num_items=4)
+        with pytest.raises(ValueError, match=f"'{name}@2' needs what users have seen: give 'seen'"):
+            evaluate(self.scores, task, f"{name}@2")
+
+    def test_what_was_seen_but_not_left_out_is_popular_too(self):
+        shift = torch.tensor([[0], [4]])
+        data = Data(edge_index=self.seen + shift, edge_label_index=self.truth + shift, num_nodes=8)
+        task = RankingTask.from_data(data, num_users=4, exclude_seen=False)
+        assert task.catalogue.popularity.tolist() == [3, 1, 0, 0]
+        assert task.to("cpu").catalogue.popularity.tolist() == [3, 1, 0, 0]
+        result = evaluate(self.scores, task, "popularity@1")
+        assert result.per_user["popularity@1"].tolist() == [3, 0, 1, 0]
+
+    def test_metrics_say_what_they_lack(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
+        with pytest.raises(ValueError, match="'coverage' needs the number of items: attach"):
+            metrics.coverage(ranked, k=2)
+        known = ranked.with_catalogue(Catalogue(2))
+        with pytest.raises(ValueError, match="'novelty' needs what users have seen"):
+            metrics.novelty(known, k=2)
+        without = rank(self.scores, self.task(), k=2)
+        with pytest.raises(ValueError, match="lists of recommended items: rank with 'keep_items"):
+            metrics.coverage(without, k=2)
+        with pytest.raises(ValueError, match=r"'k' needs to be a positive integer \(got 0\)"):
+            metrics.coverage(known, k=0)
+        with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
+            metrics.gini(torch.ones(3), k=2)
+        with pytest.raises(ValueError, match=r"'head' needs to be at most 100 percent \(got 101"):
+            metrics.parse("tail_share(head=101)@5")
+
+
+class TestCatalogue:
+    def test_repeated_edges_are_one_edge(self):
+        catalogue = Catalogue(3, seen=torch.tensor([[7, 0, 7], [1, 1, 1]]))
+        assert catalogue.popularity.tolist() == [0, 2, 0]
+        assert catalogue.num_active_users == 2
+
+    @pytest.mark.parametrize(
+        ("known", "message"),
+        [
+            ({"seen": torch.tensor([[0], [3]])}, r"'seen' .* item ids in \[0, 3\) \(got 3\)"),
+            ({"seen": torch.tensor([[-1], [2]])}, r"'seen' .* user ids of zero or more \(got -1\)"),
+            ({"item_embedding": torch.ones(2, 3)}, r"shape \[num_items=3, num_features\] .*\[2, 3"),
+            ({"item_embedding": torch.ones(3, 2).long()}, "'item_embedding' .* floating-point"),
+            ({"item_embedding": torch.full((3, 2), torch.nan)}, "finite numbers .got 6"),
+            ({"item_category": torch.ones(4).long()}, r"'item_category' .*\[num_items=3\] or"),
+            ({"item_category": torch.ones(3)}, "'item_category' needs to hold integers"),
+            ({"item_category": torch.tensor([0, -1, 2])}, r"zero or more \(got -1\)"),
+            ({"item_category": torch.full((3, 2), torch.inf)}, "finite numbers .got 6"),
+        ],
+    )
+    def test_wrong_arguments_are_named(self, known, message):
+        with pytest.raises(ValueError, match=message):
+            Catalogue(3, **known)
+
+    def test_it_has_to_fit_the_ranking(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 5]]), torch.tensor([[0], [1]]))
+        with pytest.raises(ValueError, match=r"all items of the ranking, up to 5 .*num_items=5"):
+            ranked.with_catalogue(Catalogue(5))
+        more_users = Catalogue(6, seen=torch.tensor([[1], [1]]), item_category=torch.arange(6))
+        with pytest.raises(ValueError, match=r"'seen' needs to hold user ids in \[0, 1\) \(got 1"):
+            metrics.calibration(ranked.with_catalogue(more_users), k=2)
+        with pytest.raises(TypeError, match=r"'catalogue' needs to be a 'Catalogue' \(got int\)"):
+            ranked.with_catalogue(6)
+        elsewhere = Catalogue(6)
+        elsewhere.item_embedding = torch.ones(6, 2, device="meta")
+        with pytest.raises(ValueError, match="on the device of 'ranked', cpu"):
+            ranked.with_catalogue(elsewhere)
+
+    def test_printing(self):
+        catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]), item_category=torch.arange(3))
+        assert repr(catalogue) == "Catalogue(num_items=3, seen=[2, 1], item_category=[3])"

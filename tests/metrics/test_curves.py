@@ -1,0 +1,106 @@
+"""Metrics at every k at once."""
+
+import pytest
+import torch
+from cases import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyg_recmetrics.metrics.curves
+from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
+
+
+@given(case=cases(), max_k=st.integers(1, 12))
+def test_a_curve_is_the_metric_at_every_k(case, max_k):
+    ranked = rank(case.score_matrix, case.task(), k=max_k)
+    for name in ("recall", "ndcg(gain=exponential)", "map(normalizer=hits)"):
+        curve = metrics.curve(name, ranked, max_k)
+        assert curve.shape == (case.num_users, max_k)
+        for k in range(1, max_k + 1):
+            assert torch.equal(
+                curve[:, k - 1].nan_to_num(-1), metrics.parse(f"{name}@{k}")(ranked).nan_to_num(-1)
+            )
+
+
+@settings(max_examples=300)
+@given(
+    case=cases(),
+    max_k=st.none() | st.integers(1, 12),
+    adaptive_k=st.booleans(),
+    action=st.sampled_from(["neg", "pos", "skip"]),
+    aggregation=st.sampled_from(["mean", "median", "min", "max"]),
+    elements=st.sampled_from([1, 2**22]),
+)
+def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggregation, elements):
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    # Scores as it needs them: positive, and without ties.
+    scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
+    rows = [
+        (user, float(scores[user, item]), item in case.truths[user])
+        for user, ranking in enumerate(case.rankings)
+        for item in ranking
+    ]
+    query, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
+    ours = RankedEdges.from_pairs(score, target, query)
+    theirs = retrieval.RetrievalPrecisionRecallCurve(
+        max_k=max_k,
+        adaptive_k=adaptive_k,
+        empty_target_action=action,
+        aggregation=aggregation,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pyg_recmetrics.metrics.curves, "_NUM_VALUES", elements)
+        found = metrics.precision_recall_curve(
+            ours, max_k, adaptive_k, empty_target_action=action, aggregation=aggregation
+        )
+    for one, other in zip(found, theirs(score, target, indexes=query), strict=True):
+        assert one.tolist() == pytest.approx(other.reshape(-1).tolist(), abs=1e-6)
+
+
+class TestOptions:
+    ranked = RankedEdges.from_scores(
+        torch.tensor([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), torch.tensor([[0, 0], [0, 2]])
+    )
+
+    def test_a_function_can_aggregate(self):
+        _, recalls, top_k = metrics.precision_recall_curve(
+            self.ranked, aggregation=lambda values, dim: values.sum(dim=dim)
+        )
+        assert recalls.tolist() == [0.5, 0.5, 1.0]
+        assert top_k.tolist() == [1, 2, 3]
+
+    def test_all_users_skipped(self):
+        empty = RankedEdges.from_topk(torch.tensor([[1]]), torch.empty(2, 0, dtype=torch.long))
+        found = metrics.precision_recall_curve(empty, 2, empty_target_action="skip")
+        assert [values.tolist() for values in found] == [[0, 0], [0, 0], [1, 2]]
+
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"max_k": 0}, ValueError, "'max_k' needs to be a positive integer"),
+            ({"adaptive_k": 1}, TypeError, r"'adaptive_k' needs to be a boolean \(got 1\)"),
+            ({"aggregation": "sum"}, ValueError, r"'aggregation' .*'max'\] or a function"),
+            ({"empty_target_action": "error"}, ValueError, r"'error' \(got 1 without\)"),
+            ({"empty_target_action": "no"}, ValueError, r"'neg', 'pos', .*\(got 'no'\)"),
+        ],
+    )
+    def test_wrong_ones_are_named(self, options, error, message):
+        with pytest.raises(error, match=message):
+            metrics.precision_recall_curve(self.ranked, **options)
+
+    def test_lists_do_not_say_how_many_candidates_there_are(self):
+        lists = RankedEdges.from_topk(torch.tensor([[1]]), torch.tensor([[0], [1]]))
+        with pytest.raises(ValueError, match="number of candidates"):
+            metrics.precision_recall_curve(lists)
+        assert metrics.precision_recall_curve(lists, 2)[0].tolist() == [1, 0.5]
+
+    def test_not_deeper_than_was_ranked(self):
+        task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
+        with pytest.raises(ValueError, match=r"'max_k' needs to be at most 2, .*\(got 3\)"):
+            metrics.precision_recall_curve(rank(torch.arange(9.0), task, k=2), 3)
+        with pytest.raises(ValueError, match="'max_k' needs to be a positive integer"):
+            metrics.curve("r_precision", self.ranked, 0)
+        with pytest.raises(ValueError, match="'r_precision' has no cut-off"):
+            metrics.curve("r_precision", self.ranked, 3)

@@ -1,0 +1,174 @@
+"""Embeddings that pass through the device in tiles."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from cases import cases, ranks
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics.ranking import adapt, has_constant_scores
+from pyg_recmetrics.ranking.embeddings import TiledRecommender
+
+
+@contextmanager
+def in_tiles(size):
+    """Every table is too large, and a tile has this many items."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapt, "MAX_BYTES_OF_ITEMS", 0)
+        patch.setattr(TiledRecommender, "items_at_once", size)
+        yield
+
+
+def factors(case):
+    """Embeddings whose inner products are the scores of a case."""
+    item = torch.eye(case.num_items)
+    return case.score_matrix, item
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+class TestSameRanks:
+    @given(case=cases(), size=st.integers(1, 10), k=st.integers(1, 9), full=st.booleans())
+    def test_as_a_naive_ranking(self, case, size, k, full):
+        with in_tiles(size):
+            ranked = rank(factors(case), case.task(), k=k, full=full, batch_size=2)
+        got = ranks(ranked)
+        for user, (ranking, truth) in enumerate(zip(case.rankings, case.truths, strict=True)):
+            for item in truth:
+                place = ranking.index(item) + 1
+                if full or place <= max(k, len(truth)):
+                    assert got[user, item] == place
+
+    @given(case=cases(), size=st.integers(1, 10), k=st.integers(1, 9))
+    def test_the_lists_are_those_of_a_naive_ranking(self, case, size, k):
+        with in_tiles(size):
+            ranked = rank(factors(case), case.task(), k=k, keep_items=True)
+        for ranking, items in zip(case.rankings, ranked.items.tolist(), strict=True):
+            kept = ranking[: len(items)]
+            assert items == [*kept, *[-1] * (len(items) - len(kept))]
+
+    @given(case=cases(), size=st.integers(1, 10), data=st.data(), own=st.booleans())
+    def test_with_candidates_and_constant_scores(self, case, size, data, own):
+        pair = st.tuples(st.integers(0, case.num_users - 1), st.integers(0, case.num_items - 1))
+        chosen = [*data.draw(st.lists(pair, max_size=20)), case.truth[0]]
+        chosen = torch.tensor(chosen).t()
+        try:
+            task = case.task(candidates=chosen if own else chosen[1].unique())
+        except ValueError:
+            return
+        wanted = rank(factors(case), task, full=True)
+        constant = has_constant_scores(factors(case), task)
+        with in_tiles(size):
+            assert rank(factors(case), task, full=True).rank.equal(wanted.rank)
+            assert has_constant_scores(factors(case), task).equal(constant)
+
+    @given(case=cases(), size=st.integers(1, 10), full=st.booleans(), data=st.data())
+    def test_with_biases(self, case, size, full, data):
+        bias = st.lists(st.integers(-2, 2), min_size=case.num_items, max_size=case.num_items)
+        parts = (*factors(case), torch.tensor(data.draw(bias), dtype=torch.float))
+        wanted = rank(parts, case.task(), k=3, full=full)
+        with in_tiles(size):
+            assert rank(parts, case.task(), k=3, full=full).rank.equal(wanted.rank)
+
+
+def task_of(num_users=40, num_items=300):
+    draw = torch.rand(num_users, num_items, generator=torch.Generator().manual_seed(0))
+    return RankingTask(
+        (draw > 0.95).nonzero().t().contiguous(),
+        seen=(draw < 0.1).nonzero().t().contiguous(),
+        num_users=num_users,
+        num_items=num_items,
+    )
+
+
+def embeddings(dtype=torch.float32, scale=1.0, num_users=40, num_items=300):
+    generator = torch.Generator().manual_seed(1)
+    user = torch.randn(num_users, 16, generator=generator)
+    item = torch.randn(num_items, 16, generator=generator)
+    return user.to(dtype) * scale, item.to(dtype) * scale
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_any_precision(size, dtype, full):
+    wanted = rank(embeddings(dtype), task_of(), k=7, full=full, algorithm="dense").rank
+    with in_tiles(size):
+        assert rank(embeddings(dtype), task_of(), k=7, full=full).rank.equal(wanted)
+
+
+@pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
+def test_any_range(scale):
+    wanted = rank(embeddings(torch.float64), task_of(), k=7).rank
+    with in_tiles(7):
+        assert rank(embeddings(torch.float64, scale), task_of(), k=7).rank.equal(wanted)
+
+
+def test_a_file_that_is_mapped_into_memory(tmp_path):
+    user, item = embeddings()
+    wanted = evaluate((user, item), task_of(), ["ndcg@10", "roc_auc"])
+    item.numpy().tofile(tmp_path / "items")
+    from_torch = torch.from_file(str(tmp_path / "items"), size=item.numel()).view_as(item)
+    mapped = np.memmap(tmp_path / "items", dtype=np.float32, mode="r+", shape=tuple(item.shape))
+    for table in (from_torch, torch.from_numpy(mapped)):
+        with in_tiles(7):
+            assert evaluate((user, table), task_of(), ["ndcg@10", "roc_auc"]) == wanted
+
+
+def test_embeddings_on_the_host_for_a_task_on_a_device(device):
+    user, item = embeddings()
+    wanted = rank((user, item), task_of(), full=True).rank
+    task = task_of().to(device)
+    for parts in ((user, item), (user.to(device), item), (user, item.to(device))):
+        assert rank(parts, task, full=True).rank.cpu().equal(wanted)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes how many numbers the largest tensor has that an operation makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.numel = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        given = {t.untyped_storage().data_ptr() for t in _tensors((args, kwargs))}
+        for tensor in _tensors(made):
+            if tensor.untyped_storage().data_ptr() not in given:
+                self.numel = max(self.numel, tensor.numel())
+        return made
+
+
+def _tensors(values):
+    return [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+
+
+@pytest.mark.parametrize("options", [{"k": 5}, {"full": True}, {"k": 5, "keep_items": True}])
+def test_there_is_never_a_copy_of_the_table(options):
+    parts = embeddings(num_users=30, num_items=5000)
+    task = RankingTask(torch.arange(30).repeat(2, 1), num_users=30, num_items=5000)
+    with in_tiles(50), LargestTensor() as largest:
+        rank(parts, task, batch_size=10, **options)
+        has_constant_scores(parts, task, batch_size=10)
+    assert 0 < largest.numel <= 5000 < parts[1].numel() // 10
+
+
+def test_small_tables_on_the_device_go_through_at_once():
+    ranker = adapt.as_recommender(embeddings(), task_of())
+    assert not isinstance(ranker, TiledRecommender)
+
+
+@pytest.mark.parametrize("size", [1000, 2])
+def test_biased_scores_beyond_single_precision_are_ranked(size):
+    # The scores are 4e60 times -1, 0 and 1, and a bias that matters between equal ones.
+    task = RankingTask(torch.tensor([[0, 0, 0, 0], [0, 1, 2, 3]]), num_users=1, num_items=4)
+    item = torch.tensor([-1e30, 1e30, 0.0, 0.0]).unsqueeze(1).expand(-1, 4)
+    bias = torch.tensor([1e38, -1e38, -1.0, 1.0])
+    with in_tiles(size):
+        ranked = rank((torch.full((1, 4), 1e30), item, bias), task)
+    assert ranked.edge_index[1].tolist() == [1, 3, 2, 0]

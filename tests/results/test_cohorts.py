@@ -1,0 +1,264 @@
+"""Groups of users and buckets of items, against plain loops."""
+
+import itertools
+import math
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
+from pyg_recmetrics.results.cohorts import quantile_bins
+
+METRICS = ["recall@3", "ndcg@3", "r_precision"]
+NUM_USERS, NUM_ITEMS = 70, 14
+
+
+def make(device="cpu", **options):
+    """A result, its lists of edges, and its ranks as a dictionary."""
+    generator = torch.Generator().manual_seed(0)
+    kind = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
+    kind += torch.linspace(0, 0.15, NUM_ITEMS)
+    truth, seen = (kind < 0.2).nonzero().t(), (kind > 0.85).nonzero().t()
+    users = options.pop("users", None)
+    task = RankingTask(truth, seen=seen, num_users=NUM_USERS, num_items=NUM_ITEMS, users=users)
+    scores = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
+    return evaluate(scores.to(device), task.to(device), METRICS, **options)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make()
+
+
+def naive_means(result, label_of):
+    """`{label: {metric: values}}` by loops over users."""
+    values = defaultdict(lambda: defaultdict(list))
+    for metric in METRICS:
+        for user, value in enumerate(result.contributions(metric).tolist()):
+            if label_of(user) is not None and not math.isnan(value):
+                values[label_of(user)][metric].append(value)
+    return values
+
+
+def assert_means(cohorts, expected):
+    for label, metrics in expected.items():
+        for metric, values in metrics.items():
+            mean = cohorts[label][metric]
+            assert mean.num_users == len(values)
+            assert mean.value == pytest.approx(np.mean(values))
+            if len(values) > 1:
+                margin = 1.959964 * np.std(values, ddof=1) / math.sqrt(len(values))
+                assert mean.high - mean.value == pytest.approx(margin, abs=1e-6)
+                assert mean.value - mean.low == pytest.approx(margin, abs=1e-6)
+            else:
+                assert math.isnan(mean.low)
+                assert math.isnan(mean.high)
+
+
+class TestGroups:
+    names = ("ann", "bob", None, "cy")
+
+    @pytest.mark.parametrize("action", ["skip", "neg"])
+    def test_means_and_intervals_are_those_of_a_loop(self, action):
+        result = make(empty_target_action=action, users=torch.arange(2, NUM_USERS))
+        labels = [self.names[user % 4] for user in range(NUM_USERS)]
+        by_name = result.by(labels)
+        assert list(by_name) == ["ann", "bob", "cy"]
+        assert_means(by_name, naive_means(result, lambda user: labels[user]))
+
+    @pytest.mark.parametrize(
+        "groups",
+        [
+            torch.arange(NUM_USERS) % 3 - 1,
+            np.arange(NUM_USERS) % 3 - 1,
+            pd.Series(np.arange(NUM_USERS) % 3 - 1),
+            [user % 3 - 1 for user in range(NUM_USERS)],
+        ],
+        ids=["tensor", "array", "series", "list"],
+    )
+    def test_labels_come_in_many_forms(self, result, groups):
+        by_number = result.by(groups)
+        assert list(by_number) == [-1, 0, 1]
+        assert {type(label) for label in by_number} == {int}
+        assert_means(by_number, naive_means(result, lambda user: user % 3 - 1))
+
+    def test_booleans_and_missing_labels(self, result):
+        assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]
+        groups = pd.Series(["x", None, float("nan"), *"yz" * 40][:NUM_USERS])
+        assert list(result.by(groups)) == ["x", "y", "z"]
+        assert list(result.by([2, "a"] * 35)) == [2, "a"]
+
+    def test_a_user_to_itself(self, result):
+        each = result.by(torch.arange(NUM_USERS))
+        assert len(each) == NUM_USERS
+        for user, value in enumerate(result.contributions("recall@3").tolist()):
+            assert each[user]["recall@3"].value == pytest.approx(value, nan_ok=True)
+
+    def test_everybody_is_the_result(self, result):
+        (everybody,) = result.by(["all"] * NUM_USERS).values()
+        for metric in METRICS:
+            assert everybody[metric].value == pytest.approx(result[metric])
+            assert everybody[metric].num_users == result.num_evaluated
+            low, high = result.confidence_interval(metric, method="normal")
+            assert everybody[metric][1:3] == pytest.approx((low, high))
+
+    def test_level_and_method_of_the_interval(self, result):
+        (everybody,) = result.by(["all"] * NUM_USERS, level=0.5, method="bootstrap").values()
+        assert everybody["ndcg@3"][1:3] == result.confidence_interval("ndcg@3", level=0.5)
+
+    def test_groups_may_be_on_another_device(self, device):
+        groups = [user % 2 for user in range(NUM_USERS)]
+        there, here = make(device).by(groups), make().by(torch.tensor(groups))
+        for label in (0, 1):
+            assert there[label]["ndcg@3"] == pytest.approx(here[label]["ndcg@3"])
+
+    def test_what_is_wrong_is_named(self, result):
+        with pytest.raises(ValueError, match=r"shape \[70\], a label for every user \(got \[3\]\)"):
+            result.by(torch.arange(3))
+        with pytest.raises(ValueError, match=r"a label for every user \(got \[2\]\)"):
+            result.by(["a", "b"])
+        with pytest.raises(ValueError, match=r"integers or booleans \(got torch.float32\)"):
+            result.by(torch.rand(NUM_USERS))
+        with pytest.raises(TypeError, match=r"a sequence of labels \(got str\)"):
+            result.by("country")
+        with pytest.raises(TypeError, match=r"a sequence of labels \(got int\)"):
+            result.by(3)
+        with pytest.raises(ValueError, match="'method' needs to be"):
+            result.by([0] * NUM_USERS, method="magic")
+
+
+class TestDegree:
+    @pytest.mark.parametrize("bins", [1, 2, 5, 100])
+    def test_groups_are_ranges_of_the_training_degree(self, result, bins):
+        degree = torch.bincount(result.task.seen[0], minlength=NUM_USERS).tolist()
+        by_degree = result.by_degree(bins)
+        assert 1 <= len(by_degree) <= bins
+        ranges = [tuple(map(int, (label.split("-") * 2)[:2])) for label in by_degree]
+        assert all(one[1] < other[0] for one, other in itertools.pairwise(ranges))
+
+        def label_of(user):
+            (label,) = (
+                label
+                for label, (low, high) in zip(by_degree, ranges, strict=True)
+                if low <= degree[user] <= high
+            )
+            return label
+
+        counts = (result.ranked.degree > 0).tolist()
+        expected = naive_means(result, lambda user: label_of(user) if counts[user] else None)
+        assert set(expected) == set(by_degree)
+        assert_means(by_degree, expected)
+
+    def test_who_counts_is_who_is_cut_into_bins(self):
+        counted = make(empty_target_action="neg").by_degree(1)
+        (everybody,) = counted.values()
+        assert everybody["recall@3"].num_users == NUM_USERS
+
+    def test_it_needs_a_task(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
+        result = EvaluationResult(ranked, ["recall@1"])
+        with pytest.raises(ValueError, match="'by_degree' needs the seen edges of a task"):
+            result.by_degree()
+        with pytest.raises(ValueError, match="'recall_by_popularity' needs the seen edges"):
+            result.recall_by_popularity(k=1)
+        with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
+            make().by_degree(0)
+
+
+class TestPopularity:
+    @pytest.mark.parametrize("bins", [1, 3, 50])
+    def test_it_is_that_of_a_loop(self, result, bins):
+        popularity = torch.bincount(result.task.seen[1], minlength=NUM_ITEMS).tolist()
+        buckets = result.recall_by_popularity(k=3, bins=bins)
+        values = defaultdict(list)
+        num_items = 0
+        for label in buckets:
+            low, high = map(int, (label.split("-") * 2)[:2])
+            items = {item for item in range(NUM_ITEMS) if low <= popularity[item] <= high}
+            num_items += len(items)
+            found, relevant = defaultdict(int), defaultdict(int)
+            for user, item, rank in zip(
+                *result.ranked.edge_index.tolist(), result.ranked.rank.tolist(), strict=True
+            ):
+                if item in items:
+                    relevant[user] += 1
+                    found[user] += rank <= 3
+            values[label] = [found[user] / relevant[user] for user in relevant]
+        assert num_items == NUM_ITEMS
+        for label, shares in values.items():
+            assert buckets[label]["recall@3"].num_users == len(shares)
+            assert buckets[label]["recall@3"].value == pytest.approx(np.mean(shares))
+
+    def test_one_bucket_is_recall(self, result):
+        (everything,) = result.recall_by_popularity(k=3, bins=1).values()
+        assert everything["recall@3"].value == pytest.approx(result["recall@3"])
+
+    def test_the_catalogue_is_what_can_be_recommended(self):
+        truth, seen = torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0, 1, 1], [3, 3, 2]])
+        task = RankingTask(
+            truth, seen=seen, num_users=2, num_items=4, candidates=torch.tensor([0, 1])
+        )
+        result = evaluate(torch.rand(4), task, "recall@1")
+        assert list(result.recall_by_popularity(k=1, bins=4)) == ["0"]
+
+    def test_what_is_wrong_is_named(self, result):
+        with pytest.raises(ValueError, match="at most 3, the depth"):
+            result.recall_by_popularity(k=20)
+        with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
+            result.recall_by_popularity(k=3, bins=-1)
+
+
+class TestBins:
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 12))
+    def test_laws(self, values, bins):
+        group = quantile_bins(torch.tensor(values), bins).tolist()
+        assert sorted(set(group)) == list(range(max(group) + 1))  # no holes
+        assert max(group) < bins
+        in_order = sorted(zip(values, group, strict=True))
+        for (value, number), (other, next_number) in itertools.pairwise(in_order):
+            assert number <= next_number
+            if value == other:
+                assert number == next_number
+
+    @given(st.integers(1, 40), st.integers(1, 12), st.randoms())
+    def test_without_ties_bins_differ_by_one_at_most(self, num_values, bins, random):
+        values = list(range(num_values))
+        random.shuffle(values)
+        sizes = torch.bincount(quantile_bins(torch.tensor(values), bins)).tolist()
+        assert len(sizes) == min(bins, num_values)
+        assert max(sizes) - min(sizes) <= 1
+
+
+class TestTable:
+    def test_printing(self, result):
+        by_name = result.by(["new"] * 2 + ["old"] * 68)
+        mean = by_name["old"]["recall@3"]
+        lines = str(by_name).splitlines()
+        assert lines[0].split() == ["group", "users", *METRICS]
+        margin = f"{mean.high - mean.value:.4f}"[1:]
+        assert lines[3].startswith(f"old       {mean.num_users}  {mean.value:.4f} ± {margin}")
+        assert lines[-1] == "±: 95% confidence interval of the mean over users"
+        assert repr(by_name) == "Cohorts(group: new, old)"
+
+    def test_a_group_of_nobody(self, result):
+        users = torch.full((NUM_USERS,), 1)
+        users[int((result.ranked.degree == 0).nonzero()[0])] = 0
+        nobody = result.by(users)[0]["recall@3"]
+        assert math.isnan(nobody.value)
+        assert nobody.num_users == 0
+        assert str(result.by(users)).splitlines()[2].split() == ["0", "0", "-", "-", "-"]
+
+    def test_pandas(self, result):
+        frame = result.by_degree(3).to_pandas()
+        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "num_users"]
+        assert len(frame) == 3 * len(METRICS)
+        assert frame.set_index(["group", "metric"]).value.to_dict() == {
+            (label, metric): mean.value
+            for label, means in result.by_degree(3).items()
+            for metric, mean in means.items()
+        }

@@ -1,0 +1,313 @@
+"""compare(), against scipy and plain loops over users."""
+
+import builtins
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
+from pyg_recmetrics.results import inference
+
+stats = pytest.importorskip("scipy.stats")
+
+COLUMNS = [
+    "metric",
+    "a",
+    "b",
+    "difference",
+    "low",
+    "high",
+    "p_value",
+    "p_adjusted",
+    "effect_size",
+    "wins",
+    "ties",
+    "losses",
+]
+METRICS = ["recall@3", "ndcg@3", "r_precision"]
+
+
+def make_task(num_users=80, num_items=15, seed=0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    kind = torch.rand(num_users, num_items, generator=generator)
+    truth, seen = (kind < 0.15).nonzero().t(), (kind > 0.8).nonzero().t()
+    options = {"truth": truth, "seen": seen, "num_items": num_items, **options}
+    return RankingTask(options.pop("truth"), num_users=num_users, **options)
+
+
+def scores_of(task, skill, seed):
+    """Random scores, in which the truth stands out by `skill`."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.rand(task.num_users, task.num_items, generator=generator)
+    scores[tuple(task.truth)] += skill
+    return scores
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_task()
+
+
+@pytest.fixture(scope="module")
+def results(task):
+    return {
+        name: evaluate(scores_of(task, skill, seed), task, METRICS)
+        for seed, (name, skill) in enumerate({"good": 0.5, "fair": 0.25, "none": 0.0}.items())
+    }
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("test", ["t-test", "wilcoxon", "randomization"])
+    def test_they_are_those_of_scipy_and_of_loops(self, results, test):
+        frame = compare(results, test=test, level=0.9).to_pandas()
+        assert list(frame.columns) == COLUMNS
+        pairs = list(combinations(results, 2))
+        keys = [(metric, a, b) for metric in METRICS for a, b in pairs]
+        assert list(zip(frame.metric, frame.a, frame.b, strict=True)) == keys
+        for row in frame.itertuples():
+            one, other = (results[name].per_user[row.metric].tolist() for name in (row.a, row.b))
+            pairs = [(x, y) for x, y in zip(one, other, strict=True) if x == x and y == y]
+            x, y = np.array(pairs).T
+            t_test = stats.ttest_rel(x, y)
+            expected = {
+                "t-test": lambda t_test=t_test: t_test.pvalue,
+                "wilcoxon": lambda x=x, y=y: stats.wilcoxon(x, y).pvalue,
+                "randomization": lambda x=x, y=y: (
+                    stats.permutation_test(
+                        (x, y),
+                        lambda x, y, axis: (x - y).mean(axis),
+                        permutation_type="samples",
+                        vectorized=True,
+                        rng=1,
+                    ).pvalue
+                ),
+            }[test]()
+            tolerance = 0.02 if test == "randomization" else 1e-12
+            assert row.p_value == pytest.approx(expected, abs=tolerance)
+            assert row.difference == pytest.approx(results[row.a][row.metric] - y.mean())
+            assert (row.low, row.high) == pytest.approx(tuple(t_test.confidence_interval(0.9)))
+            assert row.effect_size == pytest.approx((x - y).mean() / (x - y).std(ddof=1))
+            assert row.wins == sum(x > y for x, y in pairs)
+            assert row.ties == sum(x == y for x, y in pairs)
+            assert row.losses == sum(x < y for x, y in pairs)
+        assert frame.p_adjusted.tolist() == inference.holm(frame.p_value.tolist())
+
+    def test_swapping_two_results_swaps_signs(self, results):
+        one = compare(results["good"], results["none"])
+        other = compare(results["none"], results["good"])
+        for forth, back in zip(one, other, strict=True):
+            assert forth.difference == -back.difference
+            assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
+            assert (forth.wins, forth.losses) == (back.losses, back.wins)
+            assert forth.p_value == pytest.approx(back.p_value)
+
+    def test_a_result_does_not_differ_from_itself(self, results):
+        for row in compare(results["good"], results["good"]):
+            assert (row.difference, row.low, row.high) == (0, 0, 0)
+            assert (row.p_value, row.p_adjusted, row.effect_size) == (1, 1, 0)
+            assert (row.wins, row.losses) == (0, 0)
+
+    def test_users_without_truth_count_as_the_results_say(self, task):
+        good, none = (
+            evaluate(scores_of(task, skill, 0), task, METRICS, empty_target_action="neg")
+            for skill in (0.5, 0.0)
+        )
+        for row in compare(good, none):
+            assert row.wins + row.ties + row.losses == task.num_users
+            assert row.difference == pytest.approx(good[row.metric] - none[row.metric])
+
+    def test_users_for_whom_either_is_undefined_are_left_out(self, results):
+        name = "r_precision(users=hit)"
+        (row,) = compare(results["good"], results["none"], metrics=name)
+        one, other = (results[which].contributions(name) for which in ("good", "none"))
+        both = ~(one.isnan() | other.isnan())
+        assert row.wins + row.ties + row.losses == int(both.sum()) < int((~one.isnan()).sum())
+        assert row.difference == pytest.approx(float((one - other)[both].mean()))
+
+    def test_where_less_is_better_wins_are_still_larger_values(self, task):
+        good, none = (
+            evaluate(scores_of(task, skill, 0), task, ["mean_rank", "mrr@3"])
+            for skill in (0.5, 0.0)
+        )
+        mean_rank, mrr = compare(good, none)
+        assert mrr.difference > 0 > mean_rank.difference
+        assert mrr.wins > mrr.losses
+        assert mean_rank.wins < mean_rank.losses
+
+    def test_results_may_be_on_different_devices(self, device, task, results):
+        scores = scores_of(task, 0.25, 1).to(device)
+        moved = evaluate(scores, task.to(device), METRICS)
+        here, there = compare(results["good"], results["fair"]), compare(results["good"], moved)
+        assert [row[:3] for row in here] == [row[:3] for row in there]
+        assert [row.p_value for row in here] == pytest.approx([row.p_value for row in there])
+
+    def test_a_value_for_all_users_together_is_shown_without_a_test(self, task):
+        class WithCoverage(EvaluationResult):
+            """A result whose first metric has no value per user."""
+
+            def _measure(self, metric):
+                value = super()._measure(metric)
+                return value.nanmean() if metric.name == "recall" else value
+
+        ranked = evaluate(scores_of(task, 0.5, 0), task, METRICS).ranked
+        result = WithCoverage(ranked, METRICS, task=task)
+        assert "±" not in str(result).splitlines()[2]
+        assert "±" in str(result).splitlines()[3]
+        with pytest.raises(ValueError, match=r"value for every user \(got 'recall@3', which has"):
+            result.confidence_interval("recall@3")
+        with pytest.raises(ValueError, match=r"value for every user \(got 'recall@2', which has"):
+            result.contributions("recall@2")
+        (everybody,) = result.by_degree(1).values()
+        assert list(everybody) == METRICS[1:] == list(result.per_user)
+        comparison = compare(result, result)
+        assert math.isnan(comparison[0].p_value)
+        assert (comparison[0].difference, comparison[0].wins) == (0, None)
+        assert comparison[1].p_value == 1
+        assert comparison.to_pandas().wins.isna().tolist() == [True, False, False]
+        assert str(comparison).splitlines()[2].split()[4:] == ["-"] * 4
+        assert "adjusted for 2 tests" in str(comparison)
+
+
+class TestNames:
+    def test_results_are_lettered_or_named(self, results):
+        good, fair, none = results.values()
+        names = [
+            {(row.a, row.b) for row in comparison}
+            for comparison in (
+                compare(good, fair, none),
+                compare(good, fair=fair),
+                compare(results),
+                compare(results, other=good),
+            )
+        ]
+        assert names[0] == {("a", "b"), ("a", "c"), ("b", "c")}
+        assert names[1] == {("a", "fair")}
+        assert names[2] == {("good", "fair"), ("good", "none"), ("fair", "none")}
+        assert ("none", "other") in names[3]
+
+    def test_against_a_baseline(self, results):
+        comparison = compare(results, baseline="fair", metrics="recall@3")
+        assert [(row.a, row.b) for row in comparison] == [("good", "fair"), ("none", "fair")]
+        with pytest.raises(ValueError, match=r"'baseline' needs to be one of \['good', 'fair'"):
+            compare(results, baseline="best")
+
+    def test_more_results_than_letters(self, results):
+        many = compare(*[results["good"]] * 28, metrics="recall@3")
+        assert (many[-1].a, many[-1].b) == ("27", "28")
+
+    def test_what_is_wrong_is_named(self, results):
+        good = results["good"]
+        with pytest.raises(ValueError, match=r"at least two results \(got 1\)"):
+            compare(good)
+        with pytest.raises(ValueError, match=r"a name of its own \(got \['a', 'b', 'a'\]\)"):
+            compare(good, good, a=good)
+        with pytest.raises(TypeError, match=r"'EvaluationResult' \(got float\)"):
+            compare(good, 0.3)
+        with pytest.raises(TypeError, match=r"'EvaluationResult' \(got dict\)"):
+            compare({"good": good, "other": {"recall@3": 0.5}})
+        with pytest.raises(ValueError, match=r"'test' needs to be one of \['t-test', 'wilcoxon'"):
+            compare(good, good, test="sign")
+        with pytest.raises(ValueError, match="'level' needs to be"):
+            compare(good, good, level=95)
+        with pytest.raises(ValueError, match="'num_samples' needs to be"):
+            compare(good, good, num_samples=0)
+
+    def test_only_metrics_that_all_have(self, task, results):
+        one = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
+        assert [row.metric for row in compare(one, results["fair"])] == ["ndcg@3"]
+        other = evaluate(scores_of(task, 0.5, 0), task, ["map@3"])
+        with pytest.raises(ValueError, match="metrics in common"):
+            compare(one, other)
+        assert len(compare(one, other, metrics=["recall@3"])) == 1
+
+    def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
+        original = builtins.__import__
+
+        def without_scipy(name, *args, **kwargs):
+            if name.startswith("scipy"):
+                raise ImportError(name)
+            return original(name, *args, **kwargs)
+
+        monkeypatch.setattr(builtins, "__import__", without_scipy)
+        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[statistics\]'"):
+            compare(results)
+
+
+class TestSameTask:
+    def test_what_differs_is_named(self, task):
+        first = {
+            "seen": (task.seen, task.seen[:, 1:]),
+            "truth": (task.truth, task.truth[:, 1:]),
+            "users": (None, torch.arange(3, 80)),
+            "candidates": (None, torch.arange(15)),
+            "weight": (None, torch.arange(task.truth.size(1)) + 1),
+        }
+        scores = scores_of(task, 0.5, 0)
+        reference = evaluate(scores, task, METRICS)
+        for name, (same, different) in first.items():
+            assert compare(evaluate(scores, make_task(**{name: same}), METRICS), reference)
+            other = evaluate(scores, make_task(**{name: different}), METRICS)
+            with pytest.raises(ValueError, match=rf"'a' and 'b', which differ in .*{name}"):
+                compare(reference, other)
+        wider = make_task(truth=task.truth, seen=task.seen, num_items=16)
+        wider = evaluate(torch.rand(80, 16), wider, METRICS)
+        with pytest.raises(ValueError, match="differ in num_items"):
+            compare(reference, wider)
+
+    def test_the_order_of_edges_makes_no_difference(self, task):
+        scores = scores_of(task, 0.5, 0)
+        shuffled = make_task(truth=task.truth.flip(1), seen=task.seen.flip(1))
+        assert compare(evaluate(scores, task), evaluate(scores, shuffled))
+
+    def test_conventions_and_actions_must_agree(self, task):
+        scores = scores_of(task, 0.5, 0)
+        reference = evaluate(scores, task, METRICS)
+        with pytest.raises(ValueError, match="differ in convention"):
+            compare(reference, evaluate(scores, task, ["ndcg@3"], convention="trec_eval"))
+        with pytest.raises(ValueError, match="differ in empty_target_action"):
+            compare(reference, evaluate(scores, task, METRICS, empty_target_action="neg"))
+
+    def test_lists_alone_are_compared_by_their_truth(self):
+        truth = torch.tensor([[0, 0, 1, 2], [1, 3, 0, 2]])
+        one, other = torch.tensor([[1, 3], [1, 0], [2, 0]]), torch.tensor([[3, 2], [0, 1], [2, 1]])
+        results = [
+            EvaluationResult(RankedEdges.from_topk(lists, edges), ["recall@1", "mrr@2"])
+            for lists, edges in ((one, truth), (other, truth.flip(1)), (other, truth[:, 1:]))
+        ]
+        row, _ = compare(*results[:2])
+        assert (row.wins, row.ties, row.losses) == (0, 2, 1)
+        with pytest.raises(ValueError, match="differ in truth"):
+            compare(results[0], results[2])
+        task = RankingTask(truth, num_users=3, num_items=4)
+        with pytest.raises(ValueError, match="differ in"):
+            compare(results[0], evaluate(one, task, ["recall@1"]))
+
+
+class TestTable:
+    def test_what_is_significant_is_marked(self, results):
+        comparison = compare(results)
+        lines = str(comparison).splitlines()
+        assert lines[0].split() == [
+            *("metric", "a", "b", "difference", "p", "p", "adjusted", "d", "wins/ties/losses")
+        ]
+        for row, line in zip(comparison, lines[2:], strict=False):
+            assert line.startswith(row.metric)
+            assert (" * " in line) == (row.p_adjusted <= 0.05) == comparison.is_significant(row)
+            assert line.endswith(f"{row.wins}/{row.ties}/{row.losses}")
+            assert f"{row.difference:+.4f} ± " in line
+        marked = sum(" * " in line for line in lines)
+        assert 0 < marked < len(comparison)
+        assert repr(comparison) == f"Comparison(9 differences, {marked} significant)"
+        assert "adjusted for 9 tests" in lines[-3]
+        stricter = compare(results, level=0.999999)
+        assert sum(map(stricter.is_significant, stricter)) < marked
+        assert [row.p_value for row in stricter] == [row.p_value for row in comparison]
+
+    def test_it_is_a_sequence(self, results):
+        comparison = compare(results)
+        assert comparison[-1] == list(comparison)[8]
+        assert comparison[:2] == (comparison[0], comparison[1])
+        assert len(comparison) == 9

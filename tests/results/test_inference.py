@@ -1,0 +1,260 @@
+"""Intervals and tests, against scipy, plain loops and published numbers."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
+from pyg_recmetrics.results import inference
+
+stats = pytest.importorskip("scipy.stats")
+
+METRICS = ["recall@2", "ndcg@3", "r_precision"]
+
+
+def random_task(num_users=60, num_items=12, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    truth = (torch.rand(num_users, num_items, generator=generator) < 0.2).nonzero().t()
+    seen = (torch.rand(num_users, num_items, generator=generator) < 0.2).nonzero().t()
+    is_seen = (truth.unsqueeze(2) == seen.unsqueeze(1)).all(dim=0).any(dim=1)
+    return RankingTask(truth[:, ~is_seen], seen=seen, num_users=num_users, num_items=num_items)
+
+
+def random_scores(task, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(task.num_users, task.num_items, generator=generator)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return random_task()
+
+
+@pytest.fixture(scope="module")
+def result(task):
+    return evaluate(random_scores(task, 1), task, METRICS)
+
+
+@pytest.fixture(scope="module")
+def other(task):
+    return evaluate(random_scores(task, 2), task, METRICS)
+
+
+class TestContributions:
+    def test_their_mean_is_the_metric(self, task, result):
+        for metric in METRICS:
+            values = result.contributions(metric)
+            assert values.shape == (task.num_users,)
+            assert float(values.nanmean()) == pytest.approx(result[metric])
+
+    @pytest.mark.parametrize(("action", "value"), [("neg", 0.0), ("pos", 1.0)])
+    def test_empty_target_action_decides_who_counts(self, task, action, value):
+        users = torch.arange(1, task.num_users)
+        without = task.degree[users] == 0
+        assert without.any()
+        chosen = RankingTask(
+            task.truth,
+            num_users=task.num_users,
+            num_items=task.num_items,
+            seen=task.seen,
+            users=users,
+        )
+        scores = random_scores(task, 1)
+        skipped = evaluate(scores, chosen, METRICS).contributions("recall@2")
+        assert torch.equal(skipped[users].isnan(), without)
+        counted = evaluate(scores, chosen, METRICS, empty_target_action=action)
+        values = counted.contributions("recall@2")
+        assert values[users][without].unique().tolist() == [value]
+        assert torch.equal(values[users][~without], skipped[users][~without])
+        assert values[:1].isnan().all()
+        skipping = evaluate(scores, chosen, METRICS)
+        low, _ = skipping.confidence_interval("recall@2")
+        assert counted.confidence_interval("recall@2")[0] != pytest.approx(low)
+
+    def test_other_metrics_of_the_same_ranking(self, task, result):
+        scores = random_scores(task, 1)
+        expected = evaluate(scores, task, "map@3").per_user["map@3"]
+        assert torch.equal(result.contributions("map@3").nan_to_num(-1), expected.nan_to_num(-1))
+        micro = evaluate(scores, task, "precision@2", convention="implicit")
+        other = evaluate(scores, task, "ndcg@2", convention="implicit")
+        assert float(other.contributions("precision@2").nanmean()) == micro["precision@2"]
+        with pytest.raises(ValueError, match=r"at most 3, the depth"):
+            result.contributions("recall@9")
+        with pytest.raises(ValueError, match="known metrics"):
+            result.contributions("recal@2")
+
+
+class TestIntervals:
+    def test_bootstrap_means_are_those_of_a_loop_over_the_same_draws(self, result):
+        values = result.contributions("ndcg@3")
+        values = values[~values.isnan()]
+        generator = torch.Generator().manual_seed(7)
+        drawn = torch.randint(len(values), (50, len(values)), generator=generator).tolist()
+        means = [float(np.mean([values.tolist()[user] for user in row])) for row in drawn]
+        assert inference.bootstrap_means(values, 50, seed=7).tolist() == pytest.approx(means)
+        low, high = result.confidence_interval("ndcg@3", 0.9, num_samples=50, seed=7)
+        assert (low, high) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])))
+
+    def test_chunks_make_no_difference(self, monkeypatch, result):
+        whole = result.confidence_interval("ndcg@3")
+        monkeypatch.setattr(inference, "_NUM_DRAWS", 500)
+        assert result.confidence_interval("ndcg@3") == whole
+
+    def test_bootstrap_agrees_with_scipy(self, result):
+        values = result.contributions("recall@2")
+        values = values[~values.isnan()].numpy()
+        theirs = stats.bootstrap(
+            (values,), np.mean, method="percentile", n_resamples=20000, rng=0
+        ).confidence_interval
+        ours = result.confidence_interval("recall@2", num_samples=20000)
+        assert ours == pytest.approx(tuple(theirs), abs=0.03 * (theirs.high - theirs.low))
+
+    @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+    def test_the_normal_interval_is_that_of_scipy(self, result, level):
+        values = result.contributions("recall@2")
+        values = values[~values.isnan()].numpy()
+        expected = stats.norm.interval(level, loc=values.mean(), scale=stats.sem(values))
+        assert result.confidence_interval("recall@2", level, "normal") == pytest.approx(expected)
+
+    def test_it_is_the_same_on_every_device(self, device, task, result):
+        moved = evaluate(random_scores(task, 1).to(device), task.to(device), METRICS)
+        expected = result.confidence_interval("ndcg@3")
+        assert moved.confidence_interval("ndcg@3") == pytest.approx(expected, rel=1e-12)
+
+    def test_the_seed_decides_and_no_global_state_is_touched(self, result):
+        state = torch.get_rng_state()
+        one = result.confidence_interval("ndcg@3")
+        assert torch.equal(torch.get_rng_state(), state)
+        torch.rand(1)
+        assert result.confidence_interval("ndcg@3") == one
+        assert result.confidence_interval("ndcg@3", seed=1) != one
+
+    def test_it_holds_the_mean_as_often_as_promised(self):
+        """Of intervals of 200 samples from a skewed distribution, nine in ten hold its mean."""
+        samples = torch.distributions.Exponential(1.0)
+        torch.manual_seed(0)
+        for method in ("bootstrap", "normal"):
+            held = 0
+            for _ in range(200):
+                values = samples.sample((80,)).double()
+                low, high = inference.interval_of_mean(values, 0.9, method, num_samples=300)
+                held += low <= 1 <= high
+            assert 0.82 <= held / 200 <= 0.95
+
+    def test_a_single_user_has_no_interval(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [1]]))
+        result = EvaluationResult(ranked, ["recall@1"])
+        for method in ("bootstrap", "normal"):
+            assert all(map(math.isnan, result.confidence_interval("recall@1", method=method)))
+        assert "±" not in str(result)
+
+    def test_the_printed_table_has_the_normal_interval(self, result):
+        low, high = result.confidence_interval("ndcg@3", method="normal")
+        margin = f"{(high - low) / 2:.4f}"[1:]
+        assert f"{result['ndcg@3']:.4f} ± {margin}" in str(result)
+
+    def test_what_is_wrong_is_named(self, result):
+        for level in (0, 1, 95, "a", True):
+            with pytest.raises(ValueError, match=r"'level' needs to be a number between 0 and 1"):
+                result.confidence_interval("ndcg@3", level)
+        with pytest.raises(ValueError, match=r"'method' needs to be one of \['bootstrap', 'norm"):
+            result.confidence_interval("ndcg@3", method="jackknife")
+        with pytest.raises(ValueError, match="'num_samples' needs to be a positive integer"):
+            result.confidence_interval("ndcg@3", num_samples=0)
+
+
+def naive_holm(p_values):
+    """Holm's method as his paper has it: is a hypothesis rejected at a level or not?"""
+
+    def rejected(level):
+        left = dict(enumerate(p_values))
+        out = set()
+        while left:
+            place = min(left, key=left.get)
+            if left[place] * len(left) > level:
+                break
+            out.add(place)
+            del left[place]
+        return out
+
+    candidates = sorted({min(1.0, p * m) for p in p_values for m in range(1, len(p_values) + 1)})
+    adjusted = []
+    for place in range(len(p_values)):
+        adjusted.append(next((lv for lv in candidates if place in rejected(lv)), 1.0))
+    return adjusted
+
+
+class TestHolm:
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+    def test_it_is_that_of_a_loop_over_the_levels(self, p_values):
+        assert inference.holm(p_values) == pytest.approx(naive_holm(p_values))
+
+    def test_what_was_not_tested_does_not_count(self):
+        assert inference.holm([0.01, math.nan, 0.03]) == pytest.approx(
+            [0.02, math.nan, 0.03], nan_ok=True
+        )
+        assert inference.holm([]) == []
+
+
+class TestPairedTests:
+    #: Student's data on the hours of sleep that two drugs gain ten patients (1908): the paired
+    #: t is -4.06 with p = .00283, and Wilcoxon's V is 0.
+    sleep = (
+        torch.tensor([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], dtype=torch.double),
+        torch.tensor([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4], dtype=torch.double),
+    )
+
+    def test_published_numbers(self):
+        difference = inference.paired_difference(*self.sleep)
+        assert inference.p_value(difference) == pytest.approx(0.00283, abs=5e-6)
+        low, high = inference.t_interval(difference, 0.95)
+        assert (low, high) == pytest.approx((-2.4599, -0.7001), abs=5e-5)
+        assert inference.effect_size(difference) == pytest.approx(-4.0621 / 10**0.5, abs=5e-5)
+
+    @given(st.integers(0, 10**6), st.sampled_from([5, 30, 100]))
+    def test_they_are_those_of_scipy(self, seed, num_users):
+        generator = np.random.default_rng(seed)
+        a, b = generator.integers(0, 5, size=(2, num_users)) / 4
+        a[0], b[0] = 1, 0
+        a[1], b[1] = 0.25, 0.75
+        difference = inference.paired_difference(torch.tensor(a), torch.tensor(b))
+        t_test = stats.ttest_rel(a, b)
+        assert inference.p_value(difference, "t-test") == pytest.approx(t_test.pvalue)
+        interval = t_test.confidence_interval(0.9)
+        assert inference.t_interval(difference, 0.9) == pytest.approx(tuple(interval))
+        wilcoxon = stats.wilcoxon(a, b).pvalue
+        assert inference.p_value(difference, "wilcoxon") == pytest.approx(wilcoxon)
+        size = np.mean(a - b) / np.std(a - b, ddof=1)
+        assert inference.effect_size(difference) == pytest.approx(size)
+
+    def test_randomization_tries_all_signs_of_a_few_users(self):
+        difference = torch.tensor([0.5, -0.25, 0.0, 1.0, 0.75, 0.25], dtype=torch.double)
+        signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1).T
+        means = (signs * difference.numpy()).mean(axis=1)
+        expected = np.mean(np.abs(means) >= float(difference.mean()) - 1e-12)
+        assert inference.p_value(difference, "randomization") == pytest.approx(expected)
+
+    def test_randomization_draws_signs_of_many_users(self):
+        generator = torch.Generator().manual_seed(0)
+        difference = torch.randn(300, generator=generator, dtype=torch.double) + 0.12
+        p = inference.p_value(difference, "randomization", num_samples=2000)
+        assert p == inference.p_value(difference, "randomization", num_samples=2000)
+        assert p == pytest.approx(inference.p_value(difference, "t-test"), abs=0.015)
+
+    @pytest.mark.parametrize("test", ["t-test", "wilcoxon", "randomization"])
+    def test_no_difference_and_nothing_but_a_difference(self, test):
+        zero = torch.zeros(20, dtype=torch.double)
+        assert inference.p_value(zero, test) == 1
+        assert inference.effect_size(zero) == 0
+        assert inference.p_value(zero + 1, test) < 1e-3
+        assert inference.effect_size(zero - 1) == -math.inf
+
+    def test_rounding_is_no_difference(self):
+        a = torch.tensor([0.3, 0.3, 0.0], dtype=torch.double)
+        b = torch.tensor([0.1 + 0.2, 0.3 + 1e-9, 1e-300], dtype=torch.double)
+        assert a[0] != b[0]
+        assert (inference.paired_difference(a, b) != 0).tolist() == [False, True, True]

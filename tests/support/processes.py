@@ -1,0 +1,193 @@
+"""What one of several processes does in the tests of `test_distributed.py`, and what it sees.
+
+python tests/support/processes.py PROCESS NUM_PROCESSES FOLDER
+"""
+
+import os
+import signal
+import sys
+import warnings
+from datetime import timedelta
+from pathlib import Path
+from typing import get_args
+
+import torch
+import torch.distributed as dist
+
+from pyg_recmetrics import Catalogue, RankingTask, distributed, evaluate, modules, rank
+from pyg_recmetrics.ranking import Algorithm, has_constant_scores
+
+NUM_USERS, NUM_ITEMS = 37, 50
+
+
+def small_task(users=None, seed=0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    draw = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
+    return RankingTask(
+        (draw > 0.9).nonzero().t().contiguous(),
+        seen=(draw < 0.2).nonzero().t().contiguous(),
+        num_users=NUM_USERS,
+        num_items=NUM_ITEMS,
+        users=users,
+        **options,
+    )
+
+
+def embeddings():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(NUM_USERS, 8, generator=generator), torch.randn(
+        NUM_ITEMS, 8, generator=generator
+    )
+
+
+class Model(torch.nn.Module):
+    """Recommends like the embeddings; what is wrong with it happens in one process."""
+
+    def __init__(self, error=None, process=None):
+        super().__init__()
+        self.error, self.process = error, process
+
+    def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
+        if self.error is not None and dist.get_rank() == self.process:
+            raise self.error
+        user, item = embeddings()
+        scores = user[src_index] @ item.t()
+        return dst_index[scores.topk(k, dim=1).indices]
+
+
+EDGE_INDEX = torch.tensor([[0], [NUM_USERS]])
+
+
+def results():
+    """All that must be the same whatever the number of processes, by name."""
+    user, item = embeddings()
+    task = small_task()
+    scores = (user @ item.t()).round()  # many are equal
+    scores[::3] = 0
+    ways = {
+        "embeddings": rank((user, item), task, k=5, keep_items=True),
+        **{way: rank((user, item), task, k=5, algorithm=way) for way in get_args(Algorithm)},
+        "full": rank((user, item), task, full=True),
+        "scores": rank(scores, task, k=7, batch_size=2),
+        "lists": rank(scores.argsort(descending=True), task),
+        "model": rank(Model(), task, k=5, edge_index=EDGE_INDEX, batch_size=4),
+        "one user": rank((user, item), small_task(users=torch.tensor([5])), k=5, keep_items=True),
+        "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
+    }
+    seen = {
+        name: (ranked.edge_index, ranked.rank, ranked.ptr, ranked.items, ranked.depth)
+        for name, ranked in ways.items()
+    }
+    seen["constant"] = has_constant_scores(scores, task)
+    for convention in ("standard", "recometrics"):
+        result = evaluate(scores, task, ["ndcg@5", "map@5"], convention=convention)
+        seen[convention] = (result.to_dict(), dict(result.per_user), str(result))
+    of_lists = ["coverage@5", "gini@5", "entropy@5", "personalization@5", "novelty@5"]
+    catalogue = evaluate((user, item), task, of_lists)
+    seen["catalogue"] = (catalogue.to_dict(), dict(catalogue.per_user), str(catalogue))
+    return seen
+
+
+def outcome(function):
+    """The error that is raised, or else what is returned."""
+    try:
+        return function()
+    except BaseException as error:
+        notes = getattr(error, "__notes__", [])
+        return " ".join([f"{type(error).__name__}: {error}", *notes])
+
+
+def failures():
+    def ranking_with(error, process):
+        model = Model(error, process).train()
+        seen = outcome(lambda: rank(model, small_task(), edge_index=EDGE_INDEX, batch_size=4))
+        return seen, model.training
+
+    me = dist.get_rank()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        rank(torch.zeros(NUM_USERS, 1, dtype=torch.long), small_task())
+        truth = torch.tensor([[0, 0], [0, 1]])
+        RankingTask(truth, seen=truth[:, :1], num_users=1, num_items=2)
+    return {
+        "one": ranking_with(ValueError("no such item"), 1),
+        "first": ranking_with(IndexError("no such user"), 0),
+        "interrupt": ranking_with(KeyboardInterrupt(), 1),
+        "constant": outcome(
+            lambda: has_constant_scores(torch.zeros(NUM_USERS, NUM_ITEMS + me), small_task())
+        ),
+        "argument": outcome(lambda: rank(embeddings(), small_task(), k=5 - 5 * (me == 1))),
+        "task": outcome(lambda: rank(embeddings(), small_task(seed=me))),
+        "depth": outcome(lambda: rank(embeddings(), small_task(), k=5 + me, keep_items=True)),
+        "warned": [str(warning.message) for warning in warned],
+        "afterwards": rank(embeddings(), small_task(), k=5).rank,
+    }
+
+
+def by_itself():
+    if dist.get_rank() == 1:
+        with distributed.alone():
+            return rank(embeddings(), small_task(), k=5).rank
+    return None
+
+
+def synchronised():
+    """A metric that the last process has not updated."""
+    metric = modules.Recall(k=1, keep_per_user=True)
+    me = dist.get_rank()
+    if me < dist.get_world_size() - 1:
+        metric.update(torch.arange(me + 1).unsqueeze(1), torch.zeros(2, 1, dtype=torch.long))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*was called before the ``update``")
+        return metric.compute(), metric.compute_per_user(), metric.get("per_user")
+
+
+def synchronised_over_all():
+    """Metrics that have one value for the users of all processes together."""
+    catalogue = Catalogue(NUM_ITEMS)
+    made = [modules.Coverage(k=2, catalogue=catalogue), modules.Gini(k=2, catalogue=catalogue)]
+    made.append(modules.Personalization(k=2, catalogue=catalogue))
+    for metric in made:
+        metric.update(lists_of(dist.get_rank()), torch.zeros(2, 1, dtype=torch.long))
+    return [metric.compute() for metric in made]
+
+
+def lists_of(process):
+    return torch.arange(6).view(3, 2) * (process + 1)
+
+
+def killed():
+    """The last process is killed while it ranks."""
+    user, item = embeddings()
+
+    def scores(users):
+        if dist.get_rank() == dist.get_world_size() - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return user[users] @ item.t()
+
+    return outcome(lambda: rank(scores, small_task()))
+
+
+def main():
+    process, num_processes, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder / 'store'}",
+        rank=process,
+        world_size=num_processes,
+        timeout=timedelta(seconds=30),
+    )
+    seen = {"results": results(), "failures": failures(), "alone": by_itself()}
+    if modules.NDCG.__mro__[-2] is not torch.nn.Module:
+        seen["synchronised"] = synchronised()
+        seen["synchronised over all"] = synchronised_over_all()
+    torch.save(seen, folder / f"{process}.pt")
+    dist.barrier()
+    torch.save(killed(), folder / f"{process}.killed.pt")
+    # As the interpreter ends, gloo's threads may abort a process whose peer was killed.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
