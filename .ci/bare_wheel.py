@@ -1,8 +1,8 @@
-"""What has to hold where nothing but the wheel and what it requires is installed.
+"""Checks the wheel where nothing is installed but the wheel and its requirements.
 
     python .ci/bare_wheel.py
 
-Run by `.ci/run` in a virtual environment of its own, outside of the source tree.
+`.ci/run` runs it in a virtual environment of its own, outside of the source tree.
 """
 
 import importlib.util
@@ -20,12 +20,13 @@ assert "site-packages" in pyg_recmetrics.__file__, pyg_recmetrics.__file__
 
 
 def needs(extra, function):
+    """Asserts that a function raises an error which names the extra to install."""
+    message = "no error"
     try:
         function()
-        said = "nothing"
     except ImportError as error:
-        said = str(error)
-    assert f"pyg-recmetrics[{extra}]" in said, said
+        message = str(error)
+    assert f"pyg-recmetrics[{extra}]" in message, message
 
 
 data = datasets.synthetic_interactions(num_users=100, num_items=50, mean_degree=10)
@@ -41,6 +42,6 @@ assert metric.compute() == 1
 
 needs("statistics", lambda: compare(result, evaluate(torch.rand(50), test, ["ndcg@10"])))
 needs("plot", lambda: plot.metric_at_k(result, max_k=5))
-needs("examples", result.to_pandas)
+needs("pandas", result.to_pandas)
 needs("lightning", metric.plot)
-print("The wheel needs nothing else.")
+print("The wheel needs nothing but its requirements.")
