@@ -9,6 +9,13 @@ from torch import Tensor
 from torch_geometric.utils import coalesce
 
 
+def coalesce_edges(edges: Tensor, num_users: int, num_items: int) -> Tensor:
+    """Sorts user-item edges by user and item, and removes repeated ones."""
+    # Without a number of nodes, PyG would search all edges for the largest id.
+    coalesced: Tensor = coalesce(edges, num_nodes=max(num_users, num_items))
+    return coalesced
+
+
 def coalesce_truth(
     edges: Tensor, weight: Tensor | None, num_nodes: int
 ) -> tuple[Tensor, Tensor | None]:

@@ -7,7 +7,6 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.checks import (
     check_edge_type,
@@ -16,10 +15,10 @@ from pyg_recmetrics.checks import (
     check_tensor,
     check_weight,
 )
-from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.edges import coalesce_edges, contains
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class UserItemEdges:
     """One part of a split: truth and seen in local ids, message passing in homogeneous ones."""
 
@@ -41,19 +40,37 @@ def read_data(
     data: Data | HeteroData, edge_type: EdgeType | None, num_users: int | None
 ) -> UserItemEdges:
     """Reads one part of a split."""
+    check_graph(data, num_users=num_users, edge_type=edge_type)
+    if isinstance(data, HeteroData):
+        return _read_hetero(data, edge_type)
+    return _read_homogeneous(data, num_users)
+
+
+def check_graph(data: object, *, num_users: int | None, **edge_types: EdgeType | None) -> None:
+    """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph.
+
+    Args:
+        data (object): A homogeneous `Data` or a `HeteroData`.
+        num_users (int, optional): An argument that only homogeneous graphs take.
+        **edge_types (tuple, optional): Arguments that only heterogeneous graphs take, by name.
+    """
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(
-                "'num_users' applies to homogeneous 'Data'; 'HeteroData' knows its own"
+                f"'num_users' applies to homogeneous 'Data' only; in a 'HeteroData' it is the "
+                f"number of user nodes (got {num_users!r})"
             )
-        return _read_hetero(data, edge_type)
-    if isinstance(data, Data):
+        return
+    if not isinstance(data, Data):
+        raise TypeError(
+            f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
+        )
+    for name, edge_type in edge_types.items():
         if edge_type is not None:
-            raise ValueError("'edge_type' applies to 'HeteroData'; homogeneous 'Data' has but one")
-        return _read_homogeneous(data, num_users)
-    raise TypeError(
-        f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
-    )
+            raise ValueError(
+                f"'{name}' applies to 'HeteroData' only; a homogeneous 'Data' has a single type "
+                f"of edges (got {edge_type!r})"
+            )
 
 
 def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
@@ -63,8 +80,8 @@ def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
     """
     if edges.reverse is None:
         return torch.zeros_like(truth[0], dtype=torch.bool)
-    num_nodes = max(edges.num_users, edges.num_items)
-    return contains(coalesce(edges.reverse, num_nodes=num_nodes), truth, edges.num_items)
+    reverse = coalesce_edges(edges.reverse, edges.num_users, edges.num_items)
+    return contains(reverse, truth, edges.num_items)
 
 
 def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
@@ -94,7 +111,15 @@ def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStora
     """The edge store that holds the ground truth."""
     if isinstance(data, Data):
         return data.edge_stores[0]
-    return data[_find_edge_type(data, edge_type)]
+    labelled = [store._key for store in data.edge_stores if _truth_name(store) is not None]
+    if edge_type is None and not labelled:
+        raise ValueError(
+            f"'data' needs to hold ground truth as 'edge_label_index' (got none in "
+            f"{data.edge_types})"
+        )
+    # Splits may label reverse edges, too. They are the truth only if nothing else is labelled.
+    forward = [key for key in labelled if not is_named_reverse(key)]
+    return data[choose_edge_type(data, edge_type, forward or labelled, "holds ground truth")]
 
 
 def _read_homogeneous(data: Data, num_users: int | None) -> UserItemEdges:
@@ -135,21 +160,31 @@ def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
     return num_users, data.num_nodes - num_users
 
 
-def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
+def choose_edge_type(
+    data: HeteroData, edge_type: EdgeType | None, found: list[EdgeType], description: str
+) -> EdgeType:
+    """Returns the edge type that the user gave, or else the only one that was found.
+
+    Args:
+        data (HeteroData): The graph.
+        edge_type (tuple, optional): The edge type that the user gave.
+        found (list of tuple): The edge types that come into question otherwise.
+        description (str): What a type of edges does to come into question, for the error.
+    """
     if edge_type is not None:
         return check_edge_type(edge_type, data)
-    labelled = [store._key for store in data.edge_stores if _truth_name(store) is not None]
-    if not labelled:
+    if len(found) != 1:
         raise ValueError(
-            f"'data' needs to hold ground truth as 'edge_label_index' (got none in "
-            f"{data.edge_types})"
+            f"'edge_type' needs to be given, the type of the edges from users to items, unless "
+            f"exactly one type of edges {description} (got {found})"
         )
-    forward = [key for key in labelled if not key[1].startswith("rev_")] or labelled
-    if len(forward) > 1:
-        raise ValueError(
-            f"'edge_type' needs to be given if several types hold ground truth (got {forward})"
-        )
-    return forward[0]
+    return found[0]
+
+
+def is_named_reverse(edge_type: EdgeType) -> bool:
+    """Whether edges have the name that `ToUndirected` of PyG gives to reverse edges."""
+    relation: str = edge_type[1]
+    return relation.startswith("rev_")
 
 
 def count_nodes(data: HeteroData, node_type: str) -> int:

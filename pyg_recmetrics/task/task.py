@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
-from torch_geometric.utils import coalesce
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
@@ -20,7 +19,7 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.task.catalogue import Catalogue
-from pyg_recmetrics.task.edges import coalesce_truth, contains
+from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
 from pyg_recmetrics.task.graph import is_reversed, read_data
 
 
@@ -307,5 +306,4 @@ class RankingTask:
         return torch.bincount(self.candidates[0], minlength=self.num_users) - num_seen
 
     def _coalesce(self, edges: Tensor) -> Tensor:
-        coalesced: Tensor = coalesce(edges, num_nodes=max(self.num_users, self.num_items))
-        return coalesced
+        return coalesce_edges(edges, self.num_users, self.num_items)
