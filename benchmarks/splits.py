@@ -17,9 +17,11 @@ from torch_geometric.data import HeteroData
 from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 
 from pyg_recmetrics.transforms import (
+    JoinedUsers,
     KCore,
     LeaveLastOut,
     PerUserSplit,
+    SeparatedUsers,
     TemporalSplit,
     check_split,
 )
@@ -51,8 +53,8 @@ def contenders(data: HeteroData) -> dict[str, Callable[[], object]]:
         "torch.sort of all edges": lambda: number.sort(),
         "RandomLinkSplit of PyG, without negative samples": lambda: random(data),
         "PerUserSplit": lambda: PerUserSplit()(data),
-        "PerUserSplit, separated users": lambda: PerUserSplit(split_type="separated")(data),
-        "PerUserSplit, joined users": lambda: PerUserSplit(split_type="joined")(data),
+        "PerUserSplit, separated users": lambda: PerUserSplit(users=SeparatedUsers())(data),
+        "PerUserSplit, joined users": lambda: PerUserSplit(users=JoinedUsers())(data),
         "PerUserSplit, with reverse edges": lambda: PerUserSplit()(undirected),
         "LeaveLastOut, at random": lambda: LeaveLastOut(time_attr=None)(data),
         "LeaveLastOut, by time": lambda: LeaveLastOut()(data),

@@ -1,30 +1,46 @@
-r"""Splits of user-item graphs as PyG transforms, and what goes with them.
+r"""Splits of user-item graphs, and other transforms of such graphs before an evaluation.
 
-A split returns training, validation and test data in PyG's own convention, as
-:class:`~torch_geometric.transforms.RandomLinkSplit` does: `edge_index` are the message-passing
-edges of a part, `edge_label_index` its truth, from users to items, and `edge_label` ones or, if
-the edges have an `edge_label`, theirs. The training part learns from its own message-passing
-edges; validation passes messages over the training edges, and the test over those and the
-validation edges. All attributes follow their edges, and reverse edges the edges they reverse, so
-that no truth of validation or test is among the message-passing edges of its part in any
-direction; the times of truth edges are `edge_label_time` if the split is by time. Repeated edges
-never end up on both sides. There are no sampled negatives: full ranking has no use for them, and
-loaders sample their own.
+A split says how edges are divided: :class:`PerUserSplit` at random within each user,
+:class:`LeaveLastOut` by the time within each user, and :class:`TemporalSplit` at the same moments
+for all users. The argument `users` of the first two says who is evaluated: all users,
+:class:`SeparatedUsers` or :class:`JoinedUsers`. :class:`KCore` filters a graph before a split,
+:class:`SampledCandidates` adds candidates after it, and :func:`check_split` reports leaks.
+
+A split returns training, validation and test data, the parts of the split, in PyG's own
+convention, as :class:`~torch_geometric.transforms.RandomLinkSplit` does:
+
+- `edge_index` holds the message-passing edges of a part. Training learns from its own
+  message-passing edges. Validation passes messages over the training edges, and the test over
+  the training and the validation edges.
+- `edge_label_index` holds the truth of a part, from users to items.
+- `edge_label` holds ones, or the labels of the edges if they have an `edge_label`.
+- `edge_label_time` holds the times of the truth if the split is by time.
+
+All attributes follow their edges, and reverse edges follow the edges they reverse. No truth of
+validation or test is therefore among the message-passing edges of its part, in either direction.
+Repeated edges never end up on both sides. There are no sampled negatives: full ranking does not
+need them, and loaders sample their own.
 
 `evaluate(model, test)`, :meth:`RankingTask.from_data` and PyG's loaders take the parts as they are.
+
+This package imports the task, checks and tables. It knows neither recommenders nor metrics.
 """
 
 from pyg_recmetrics.transforms.candidates import SampledCandidates
 from pyg_recmetrics.transforms.k_core import KCore
-from pyg_recmetrics.transforms.per_user import LeaveLastOut, PerUserSplit
-from pyg_recmetrics.transforms.report import SplitReport, check_split
+from pyg_recmetrics.transforms.leave_last_out import LeaveLastOut
+from pyg_recmetrics.transforms.per_user import PerUserSplit
+from pyg_recmetrics.transforms.split_report import SplitReport, check_split
 from pyg_recmetrics.transforms.temporal import TemporalSplit
+from pyg_recmetrics.transforms.users import JoinedUsers, SeparatedUsers
 
 __all__ = [
+    "JoinedUsers",
     "KCore",
     "LeaveLastOut",
     "PerUserSplit",
     "SampledCandidates",
+    "SeparatedUsers",
     "SplitReport",
     "TemporalSplit",
     "check_split",

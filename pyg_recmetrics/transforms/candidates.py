@@ -1,4 +1,4 @@
-"""Sampled candidates, for the protocols of the literature that rank few items."""
+"""Sampled candidates, for published protocols that rank only a few items."""
 
 import copy
 
@@ -7,36 +7,40 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import coalesce
 from tqdm import tqdm
 
 from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
+from pyg_recmetrics.task.edges import coalesce_edges
 from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
+
+#: The largest number of random numbers that are drawn at once.
+_MAX_DRAWS = 2**24
 
 
 class SampledCandidates(BaseTransform):
     r"""Lets each user's truth compete with a few sampled items instead of all items.
 
-    Much of the literature ranks the truth of a user among, for example, 99 sampled items. Ranking
-    all items is to be preferred wherever nobody else's number has to be reproduced: Krichene and
-    Rendle, `"On Sampled Metrics for Item Recommendation"
-    <https://doi.org/10.1145/3394486.3403226>`_ (KDD 2020), show that sampled metrics are not even
-    in expectation those of the full ranking, that they can put recommenders into another order,
-    and that with few samples all of them lose sight of the top of the list and come to say the
-    same as the area under the ROC curve. Full ranking is what :func:`~pyg_recmetrics.evaluate`
-    does without this transform, and is fast.
+    Many publications rank the truth of a user among, for example, 99 sampled items. Use this
+    transform to reproduce their numbers, and rank all items otherwise. Krichene and Rendle,
+    `"On Sampled Metrics for Item Recommendation" <https://doi.org/10.1145/3394486.3403226>`_ (KDD
+    2020), show that a sampled metric differs from the same metric of the full ranking even in
+    expectation, and that it can put recommenders into another order. With few samples, all
+    sampled metrics lose sight of the top of the list and come to say the same as the area under
+    the ROC curve. Without this transform, :func:`~pyg_recmetrics.evaluate` ranks all items, and is
+    fast.
 
-    Each user who has truth gets a sample of its own, without replacement, of the items that it has
-    no message-passing or truth edge with in this part of the split; fewer if there are not as
-    many. The candidates are these and the truth itself, from users to items in
-    `candidate_edge_index`, which :meth:`RankingTask.from_data` reads. The transform is applied to
-    one part of a split, or in a :class:`~torch_geometric.transforms.Compose` to all of them.
+    Each user with truth gets a sample of its own, without replacement, of the items that it has
+    neither a message-passing edge nor a truth edge with in this part of the split. The sample is
+    smaller if there are not enough such items. The sample and the truth itself are the candidates
+    of the user, edges from users to items in `candidate_edge_index`, which
+    :meth:`RankingTask.from_data` reads. Apply the transform to one part of a split, or in a
+    :class:`~torch_geometric.transforms.Compose` to all of them.
 
     Args:
         num_negatives (int): The number of items to sample for each user. (default: `99`)
-        popularity (float): The probability of an item is proportional to its number of
-            message-passing edges to the power of this: `0.0` samples uniformly, `1.0` by
-            popularity. Except with `0.0`, items without such edges are not sampled.
+        popularity (float): The exponent of popularity. The probability of an item is proportional
+            to its number of message-passing edges to the power of this exponent: `0.0` samples
+            uniformly, `1.0` by popularity. Items without such edges are only sampled with `0.0`.
             (default: `0.0`)
         seed (int): Makes the same sample every time, on every device and whatever the order of
             the edges. (default: `0`)
@@ -77,7 +81,7 @@ class SampledCandidates(BaseTransform):
         self.num_users = num_users
 
     def forward(self, data: Data | HeteroData) -> Data | HeteroData:
-        """Returns the data with candidates."""
+        """Returns the data with its candidates."""
         edges = read_data(data, self.edge_type, self.num_users)
         candidates = torch.cat([edges.truth.cpu(), self._sample(edges)], dim=1)
         if isinstance(data, Data):
@@ -87,36 +91,37 @@ class SampledCandidates(BaseTransform):
         return data
 
     def _sample(self, edges: UserItemEdges) -> Tensor:
-        # All on the CPU: random numbers, and which of equal ones comes first, differ by device.
+        # All on the CPU: random numbers, and the order of equal ones, differ by device.
         truth, seen = edges.truth.cpu(), edges.seen.cpu()
-        num_nodes = max(edges.num_users, edges.num_items)
-        weight = self._weight(coalesce(seen, num_nodes=num_nodes)[1], edges.num_items)
+        num_users, num_items = edges.num_users, edges.num_items
+        weight = self._weight(coalesce_edges(seen, num_users, num_items)[1], num_items)
         users = truth[0].unique()
-        known = coalesce(torch.cat([truth, seen], dim=1), num_nodes=num_nodes)
-        known = known[:, torch.isin(known[0], users)]
-        known[0] = torch.searchsorted(users, known[0])  # now sorted by row
+        excluded = coalesce_edges(torch.cat([truth, seen], dim=1), num_users, num_items)
+        excluded = excluded[:, torch.isin(excluded[0], users)]
+        excluded[0] = torch.searchsorted(users, excluded[0])  # the row of each user in `users`
         generator = torch.Generator().manual_seed(self.seed)
-        num_rows = max(1, _NUMBERS_AT_ONCE // edges.num_items)
+        num_rows = max(1, _MAX_DRAWS // num_items)
         sampled = []
         for start in tqdm(
             range(0, users.numel(), num_rows), desc="Sampling", disable=not self.progress
         ):
             chunk = users[start : start + num_rows]
             bounds = torch.tensor([start, start + chunk.numel()])
-            first, end = torch.searchsorted(known[0].contiguous(), bounds)
+            first, end = torch.searchsorted(excluded[0].contiguous(), bounds)
             # The earliest of exponential arrivals with these rates are a sample without
             # replacement (Efraimidis and Spirakis, "Weighted random sampling with a reservoir").
-            uniform = torch.rand(chunk.numel(), edges.num_items, generator=generator)
+            uniform = torch.rand(chunk.numel(), num_items, generator=generator)
             arrival = uniform.log_().neg_().div_(weight)
-            arrival[known[0, first:end] - start, known[1, first:end]] = torch.inf
-            num_sampled = min(self.num_negatives, edges.num_items)
+            arrival[excluded[0, first:end] - start, excluded[1, first:end]] = torch.inf
+            num_sampled = min(self.num_negatives, num_items)
             earliest = arrival.topk(num_sampled, dim=1, largest=False)
-            row, place = earliest.values.isfinite().nonzero(as_tuple=True)
-            sampled.append(torch.stack([chunk[row], earliest.indices[row, place]]))
+            is_sampled = earliest.values.isfinite()
+            user = chunk[:, None].expand_as(is_sampled)[is_sampled]
+            sampled.append(torch.stack([user, earliest.indices[is_sampled]]))
         return torch.cat([torch.empty(2, 0, dtype=torch.long), *sampled], dim=1)
 
     def _weight(self, item: Tensor, num_items: int) -> Tensor:
-        """How likely each item is, of shape `[num_items]`."""
+        """Returns how likely each item is relative to others, of shape `[num_items]`."""
         degree = torch.bincount(item, minlength=num_items).float()
         if self.popularity == 0:
             return torch.ones_like(degree)
@@ -127,6 +132,3 @@ class SampledCandidates(BaseTransform):
             f"{type(self).__name__}(num_negatives={self.num_negatives}, "
             f"popularity={self.popularity}, seed={self.seed})"
         )
-
-
-_NUMBERS_AT_ONCE = 2**24

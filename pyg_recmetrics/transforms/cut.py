@@ -13,45 +13,54 @@ from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import select
 
-from pyg_recmetrics.transforms.interactions import Interactions, Place, read_interactions
+from pyg_recmetrics.transforms.interactions import EdgeGroup, Interactions, read_interactions
 
-#: The parts of a split, in the order of time; and what is in none of them.
-TRAIN, VAL, TEST, NONE = range(4)
+#: The stages of an experiment, in the order of time. An edge in none of them has the last number.
+TRAIN, VAL, TEST, NO_STAGE = range(4)
 
 #: Training, validation and test data.
-Parts: TypeAlias = tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData]
+SplitData: TypeAlias = tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assignment:
-    """Which part an edge belongs to.
+    """The stages that each edge belongs to.
 
     Attributes:
-        known_from: The first part that has the edge for message passing, as all later ones do;
-            of shape `[num_edges]`.
-        truth_of: The part whose truth the edge is, of shape `[num_edges]`.
+        message_passing_from: The first stage that has the edge for message passing, as all later
+            stages do; of shape `[num_edges]`.
+        truth_of: The stage whose truth the edge is, of shape `[num_edges]`.
         users: The users that validation and test evaluate, `None` for all.
     """
 
-    known_from: Tensor
+    message_passing_from: Tensor
     truth_of: Tensor
     users: Tensor | None = None
 
 
-def assign_pairs(interactions: Interactions, part: Tensor) -> Assignment:
-    """Assigns all edges of a pair to the same part, given for each pair: `[num_pairs]`."""
-    part = part.to(torch.uint8)[interactions.pairs.of_edge]
-    return Assignment(known_from=torch.where(part == TRAIN, part, part + 1), truth_of=part)
+def assign_pairs(interactions: Interactions, stage: Tensor) -> Assignment:
+    """Assigns all edges of a pair to the `stage` of the pair, of shape `[num_pairs]`."""
+    stage = stage.to(torch.uint8)[interactions.pairs.of_edge]
+    return Assignment(message_passing_from=first_message_passing(stage), truth_of=stage)
+
+
+def first_message_passing(stage: Tensor) -> Tensor:
+    """Returns the first stage that passes messages over edges which are truth of `stage`.
+
+    Training learns from its own message-passing edges. The truth of a later stage is hidden from
+    that stage, and is a message-passing edge of the next one.
+    """
+    return torch.where(stage == TRAIN, stage, stage + 1)
 
 
 class UserItemSplit(BaseTransform):
-    """Splits the user-item edges of a graph; a subclass says which edge goes where."""
+    """Splits the user-item edges of a graph. A subclass assigns each edge to its stages."""
 
     def __init__(
         self,
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
+        edge_type: EdgeType | None,
+        rev_edge_type: EdgeType | None,
+        num_users: int | None,
         time_attr: str | None = None,
     ) -> None:
         self.edge_type = edge_type
@@ -59,18 +68,22 @@ class UserItemSplit(BaseTransform):
         self.num_users = num_users
         self.time_attr = time_attr
 
-    def forward(self, data: Data | HeteroData) -> Parts:
+    def forward(self, data: Data | HeteroData) -> SplitData:
         """Returns training, validation and test data."""
-        interactions = self.read(data)
-        return cut(data, interactions, self.assign(data, interactions), self.time_attr)
-
-    def read(self, data: Data | HeteroData) -> Interactions:
-        """Finds the user-item edges."""
-        return read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
+        interactions = read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
+        data, assignment = self.assign(data, interactions)
+        return cut(data, interactions, assignment, self.time_attr)
 
     @abstractmethod
-    def assign(self, data: Data | HeteroData, interactions: Interactions) -> Assignment:
-        """Says which part an edge belongs to."""
+    def assign(
+        self, data: Data | HeteroData, interactions: Interactions
+    ) -> tuple[Data | HeteroData, Assignment]:
+        """Assigns each edge to its stages.
+
+        Returns:
+            The data to cut and the assignment. The data may number its users in another way than
+            before, but has the same edges in the same order.
+        """
 
 
 def cut(
@@ -78,44 +91,45 @@ def cut(
     interactions: Interactions,
     assignment: Assignment,
     time_attr: str | None,
-) -> Parts:
+) -> SplitData:
     """Makes training, validation and test data of a graph.
 
-    Attributes follow their edges, and reverse edges their pair. In each part, `edge_index` are
-    its message-passing edges and `edge_label_index` is its truth, from users to items.
+    Attributes follow their edges, and reverse edges follow their pair. In the data of each stage,
+    `edge_index` holds the message-passing edges and `edge_label_index` the truth, from users to
+    items.
     """
     whole = _without_truth(data, interactions)
-    is_truth = interactions.can_be_truth
-    parts, graph, known = [], whole, torch.ones_like(is_truth)
-    for number in (TRAIN, VAL, TEST):
-        before, known = known, assignment.known_from <= number
-        # Validation mostly knows what training knows, and then shares its edges.
-        if not torch.equal(known, before):
-            graph = _keep_edges(whole, interactions, known, time_attr)
-        part = copy.copy(graph)
-        # All truth is in the first place: other places hold reverse edges, of the same pairs.
-        truth = interactions.split((assignment.truth_of == number) & is_truth)[0]
-        _label(interactions.places[0], whole, part, truth, time_attr)
-        if assignment.users is not None and number != TRAIN:
-            _evaluate_only(part, interactions, assignment.users)
-        parts.append(part)
-    train, val, test = parts
+    can_be_truth = interactions.can_be_truth
+    all_data, filtered, mask = [], whole, torch.ones_like(can_be_truth)
+    for stage in (TRAIN, VAL, TEST):
+        previous_mask, mask = mask, assignment.message_passing_from <= stage
+        # Validation mostly has the message-passing edges of training, and then shares them.
+        if not torch.equal(mask, previous_mask):
+            filtered = _keep_edges(whole, interactions, mask, time_attr)
+        stage_data = copy.copy(filtered)
+        # All truth is in the first group. The others hold reverse edges of the same pairs.
+        truth = interactions.split_by_group((assignment.truth_of == stage) & can_be_truth)[0]
+        _label(interactions.groups[0], whole, stage_data, truth, time_attr)
+        if assignment.users is not None and stage != TRAIN:
+            _evaluate_only(stage_data, interactions, assignment.users)
+        all_data.append(stage_data)
+    train, val, test = all_data
     return train, val, test
 
 
 def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data | HeteroData:
-    """Removes what an earlier split has left, and says how many nodes there are."""
+    """Removes what an earlier split has left, and writes down the number of nodes."""
     data = copy.copy(data)
-    for place in interactions.places:
-        store = place.store(data)
+    for group in interactions.groups:
+        store = group.store(data)
         for prefix in ("", "pos_", "neg_"):
             if f"{prefix}edge_label_index" in store:
-                # Without it, `edge_label` is an attribute of the edges.
+                # Without `edge_label_index`, `edge_label` is an attribute of the edges.
                 _delete(store, f"{prefix}edge_label_index", f"{prefix}edge_label")
         _delete(store, "candidate_edge_index", "edge_label_time")
     _delete(_user_store(data, interactions), "eval_mask")
     if interactions.user_type is None:
-        # Fewer edges must not make fewer nodes.
+        # PyG would infer the number of nodes from the edges, of which some will be missing.
         data.num_nodes = interactions.num_users + interactions.num_items
         data.num_users = interactions.num_users
     return data
@@ -124,40 +138,43 @@ def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data 
 def _keep_edges(
     whole: Data | HeteroData, interactions: Interactions, mask: Tensor, time_attr: str | None
 ) -> Data | HeteroData:
-    graph = copy.copy(whole)
-    for place, kept in zip(interactions.places, interactions.split(mask), strict=True):
-        source, store = place.store(whole), place.store(graph)
-        index = kept.nonzero().flatten()
-        # PyG goes by sizes, and may take times for those of nodes if there are as many of these.
+    filtered = copy.copy(whole)
+    masks = interactions.split_by_group(mask)
+    for group, group_mask in zip(interactions.groups, masks, strict=True):
+        source, target = group.store(whole), group.store(filtered)
+        index = group_mask.nonzero().flatten()
+        # PyG tells attributes of edges from attributes of nodes by their size. It takes times for
+        # those of nodes if there are as many nodes as edges, so times are named explicitly.
         for key in {*source.edge_attrs(), time_attr}.intersection(source.keys()):
-            store[key] = select(source[key], index, whole.__cat_dim__(key, source[key], source))
-    return graph
+            target[key] = select(source[key], index, whole.__cat_dim__(key, source[key], source))
+    return filtered
 
 
 def _label(
-    place: Place,
+    group: EdgeGroup,
     whole: Data | HeteroData,
-    part: Data | HeteroData,
+    stage_data: Data | HeteroData,
     mask: Tensor,
     time_attr: str | None,
 ) -> None:
-    source, store = place.store(whole), place.store(part)
+    """Adds the truth to the data of a stage, with its labels and times."""
+    source, target = group.store(whole), group.store(stage_data)
     index = mask.nonzero().flatten()
     truth = source["edge_index"][:, index]
-    if place.edge_type is None:
+    if group.edge_type is None:
         # Users have the lower ids where users and items are numbered together.
         truth = truth.sort(dim=0).values
-    store["edge_label_index"] = truth
+    target["edge_label_index"] = truth
     label = source.get("edge_label")
     ones = torch.ones(index.numel(), device=index.device)
-    store["edge_label"] = ones if label is None else label[index]
+    target["edge_label"] = ones if label is None else label[index]
     if time_attr is not None and time_attr in source:
-        store["edge_label_time"] = source[time_attr][index]
+        target["edge_label_time"] = source[time_attr][index]
 
 
-def _evaluate_only(part: Data | HeteroData, interactions: Interactions, users: Tensor) -> None:
-    """Marks the users that are to be evaluated, as PyG marks the nodes of its node splits."""
-    store = _user_store(part, interactions)
+def _evaluate_only(data: Data | HeteroData, interactions: Interactions, users: Tensor) -> None:
+    """Marks the users to evaluate, as PyG marks the nodes of its node splits."""
+    store = _user_store(data, interactions)
     mask = torch.zeros(store.num_nodes, dtype=torch.bool, device=interactions.device)
     mask[users] = True
     store["eval_mask"] = mask

@@ -1,7 +1,6 @@
-"""Where the user-item edges of a graph are, and which of them say the same."""
+"""The user-item edges of a graph, wherever they are stored, and the distinct pairs among them."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,17 +9,21 @@ from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
-from pyg_recmetrics.checks import check_bipartite, check_edge_type, check_finite, check_tensor
+from pyg_recmetrics.checks import check_bipartite, check_finite, check_tensor
 from pyg_recmetrics.task.graph import (
+    check_graph,
+    choose_edge_type,
     count_nodes,
     count_users,
+    is_named_reverse,
     is_opposite,
     read_edge_index,
     to_bipartite,
 )
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pairs:
     """Distinct (user, item) pairs, sorted, and the pair of every edge.
 
     Attributes:
@@ -34,9 +37,9 @@ class Pairs(NamedTuple):
     of_edge: Tensor
 
 
-@dataclass(frozen=True)
-class Place:
-    """An edge store with user-item edges: one direction of a `HeteroData`, or a whole `Data`.
+@dataclass(frozen=True, eq=False)
+class EdgeGroup:
+    """The user-item edges of one edge store: one type of a `HeteroData`, or all of a `Data`.
 
     Attributes:
         edge_type: The type of the edges, `None` in a homogeneous graph.
@@ -49,26 +52,27 @@ class Place:
     is_forward: Tensor
 
     def store(self, data: Data | HeteroData) -> EdgeStorage:
-        """The edge store in `data`, which has the edges in the same order."""
+        """Returns the edge store of this group in `data`, with the edges in the same order."""
         return data.edge_stores[0] if self.edge_type is None else data[self.edge_type]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Interactions:
-    """All user-item edges of a graph, in both directions, one place after the other.
+    """All user-item edges of a graph, in both directions, one group after the other.
 
     Attributes:
         num_users: The number of users.
         num_items: The number of items.
         user_type: The node type of users, `None` in a homogeneous graph.
-        places: Where the edges are.
-        pairs: Which edges say the same.
+        groups: The edges of each store. The first group holds the edges from users to items; in a
+            `HeteroData`, the others hold reverse edges of the same pairs.
+        pairs: The distinct pairs that the edges connect.
     """
 
     num_users: int
     num_items: int
     user_type: str | None
-    places: list[Place]
+    groups: list[EdgeGroup]
     pairs: Pairs
 
     @property
@@ -85,46 +89,43 @@ class Interactions:
     def can_be_truth(self) -> Tensor:
         """The edges to learn from and to test with, a mask of shape `[num_edges]`.
 
-        These run from users to items; where a pair has no such edge, the reverse one is taken.
+        These run from users to items. A pair without such an edge has its reverse edge instead.
         """
-        is_forward = torch.cat([place.is_forward for place in self.places])
+        is_forward = torch.cat([group.is_forward for group in self.groups])
         if bool(is_forward.all()):
             return is_forward
         has_forward = is_forward.new_zeros(self.pairs.user.size(0))
         has_forward[self.pairs.of_edge[is_forward]] = True
         return is_forward | ~has_forward[self.pairs.of_edge]
 
-    def split(self, of_edge: Tensor) -> tuple[Tensor, ...]:
-        """Takes a value for every edge apart into those of each place."""
-        values: tuple[Tensor, ...] = of_edge.split([place.edges.size(1) for place in self.places])
+    def split_by_group(self, value: Tensor) -> tuple[Tensor, ...]:
+        """Divides a value for every edge into the values of each group."""
+        sizes = [group.edges.size(1) for group in self.groups]
+        values: tuple[Tensor, ...] = value.split(sizes)
         return values
 
     def time(self, data: Data | HeteroData, name: str) -> Tensor | None:
-        """The time of every edge, of shape `[num_edges]`, `None` if there are no times.
+        """Returns the time of every edge, of shape `[num_edges]`, or `None` without times.
 
-        A reverse edge that has no time of its own has that of its pair, the latest if the pair
-        is repeated.
+        Reverse edges without a time have the time of their pair, the latest of a repeated pair.
         """
-        stores = [place.store(data) for place in self.places]
+        stores = [group.store(data) for group in self.groups]
         if name not in stores[0]:
             return None
-        times = [
-            _check_time(store[name], name, place)
-            for store, place in zip(stores, self.places, strict=True)
+        times = {
+            number: _check_time(store[name], name, self.groups[number].edges.size(1))
+            for number, store in enumerate(stores)
             if name in store
-        ]
-        if len(times) == len(stores):
-            return torch.cat(times)
-        forward, *reverse = self.split(self.pairs.of_edge)
-        latest = scatter(times[0], forward, dim_size=self.pairs.user.size(0), reduce="max")
-        own = [store.get(name) for store in stores[1:]]
-        filled = [
-            latest[pair] if time is None else time for pair, time in zip(reverse, own, strict=True)
-        ]
-        return torch.cat([times[0], *filled])
+        }
+        if len(times) < len(stores):
+            pairs = self.split_by_group(self.pairs.of_edge)
+            num_pairs = self.pairs.user.size(0)
+            latest = scatter(times[0], pairs[0], dim_size=num_pairs, reduce="max")
+            times = {number: times.get(number, latest[pair]) for number, pair in enumerate(pairs)}
+        return torch.cat(list(times.values()))
 
-    def per_pair(self, value: Tensor, reduce: str) -> Tensor:
-        """Reduces a value for every edge to one for every pair: `"min"` or `"max"`."""
+    def reduce_by_pair(self, value: Tensor, reduce: str) -> Tensor:
+        """Reduces a value for every edge to the `"min"` or `"max"` of every pair."""
         size = self.pairs.user.size(0)
         reduced: Tensor = scatter(value, self.pairs.of_edge, dim_size=size, reduce=reduce)
         return reduced
@@ -137,27 +138,19 @@ def read_interactions(
     num_users: int | None,
 ) -> Interactions:
     """Finds the user-item edges of a graph that is not split yet."""
+    check_graph(data, num_users=num_users, edge_type=edge_type, rev_edge_type=rev_edge_type)
     if isinstance(data, HeteroData):
-        if num_users is not None:
-            raise ValueError(
-                "'num_users' applies to homogeneous 'Data'; 'HeteroData' knows its own"
-            )
         return _read_hetero(data, edge_type, rev_edge_type)
-    if not isinstance(data, Data):
-        raise TypeError(
-            f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
-        )
-    for value, name in ((edge_type, "edge_type"), (rev_edge_type, "rev_edge_type")):
-        if value is not None:
-            raise ValueError(f"'{name}' applies to 'HeteroData'; homogeneous 'Data' has but one")
+    return _read_homogeneous(data, num_users)
+
+
+def _read_homogeneous(data: Data, num_users: int | None) -> Interactions:
     num_users, num_items = count_users(data, num_users)
     edge_index = read_edge_index(data)
-    place = Place(
-        None, to_bipartite(edge_index, "edge_index", num_users), edge_index[0] < num_users
-    )
-    check_bipartite(place.edges, "edge_index", num_users, num_items)
-    pairs = _pair_up([place], num_items)
-    return Interactions(num_users, num_items, None, [place], pairs)
+    edges = to_bipartite(edge_index, "edge_index", num_users)
+    check_bipartite(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
+    return Interactions(num_users, num_items, None, groups, _find_pairs(groups, num_items))
 
 
 def _read_hetero(
@@ -165,71 +158,65 @@ def _read_hetero(
 ) -> Interactions:
     edge_type = _find_edge_type(data, edge_type)
     num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
+    groups = []
+    for key in (edge_type, *_find_opposite(data, edge_type, rev_edge_type)):
+        edges = read_edge_index(data[key])
+        edges = edges if key == edge_type else edges.flip([0])
+        check_bipartite(edges, "edge_index", num_users, num_items)
+        groups.append(EdgeGroup(key, edges, torch.full_like(edges[0], key == edge_type).bool()))
+    pairs = _find_pairs(groups, num_items)
+    is_reverse = _hold_the_same_pairs(groups, pairs)
+    if rev_edge_type is not None and not is_reverse[0]:
+        raise ValueError(
+            f"'rev_edge_type' needs to hold the reverse edges of {edge_type}, and no others "
+            f"(got {rev_edge_type})"
+        )
+    if not all(is_reverse):
+        opposite = zip(groups[1:], is_reverse, strict=True)
+        groups = [groups[0], *(group for group, keep in opposite if keep)]
+        pairs = _find_pairs(groups, num_items)
+    return Interactions(num_users, num_items, edge_type[0], groups, pairs)
+
+
+def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
+    found = [
+        key
+        for key in data.edge_types
+        if "edge_index" in data[key] and key[0] != key[2] and not is_named_reverse(key)
+    ]
+    return choose_edge_type(data, edge_type, found, "connects two types of nodes")
+
+
+def _find_opposite(
+    data: HeteroData, edge_type: EdgeType, rev_edge_type: EdgeType | None
+) -> list[EdgeType]:
+    """Returns the edge types that may hold the reverse edges."""
     if rev_edge_type is None:
-        opposite = [
+        return [
             key
             for key in data.edge_types
             if is_opposite(key, edge_type) and "edge_index" in data[key]
         ]
-    else:
-        opposite = [_check_reverse(data, edge_type, rev_edge_type)]
-    places = []
-    for key in (edge_type, *opposite):
-        edges = read_edge_index(data[key])
-        edges = edges if key == edge_type else edges.flip([0])
-        check_bipartite(edges, "edge_index", num_users, num_items)
-        places.append(Place(key, edges, torch.full_like(edges[0], key == edge_type).bool()))
-    pairs = _pair_up(places, num_items)
-    reverse = _are_reverse(places, pairs)
-    if rev_edge_type is not None and not reverse[0]:
-        raise ValueError(
-            f"'rev_edge_type' needs to hold the reverse edges of {edge_type}, and only these "
-            f"(got {rev_edge_type})"
-        )
-    if not all(reverse):
-        found = zip(places[1:], reverse, strict=True)
-        places = [places[0]] + [place for place, is_reverse in found if is_reverse]
-        pairs = _pair_up(places, num_items)
-    return Interactions(num_users, num_items, edge_type[0], places, pairs)
-
-
-def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
-    if edge_type is not None:
-        return check_edge_type(edge_type, data)
-    found = [
-        key
-        for key in data.edge_types
-        if "edge_index" in data[key] and key[0] != key[2] and not key[1].startswith("rev_")
-    ]
-    if len(found) != 1:
-        raise ValueError(
-            f"'edge_type' needs to be given, the type of the edges from users to items, unless "
-            f"there is but one between two types of nodes (got {found})"
-        )
-    return found[0]
-
-
-def _check_reverse(data: HeteroData, edge_type: EdgeType, rev_edge_type: EdgeType) -> EdgeType:
     if rev_edge_type not in data.edge_types or not is_opposite(rev_edge_type, edge_type):
         raise ValueError(
             f"'rev_edge_type' needs to be a type of edges from {edge_type[2]!r} to "
             f"{edge_type[0]!r} in {data.edge_types} (got {rev_edge_type!r})"
         )
-    return rev_edge_type
+    return [rev_edge_type]
 
 
-def _are_reverse(places: list[Place], pairs: Pairs) -> list[bool]:
-    """Whether each place but the first has the edges of the first one, and no others."""
-    holds = []
-    for of_place in pairs.of_edge.split([place.edges.size(1) for place in places]):
-        held = torch.zeros_like(pairs.user, dtype=torch.bool)
-        held[of_place] = True
-        holds.append(held)
-    return [torch.equal(holds[0], other) for other in holds[1:]]
+def _hold_the_same_pairs(groups: list[EdgeGroup], pairs: Pairs) -> list[bool]:
+    """Whether each group after the first one connects exactly the pairs of the first one."""
+    masks = []
+    for pair in pairs.of_edge.split([group.edges.size(1) for group in groups]):
+        mask = torch.zeros_like(pairs.user, dtype=torch.bool)
+        mask[pair] = True
+        masks.append(mask)
+    return [torch.equal(masks[0], mask) for mask in masks[1:]]
 
 
-def _pair_up(places: list[Place], num_items: int) -> Pairs:
-    edges = torch.cat([place.edges for place in places], dim=1)
+def _find_pairs(groups: list[EdgeGroup], num_items: int) -> Pairs:
+    edges = torch.cat([group.edges for group in groups], dim=1)
     key, order = (edges[0] * num_items + edges[1]).sort(stable=True)  # faster than unstable
     is_first = torch.ones_like(key, dtype=torch.bool)
     is_first[1:] = key[1:] != key[:-1]
@@ -240,11 +227,11 @@ def _pair_up(places: list[Place], num_items: int) -> Pairs:
     return Pairs(user, key - user * num_items, of_edge)
 
 
-def _check_time(value: object, name: str, place: Place) -> Tensor:
+def _check_time(value: object, name: str, num_edges: int) -> Tensor:
     time = check_tensor(value, name)
-    if time.shape != place.edges.shape[1:]:
+    if time.shape != (num_edges,):
         raise ValueError(
-            f"'{name}' needs to have shape [{place.edges.size(1)}], a time for every edge "
+            f"'{name}' needs to have shape [{num_edges}], a time for every edge "
             f"(got {list(time.shape)})"
         )
     check_finite(time, name)

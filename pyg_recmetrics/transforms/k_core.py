@@ -1,4 +1,4 @@
-"""Graphs without users and items that have few edges."""
+"""The core of a graph: what is left without users and items that have few edges."""
 
 import torch
 from torch import Tensor
@@ -14,26 +14,25 @@ from pyg_recmetrics.transforms.renumber import remember_ids
 class KCore(BaseTransform):
     r"""Keeps the largest graph in which each user has at least `k` items, and each item `k` users.
 
-    Users and items with fewer are removed, which leaves others with fewer, until nothing changes.
-    Repeated edges count once.
+    Users and items with fewer are removed. This leaves others with fewer, so it is repeated until
+    nothing changes. Repeated edges count once. Apply this transform before a split.
 
-    What is left is numbered anew, without gaps and in the order it had, as PyG's
-    :class:`~torch_geometric.transforms.LargestConnectedComponents` does it: items that were
-    removed are not candidates any more. All attributes of nodes and edges, and edges of other
-    types, follow; `n_id` of the nodes is the number that each had before. To be applied before a
-    split.
+    The remaining users and items are renumbered without gaps, in the order they had, as PyG's
+    :class:`~torch_geometric.transforms.LargestConnectedComponents` does it. Removed items are
+    therefore no longer candidates. All attributes of nodes and edges, and edges of other types,
+    follow. `n_id` of the nodes is the number that each had before.
 
     Args:
-        k (int): The smallest number of edges of a user or item that is kept.
+        k (int): The smallest number of distinct edges of a user or item that is kept.
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
-        num_users (int, optional): See :class:`PerUserSplit`. The result knows its own.
-            (default: `None`)
+        num_users (int, optional): See :class:`PerUserSplit`. `num_users` of the result is the
+            number of users that are left. (default: `None`)
 
     Raises:
         TypeError: If `data` is neither `Data` nor `HeteroData`.
         ValueError: If `k` is not a positive integer, the edges of the data are not found, they
-            are split already, or nothing is left.
+            are already split, or nothing is left.
 
     Example:
         >>> import torch
@@ -63,13 +62,13 @@ class KCore(BaseTransform):
     def forward(self, data: Data | HeteroData) -> Data | HeteroData:
         """Returns the graph that is left."""
         interactions = read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
-        for place in interactions.places:
-            if label := next((key for key in place.store(data) if "label_index" in key), None):
+        for group in interactions.groups:
+            if label := next((key for key in group.store(data) if "label_index" in key), None):
                 raise ValueError(f"'data' needs to be filtered before it is split (got {label!r})")
         has_user, has_item = self._core(interactions)
         if not bool(has_user.any()):
             raise ValueError(f"'k' needs to leave a user and an item (got {self.k})")
-        edge_type = interactions.places[0].edge_type
+        edge_type = interactions.groups[0].edge_type
         if edge_type is None:
             remember_ids(data, None)
             core = data.subgraph(torch.cat([has_user, has_item]))
@@ -79,12 +78,12 @@ class KCore(BaseTransform):
         for node_type in kept:
             remember_ids(data, node_type)
         for other in {key[end] for key in data.edge_types for end in (0, 2)} - set(kept):
-            # PyG would keep them all, too, but look for them on the CPU.
+            # Without a mask, PyG would keep all nodes, too, but it would number them on the CPU.
             kept[other] = torch.ones_like(has_user[:1]).expand(data[other].num_nodes)
         return data.subgraph(kept)
 
     def _core(self, interactions: Interactions) -> tuple[Tensor, Tensor]:
-        """The users and the items that are left, as masks."""
+        """Returns the users and the items that are left, as masks."""
         user, item = interactions.pairs.user, interactions.pairs.item
         while True:
             num_items = torch.bincount(user, minlength=interactions.num_users)

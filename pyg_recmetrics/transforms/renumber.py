@@ -1,4 +1,4 @@
-"""Other numbers for users."""
+"""Renumbering nodes, and writing down which number each had before."""
 
 import copy
 
@@ -11,7 +11,7 @@ from pyg_recmetrics.transforms.interactions import Interactions
 
 
 def remember_ids(data: Data | HeteroData, node_type: str | None) -> None:
-    """Writes down the number of each node as `n_id`, unless there is an older one."""
+    """Writes down the number of each node as `n_id`, unless the nodes already have one."""
     store = data.node_stores[0] if node_type is None else data[node_type]
     if "n_id" not in store:
         device = data.edge_stores[0]["edge_index"].device
@@ -21,7 +21,7 @@ def remember_ids(data: Data | HeteroData, node_type: str | None) -> None:
 def users_first(
     data: Data | HeteroData, interactions: Interactions, users: Tensor
 ) -> Data | HeteroData:
-    """Renumbers users so that some are first, and all else stays in order."""
+    """Renumbers users so that the given `users` are first. All other nodes stay in order."""
     is_other = torch.ones(interactions.num_users, dtype=torch.bool, device=users.device)
     is_other[users] = False
     order = torch.cat([users, is_other.nonzero().flatten()])

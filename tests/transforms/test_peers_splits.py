@@ -1,10 +1,10 @@
-"""The counts of our per-user splits against recometrics, whose splits they are."""
+"""The sizes of our splits of users against recometrics, which has defined these splits."""
 
 import pytest
 import torch
 from torch_geometric.data import HeteroData
 
-from pyg_recmetrics.transforms import PerUserSplit
+from pyg_recmetrics.transforms import JoinedUsers, PerUserSplit, SeparatedUsers
 
 recometrics = pytest.importorskip("recometrics")
 scipy_sparse = pytest.importorskip("scipy.sparse")
@@ -47,7 +47,7 @@ def test_all_users(data, test):
     theirs = recometrics.split_reco_train_test(
         matrix(data[USER_ITEM].edge_index), split_type="all", items_test_fraction=test
     )
-    train, _, ours = PerUserSplit(test=test)(data)
+    train, _, ours = PerUserSplit(num_test=test)(data)
     assert counts(train[USER_ITEM].edge_index) == degrees(theirs[0])
     assert counts(ours[USER_ITEM].edge_label_index) == degrees(theirs[1])
 
@@ -67,24 +67,26 @@ def test_all_users(data, test):
 @pytest.mark.parametrize("test", [0.1, 0.3, 0.5, 0.9])
 def test_separated_and_joined_users(data, test, options):
     whole = matrix(data[USER_ITEM].edge_index)
-    options = {"users_test_fraction": 0.99999, **options}
-    rest, known, truth, users = recometrics.split_reco_train_test(
-        whole, split_type="separated", items_test_fraction=test, **options
+    theirs = {"items_test_fraction": test, "users_test_fraction": 0.99999, **options}
+    rest, remaining, truth, users = recometrics.split_reco_train_test(
+        whole, split_type="separated", **theirs
     )
-    train, _, ours = PerUserSplit(test=test, split_type="separated", **options)(data)
+    separated = SeparatedUsers(fraction=0.99999, **options)
+    train, _, ours = PerUserSplit(num_test=test, users=separated)(data)
     drawn = ours["user"].eval_mask
     assert drawn.nonzero().flatten().tolist() == users.tolist()
     of_drawn = torch.tensor(counts(ours[USER_ITEM].edge_index))[drawn]
-    assert of_drawn.tolist() == degrees(known)
+    assert of_drawn.tolist() == degrees(remaining)
     assert torch.tensor(counts(ours[USER_ITEM].edge_label_index))[drawn].tolist() == degrees(truth)
     assert torch.tensor(counts(train[USER_ITEM].edge_index))[~drawn].tolist() == degrees(rest)
 
-    known, truth, users = recometrics.split_reco_train_test(
-        whole, split_type="joined", items_test_fraction=test, **options
+    remaining, truth, users = recometrics.split_reco_train_test(
+        whole, split_type="joined", **theirs
     )
-    train, _, ours = PerUserSplit(test=test, split_type="joined", **options)(data)
+    joined = JoinedUsers(fraction=0.99999, **options)
+    train, _, ours = PerUserSplit(num_test=test, users=joined)(data)
     num_drawn = len(users)
-    assert counts(train[USER_ITEM].edge_index) == degrees(known)
+    assert counts(train[USER_ITEM].edge_index) == degrees(remaining)
     assert counts(ours[USER_ITEM].edge_label_index)[:num_drawn] == degrees(truth)
     # Whose rows these are: the users who were not drawn keep all of their items.
     order = ours["user"].n_id
@@ -92,16 +94,19 @@ def test_separated_and_joined_users(data, test, options):
     rest = train[USER_ITEM].edge_index[:, train[USER_ITEM].edge_index[0] >= num_drawn]
     dense = torch.zeros(NUM_USERS, NUM_ITEMS)
     dense[tuple(rest)] = 1
-    assert dense[num_drawn:].tolist() == known.toarray()[num_drawn:].tolist()
+    assert dense[num_drawn:].tolist() == remaining.toarray()[num_drawn:].tolist()
 
 
 @pytest.mark.parametrize(
-    ("fraction", "most"), [(0.1, 10_000), (0.35, 10_000), (0.5, 7), (0.025, None), (None, 5)]
+    ("fraction", "max_users"), [(0.1, 10_000), (0.35, 10_000), (0.5, 7), (0.025, None), (None, 5)]
 )
-def test_the_number_of_drawn_users(data, fraction, most):
-    options = {"users_test_fraction": fraction, "max_test_users": most}
+def test_the_number_of_drawn_users(data, fraction, max_users):
     theirs = recometrics.split_reco_train_test(
-        matrix(data[USER_ITEM].edge_index), split_type="separated", **options
+        matrix(data[USER_ITEM].edge_index),
+        split_type="separated",
+        users_test_fraction=fraction,
+        max_test_users=max_users,
     )
-    *_, ours = PerUserSplit(split_type="separated", **options)(data)
+    separated = SeparatedUsers(fraction=fraction, max_users=max_users)
+    *_, ours = PerUserSplit(users=separated)(data)
     assert int(ours["user"].eval_mask.sum()) == len(theirs[3])

@@ -1,4 +1,4 @@
-"""What there is to know about a split before its numbers are believed."""
+"""A report on a split: its leaks, its sizes, and what else decides what its numbers mean."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.tables import Table, Tabular
-from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import UserItemEdges, is_reversed, read_data
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """How a number is distributed over those that have it."""
+    """How a degree is distributed over the users or items with a degree above zero."""
 
     min: int
     median: float
@@ -27,28 +26,31 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class PartReport:
-    """What there is to know about one part of a split. Repeated edges count once.
+class StageReport:
+    """The report on training, validation or test. Repeated edges count once.
 
     Attributes:
         num_edges: The number of message-passing edges.
-        num_repeated_edges: How many more there are that repeat one of them.
+        num_repeated_edges: The number of further message-passing edges, which repeat one.
         num_truth: The number of ground-truth edges.
-        num_repeated_truth: How many more there are that repeat one of them.
-        num_leaks: Truth that is among the message-passing edges of the part. `None` for
+        num_repeated_truth: The number of further ground-truth edges, which repeat one.
+        num_leaks: The number of truth edges that are also message-passing edges. `None` for
             training, which may learn from these.
-        num_reverse_leaks: Truth whose reverse edge is among the edges of an edge type in the
-            opposite direction. `None` for training.
-        num_earlier: Truth that is among the edges of an earlier part. `None` for training.
+        num_reverse_leaks: The number of truth edges whose reverse edge is among the edges of an
+            edge type in the opposite direction. `None` for training.
+        num_earlier: The number of truth edges that an earlier part has as truth or for message
+            passing. `None` for training.
         num_users_without_truth: The number of users to evaluate that have no truth.
         num_empty_users: The number of users without any edge.
         num_empty_items: The number of items without any edge.
         num_cold_users: The number of users with truth but no message-passing edge.
         num_cold_items: The number of items with truth but no message-passing edge.
-        user_degree: Message-passing edges of users, over those who have any; else `None`.
-        item_degree: The same of items.
-        user_truth: Ground-truth edges of users, over those who have any; else `None`.
-        item_truth: The same of items.
+        user_degree: The number of message-passing edges of users, over the users with any. `None`
+            if there are no such users.
+        item_degree: The same for items.
+        user_truth: The number of ground-truth edges of users, over the users with any. `None` if
+            there are no such users.
+        item_truth: The same for items.
     """
 
     num_edges: int
@@ -69,8 +71,8 @@ class PartReport:
     item_truth: Distribution | None
 
 
-#: The lines of the table, and the attributes in them.
-_LINES = (
+#: The rows of the table: their labels and the attributes of a `StageReport` in them.
+_ROWS = (
     ("message-passing edges", "num_edges"),
     ("  repeated", "num_repeated_edges"),
     ("  per user: min / median / mean / max", "user_degree"),
@@ -92,30 +94,30 @@ _LINES = (
 
 @dataclass(frozen=True)
 class SplitReport(Tabular):
-    """The parts of a split side by side; printed as a table.
+    """The reports on training, validation and test side by side. It is printed as a table.
 
     Attributes:
-        train: What there is to know about training.
-        val: About validation.
-        test: About the test.
+        train: The report on training.
+        val: The report on validation.
+        test: The report on the test.
     """
 
-    train: PartReport
-    val: PartReport
-    test: PartReport
+    train: StageReport
+    val: StageReport
+    test: StageReport
 
     @property
     def has_leaks(self) -> bool:
-        """Whether any truth of validation or test is known before it is asked for."""
+        """Whether a model may see any truth of validation or test before it is evaluated on it."""
         return any(
-            part.num_leaks or part.num_reverse_leaks or part.num_earlier
-            for part in (self.val, self.test)
+            stage.num_leaks or stage.num_reverse_leaks or stage.num_earlier
+            for stage in (self.val, self.test)
         )
 
     def _table(self) -> Table:
-        parts = (self.train, self.val, self.test)
+        stages = (self.train, self.val, self.test)
         rows = [
-            [label, *(_format(getattr(part, name)) for part in parts)] for label, name in _LINES
+            [label, *(_format(getattr(stage, name)) for stage in stages)] for label, name in _ROWS
         ]
         verdict = "There are leaks." if self.has_leaks else "No leaks."
         return Table(["", "train", "val", "test"], rows, (verdict,))
@@ -128,28 +130,30 @@ def check_split(
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
 ) -> SplitReport:
-    r"""Looks for leaks in a split, and for what else decides what its numbers mean.
+    r"""Reports the leaks of a split, and what else decides what its numbers mean.
 
-    Works on any split in PyG's convention, such as of
+    It works on any split in PyG's convention, such as one of
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own
-    message-passing edges, everything else that is known before it is asked for is a leak.
-    :func:`~pyg_recmetrics.evaluate` warns of the leaks that one part alone shows.
+    message-passing edges. Truth of validation or test is a leak if it is also a message-passing
+    edge of the same part, in either direction, or an edge of an earlier part.
+    :func:`~pyg_recmetrics.evaluate` warns of the leaks that a single part shows.
 
     Args:
-        train (Data or HeteroData): The training part.
-        val (Data or HeteroData): The validation part.
-        test (Data or HeteroData): The test part.
+        train (Data or HeteroData): The training data.
+        val (Data or HeteroData): The validation data.
+        test (Data or HeteroData): The test data.
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
             (default: `None`, the only one with ground truth)
         num_users (int, optional): The number of users in a homogeneous `Data`.
             (default: `None`, the `num_users` of the data)
 
     Returns:
-        A report with the attributes `train`, `val` and `test`, printed as a table.
+        A report with the attributes `train`, `val` and `test`, which is printed as a table.
 
     Raises:
-        TypeError: If a part is neither `Data` nor `HeteroData`.
-        ValueError: If the edges of a part are not found, or the parts are of different graphs.
+        TypeError: If `train`, `val` or `test` is neither `Data` nor `HeteroData`.
+        ValueError: If edges are not found, or if `train`, `val` and `test` differ in their number
+            of users or items.
 
     Example:
         >>> from pyg_recmetrics import datasets
@@ -179,45 +183,54 @@ def check_split(
         cold items                                            0                 1                 0
         No leaks.
     """
-    parts = [read_data(part, edge_type, num_users) for part in (train, val, test)]
-    sizes = [(part.num_users, part.num_items) for part in parts]
+    stages = [read_data(data, edge_type, num_users) for data in (train, val, test)]
+    sizes = [(edges.num_users, edges.num_items) for edges in stages]
     if len(set(sizes)) > 1:
         raise ValueError(
             f"'train', 'val' and 'test' need to have the same users and items (got {sizes} of them)"
         )
-    reports: list[PartReport] = []
+    reports: list[StageReport] = []
     earlier: list[Tensor] = []
-    for number, part in enumerate(parts):
-        known, truth = _coalesce(part, part.seen), _coalesce(part, part.truth)
-        reports.append(_report(part, known, truth, earlier if number > 0 else None))
-        earlier += [known, truth]
+    for edges in stages:
+        seen, truth = _coalesce(edges, edges.seen), _coalesce(edges, edges.truth)
+        reports.append(_report(edges, seen, truth, earlier))
+        earlier += [seen, truth]
     return SplitReport(*reports)
 
 
 def _report(
-    part: UserItemEdges, known: Tensor, truth: Tensor, earlier: list[Tensor] | None
-) -> PartReport:
-    num_nodes = (part.num_users, part.num_items)
+    edges: UserItemEdges, seen: Tensor, truth: Tensor, earlier: list[Tensor]
+) -> StageReport:
+    """Reports on one stage.
+
+    Args:
+        edges (UserItemEdges): All edges of the stage.
+        seen (torch.Tensor): Its message-passing edges, coalesced.
+        truth (torch.Tensor): Its truth, coalesced.
+        earlier (list of torch.Tensor): The edges of the stages before, coalesced. Training has
+            none before it, and no leaks.
+    """
+    num_nodes = (edges.num_users, edges.num_items)
     degrees, truths = (
-        [torch.bincount(row, minlength=size) for row, size in zip(edges, num_nodes, strict=True)]
-        for edges in (known, truth)
+        [torch.bincount(row, minlength=size) for row, size in zip(rows, num_nodes, strict=True)]
+        for rows in (seen, truth)
     )
     is_empty = [(t == 0) & (d == 0) for t, d in zip(truths, degrees, strict=True)]
     is_cold = [(t > 0) & (d == 0) for t, d in zip(truths, degrees, strict=True)]
-    evaluated = truths[0] if part.users is None else truths[0][part.users]
+    evaluated = truths[0] if edges.users is None else truths[0][edges.users]
     num_leaks = num_reverse_leaks = num_earlier = None
-    if earlier is not None:
-        num_leaks = _count(contains(known, truth, part.num_items))
-        num_reverse_leaks = _count(is_reversed(part, truth))
+    if earlier:
+        num_leaks = _count(contains(seen, truth, edges.num_items))
+        num_reverse_leaks = _count(is_reversed(edges, truth))
         is_earlier = torch.zeros_like(truth[0], dtype=torch.bool)
-        for edges in earlier:
-            is_earlier |= contains(edges, truth, part.num_items)
+        for earlier_edges in earlier:
+            is_earlier |= contains(earlier_edges, truth, edges.num_items)
         num_earlier = _count(is_earlier)
-    return PartReport(
-        num_edges=known.size(1),
-        num_repeated_edges=_num_repeated(part, known),
+    return StageReport(
+        num_edges=seen.size(1),
+        num_repeated_edges=_num_repeated(edges, seen),
         num_truth=truth.size(1),
-        num_repeated_truth=part.truth.size(1) - truth.size(1),
+        num_repeated_truth=edges.truth.size(1) - truth.size(1),
         num_leaks=num_leaks,
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
@@ -233,19 +246,18 @@ def _report(
     )
 
 
-def _num_repeated(part: UserItemEdges, known: Tensor) -> int:
-    # An edge and its reverse are no repetition, so either direction is looked at by itself.
-    num_edges = part.seen.size(1)
-    is_forward = part.edge_index[0, :num_edges] < part.num_users
+def _num_repeated(edges: UserItemEdges, seen: Tensor) -> int:
+    # An edge and its reverse are not a repetition, so each direction is counted by itself.
+    num_edges = edges.seen.size(1)
+    is_forward = edges.edge_index[0, :num_edges] < edges.num_users
     if bool(is_forward.all()):
-        return num_edges - known.size(1)
-    directions = (part.seen[:, is_forward], part.seen[:, ~is_forward])
-    return max(edges.size(1) - _coalesce(part, edges).size(1) for edges in directions)
+        return num_edges - seen.size(1)
+    directions = (edges.seen[:, is_forward], edges.seen[:, ~is_forward])
+    return max(rows.size(1) - _coalesce(edges, rows).size(1) for rows in directions)
 
 
-def _coalesce(part: UserItemEdges, edges: Tensor) -> Tensor:
-    coalesced: Tensor = coalesce(edges, num_nodes=max(part.num_users, part.num_items))
-    return coalesced
+def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:
+    return coalesce_edges(rows, edges.num_users, edges.num_items)
 
 
 def _count(mask: Tensor) -> int:

@@ -1,0 +1,203 @@
+"""The splits obey their laws on random graphs, and return data in PyG's own convention."""
+
+from collections import Counter
+
+import pytest
+import torch
+from graphs import (
+    FORMS,
+    ITEM_USER,
+    SPLITS,
+    SPLITS_OF_USERS,
+    USER_ITEM,
+    apply_split,
+    as_sets,
+    edges_with_ids,
+    interactions,
+    message_passing,
+    random_graphs,
+    truth,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.loader import LinkLoader
+from torch_geometric.nn import LightGCN
+from torch_geometric.sampler import BaseSampler, SamplerOutput
+
+from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics.transforms import (
+    JoinedUsers,
+    KCore,
+    PerUserSplit,
+    SampledCandidates,
+    SeparatedUsers,
+    TemporalSplit,
+)
+
+
+@pytest.mark.parametrize("name", SPLITS)
+@given(form=st.sampled_from(FORMS), graph=random_graphs(), data=st.data())
+def test_laws_of_all_splits(name, form, graph, data):
+    parts = apply_split(SPLITS[name], graph, form)
+    if parts is None:
+        return
+    train, val, test = parts
+
+    # No truth, and no reverse of it, is for message passing in its part. Parts are disjoint.
+    assert set(truth(train)) == message_passing(train)
+    for part in (val, test):
+        assert not set(truth(part)) & message_passing(part)
+    assert not set(truth(train)) & set(truth(val))
+    assert not set(truth(val)) & set(truth(test))
+    assert not set(truth(train)) & set(truth(test))
+
+    # Message-passing edges grow. Together with the truth of the test, they are everything.
+    assert edges_with_ids(train) <= edges_with_ids(val) <= edges_with_ids(test)
+    assert message_passing(val) == message_passing(train)
+    assert set(truth(val)) <= message_passing(test)
+    if "drop new" not in name:
+        assert message_passing(test) == message_passing(train) | set(truth(val))
+        assert message_passing(test) | set(truth(test)) == graph.pairs
+
+    # Attributes follow their edges; in both directions there are the same edges.
+    for part in parts:
+        for user, item, edge_id in edges_with_ids(part):
+            assert graph.edges[edge_id] == (user, item)
+        counts = Counter()
+        for store in part.edge_stores:
+            times = [graph.times[edge_id] for edge_id in store.edge_id.tolist()]
+            assert store.time.tolist() == times
+            counts.update(store.edge_id.tolist())
+        num_directions = 2 if form in ("hetero and reverse", "undirected") else 1
+        assert set(counts.values()) <= {num_directions}
+
+    # The order of the edges does not matter, nor does the form of the graph.
+    order = data.draw(st.permutations(range(len(graph.edges))))
+    assert as_sets(apply_split(SPLITS[name], graph, form, order)) == as_sets(parts)
+    assert as_sets(apply_split(SPLITS[name], graph, "hetero")) == as_sets(parts)
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_a_split_is_the_same_on_every_device_and_the_global_state_stays(name, device):
+    data = interactions()
+    state = torch.random.get_rng_state()
+    parts = SPLITS[name](data.to(device))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert {part[USER_ITEM].edge_label_index.device.type for part in parts} == {device.type}
+    for part, again in zip(parts, SPLITS[name](data.cpu()), strict=True):
+        assert torch.equal(part[USER_ITEM].edge_index.cpu(), again[USER_ITEM].edge_index)
+        assert torch.equal(part[ITEM_USER].edge_index.cpu(), again[ITEM_USER].edge_index)
+        assert torch.equal(
+            part[USER_ITEM].edge_label_index.cpu(), again[USER_ITEM].edge_label_index
+        )
+
+
+class WholeGraph(BaseSampler):
+    """Samples everything: PyG's own samplers need a library that is not on the package index."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def sample_from_nodes(self, *args, **kwargs):
+        raise NotImplementedError
+
+    def sample_from_edges(self, inputs, neg_sampling=None):
+        row, col = self.data.edge_index
+        truth = torch.stack([inputs.row, inputs.col])
+        return SamplerOutput(
+            node=torch.arange(self.data.num_nodes),
+            row=row,
+            col=col,
+            edge=torch.arange(row.numel()),
+            metadata=(inputs.input_id, truth, inputs.label, inputs.time),
+        )
+
+
+class TestConvention:
+    def test_labels_and_times_follow(self):
+        data = interactions()
+        data[USER_ITEM].edge_label = torch.arange(data[USER_ITEM].num_edges) % 5
+        pairs = map(tuple, data[USER_ITEM].edge_index.t().tolist())
+        old = dict(zip(pairs, data[USER_ITEM].edge_label.tolist(), strict=True))
+        parts = TemporalSplit()(data)
+        for part in parts:
+            store = part[USER_ITEM]
+            assert store.edge_label.tolist() == [old[pair] for pair in truth(part)]
+            assert store.edge_label_time.shape == store.edge_label.shape
+        assert parts[0][USER_ITEM].edge_label_time.max() < parts[1][USER_ITEM].edge_label_time.min()
+        assert parts[1][USER_ITEM].edge_label_time.max() < parts[2][USER_ITEM].edge_label_time.min()
+
+    def test_an_earlier_split_leaves_no_trace(self):
+        data = interactions()
+        *_, earlier = PerUserSplit(users=SeparatedUsers())(data)
+        earlier = SampledCandidates(5)(earlier)
+        earlier[USER_ITEM].neg_edge_label_index = earlier[USER_ITEM].edge_label_index
+        earlier[USER_ITEM].neg_edge_label = earlier[USER_ITEM].edge_label
+        for part in PerUserSplit()(earlier):
+            assert set(part[USER_ITEM].keys()) == {
+                "edge_index",
+                "time",
+                "edge_label",
+                "edge_label_index",
+            }
+            assert "eval_mask" not in part["user"]
+        assert "candidate_edge_index" in earlier[USER_ITEM]
+
+    def test_the_data_is_left_as_it_was(self):
+        data = interactions()
+        before = data.to_dict()
+        for transform in SPLITS.values():
+            transform(data)
+        PerUserSplit(users=JoinedUsers())(data)
+        KCore(3)(data)
+        after = data.to_dict()
+        assert str(before) == str(after)
+
+    def test_tasks_know_users_and_candidates(self):
+        *_, test = PerUserSplit(users=SeparatedUsers(fraction=0.2))(interactions())
+        task = RankingTask.from_data(test)
+        assert task.users.numel() == 12
+        assert task.users.tolist() == test["user"].eval_mask.nonzero().flatten().tolist()
+        assert RankingTask.from_data(test, users=torch.arange(60)).users.numel() == 60
+        task = RankingTask.from_data(SampledCandidates(7)(test))
+        assert task.candidates.size(0) == 2
+        assert RankingTask.from_data(test, candidates=torch.arange(40)).candidates.dim() == 1
+
+    @pytest.mark.parametrize("transform", [*SPLITS.values(), *SPLITS_OF_USERS.values()])
+    def test_parts_are_evaluated_as_they_are(self, transform):
+        data = interactions()
+        homogeneous = data.to_homogeneous()
+        homogeneous.num_users = 60
+        model = LightGCN(100, embedding_dim=8, num_layers=2)
+        results = []
+        for graph in (data, homogeneous):
+            *_, test = transform(graph)
+            results.append(evaluate(model, test, ["recall@5", "r_precision"]).to_dict())
+        assert results[0] == results[1]
+
+    def test_loaders_take_parts_as_they_are(self):
+        data = interactions().to_homogeneous()
+        data.num_users = 60
+        for part in TemporalSplit()(data):
+            loader = LinkLoader(
+                part,
+                WholeGraph(part),
+                edge_label_index=part.edge_label_index,
+                edge_label=part.edge_label,
+                edge_label_time=part.edge_label_time,
+                batch_size=50,
+            )
+            batches = list(loader)
+            labels = [batch.edge_label_index for batch in batches]
+            assert torch.equal(torch.cat(labels, dim=1), part.edge_label_index)
+            times = [batch.edge_label_time for batch in batches]
+            assert torch.equal(torch.cat(times), part.edge_label_time)
+            for batch in batches:
+                assert torch.equal(batch.edge_index, part.edge_index)
+                assert torch.equal(batch.time, part.time)
+
+    def test_a_mask_of_users_is_checked(self):
+        *_, test = PerUserSplit()(interactions())
+        test["user"].eval_mask = torch.ones(60)
+        with pytest.raises(ValueError, match=r"'eval_mask' needs to be a mask of shape \[60\]"):
+            RankingTask.from_data(test)

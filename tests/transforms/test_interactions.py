@@ -1,0 +1,96 @@
+"""Which edges of a graph are its user-item edges, and what is said if that is unclear."""
+
+import pytest
+import torch
+from graphs import ITEM_USER, USER_ITEM, Graph, interactions
+
+from pyg_recmetrics import RankingTask
+from pyg_recmetrics.transforms import (
+    JoinedUsers,
+    LeaveLastOut,
+    PerUserSplit,
+    TemporalSplit,
+    check_split,
+)
+
+
+class TestFindingEdges:
+    def test_other_types_are_left_alone(self):
+        data = interactions()
+        views = ("user", "views", "item")
+        data[views].edge_index = data[USER_ITEM].edge_index[:, :9]
+        data["user", "knows", "user"].edge_index = torch.tensor([[0, 1], [1, 2]])
+        with pytest.raises(ValueError, match=r"'edge_type' needs to be given.*'rates'.*'views'"):
+            PerUserSplit()(data)
+        parts = PerUserSplit(edge_type=USER_ITEM)(data)
+        for part in parts:
+            assert torch.equal(part[views].edge_index, data[views].edge_index)
+        joined, *_ = PerUserSplit(edge_type=USER_ITEM, users=JoinedUsers())(data)
+        ids = joined["user"].n_id
+        for key, ends in ((views, (True, False)), (("user", "knows", "user"), (True, True))):
+            for new, old, is_user in zip(
+                joined[key].edge_index, data[key].edge_index, ends, strict=True
+            ):
+                assert torch.equal(ids[new] if is_user else new, old)
+
+    def test_a_type_is_the_reverse_if_it_holds_the_same_edges(self):
+        data = interactions()
+        data["item", "bought_by", "user"].edge_index = data[ITEM_USER].edge_index[:, :30]
+        *_, test = PerUserSplit(edge_type=USER_ITEM)(data)
+        assert test["item", "bought_by", "user"].num_edges == 30
+        assert test[ITEM_USER].num_edges == test[USER_ITEM].num_edges
+        with pytest.raises(ValueError, match="hold the reverse edges"):
+            PerUserSplit(edge_type=USER_ITEM, rev_edge_type=("item", "bought_by", "user"))(data)
+        with pytest.warns(UserWarning, match="ground-truth edges leak: their reverse edges"):
+            RankingTask.from_data(test)
+        assert check_split(*PerUserSplit(edge_type=USER_ITEM)(data)).test.num_reverse_leaks > 0
+        del data["item", "bought_by", "user"]
+        given_type = PerUserSplit(edge_type=USER_ITEM, rev_edge_type=ITEM_USER)
+        assert as_edges(given_type(data)) == as_edges(PerUserSplit()(data))
+
+    @pytest.mark.parametrize(
+        ("transform", "message"),
+        [
+            (PerUserSplit(edge_type=("a", "b", "c")), r"'edge_type' needs to be one of \[\('user'"),
+            (PerUserSplit(rev_edge_type=USER_ITEM), "'rev_edge_type' needs to be a type of edges"),
+            (PerUserSplit(num_users=4), "'num_users' applies to homogeneous"),
+            (TemporalSplit(time_attr="when"), "needs to hold the times of edges as 'when'"),
+        ],
+    )
+    def test_what_does_not_fit_is_named(self, transform, message):
+        with pytest.raises(ValueError, match=message):
+            transform(interactions())
+
+    def test_homogeneous_graphs_need_to_know_their_users(self):
+        data = Graph(2, 3, [(0, 1)], [0]).data("homogeneous")
+        del data.num_users
+        with pytest.raises(ValueError, match="'num_users' needs to be given"):
+            PerUserSplit()(data)
+        train, *_ = PerUserSplit(num_users=2)(data)
+        assert train.num_users == 2
+        with pytest.raises(ValueError, match=r"'edge_type' applies to 'HeteroData'"):
+            PerUserSplit(edge_type=USER_ITEM, num_users=2)(data)
+        with pytest.raises(TypeError, match=r"'Data' or 'HeteroData' object \(got dict\)"):
+            PerUserSplit()({})
+
+    def test_times_are_checked(self):
+        data = interactions()
+        data[USER_ITEM].time = torch.full((data[USER_ITEM].num_edges,), torch.nan)
+        with pytest.raises(ValueError, match="'time' needs to hold finite numbers"):
+            TemporalSplit()(data)
+        data[USER_ITEM].time = torch.zeros(3)
+        with pytest.raises(ValueError, match="'time' needs to have shape"):
+            TemporalSplit()(data)
+        del data[USER_ITEM].time
+        with pytest.warns(UserWarning, match="no 'time', so items are left out at random"):
+            LeaveLastOut()(data)
+
+
+def as_edges(parts):
+    return [
+        {
+            key: store.edge_index.tolist()
+            for key, store in zip(part.edge_types, part.edge_stores, strict=True)
+        }
+        for part in parts
+    ]

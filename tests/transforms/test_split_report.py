@@ -1,0 +1,113 @@
+"""A report counts what a split leaks, and what is missing in it."""
+
+import pytest
+import torch
+from graphs import FORMS, SPLITS, USER_ITEM, Graph, count_by_user, interactions, random_graphs
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+from torch_geometric.transforms import RandomLinkSplit
+
+from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
+
+
+class TestCheckSplit:
+    @given(form=st.sampled_from(FORMS), graph=random_graphs(), seed=st.integers(0, 99))
+    def test_it_counts_what_a_careless_split_leaks(self, form, graph, seed):
+        if len(graph.edges) * (2 if form == "undirected" else 1) < 5:
+            return
+        torch.manual_seed(seed)
+        hetero = {"edge_types": USER_ITEM} if form.startswith("hetero") else {}
+        parts = RandomLinkSplit(0.2, 0.3, neg_sampling_ratio=0.0, **hetero)(graph.data(form))
+        report = check_split(*parts)
+        for part, found, earlier in zip(
+            parts, (report.train, report.val, report.test), (None, [0], [0, 1]), strict=True
+        ):
+            forward = part if isinstance(part, Data) else part[USER_ITEM]
+            pairs = (
+                {(min(e), max(e)) for e in map(tuple, forward.edge_index.t().tolist())}
+                if isinstance(part, Data)
+                else set(map(tuple, forward.edge_index.t().tolist()))
+            )
+            shift = graph.num_users if isinstance(part, Data) else 0
+            pairs = {(user, item - shift) for user, item in pairs}
+            label = {
+                (min(e), max(e)) if shift else e
+                for e in map(tuple, forward.edge_label_index.t().tolist())
+            }
+            label = {(user, item - shift) for user, item in label}
+            assert found.num_edges == len(pairs)
+            assert found.num_truth == len(label)
+            assert found.num_repeated_truth == forward.edge_label_index.size(1) - len(label)
+            assert found.num_users_without_truth == graph.num_users - len({u for u, _ in label})
+            assert found.num_empty_items == graph.num_items - len({i for _, i in label | pairs})
+            assert found.num_empty_users == graph.num_users - len({u for u, _ in label | pairs})
+            assert found.num_cold_users == len({u for u, _ in label} - {u for u, _ in pairs})
+            assert found.num_cold_items == len({i for _, i in label} - {i for _, i in pairs})
+            if pairs:
+                degrees = sorted(count_by_user(pairs).values())
+                assert (found.user_degree.min, found.user_degree.max) == (degrees[0], degrees[-1])
+                assert found.user_degree.mean == pytest.approx(sum(degrees) / len(degrees))
+            if earlier is None:
+                assert found.num_leaks is None
+                continue
+            assert found.num_leaks == len(label & pairs)
+            leaking = form == "hetero and reverse"
+            assert found.num_reverse_leaks == (len(label & graph.pairs) if leaking else 0)
+            before = set()
+            for number in earlier:
+                before |= checked(parts[number], graph)
+            assert found.num_earlier == len(label & before)
+
+    def test_a_split_of_ours_has_none(self):
+        for transform in SPLITS.values():
+            assert not check_split(*transform(interactions())).has_leaks
+
+    def test_it_is_a_table(self):
+        text = str(check_split(*LeaveLastOut()(interactions())))
+        assert text.splitlines()[0].split() == ["train", "val", "test"]
+        assert "cold items" in text
+        assert text.endswith("No leaks.")
+        careless = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
+        assert str(check_split(*careless)).endswith("There are leaks.")
+
+    def test_repeated_edges_are_counted_but_not_reverse_ones(self):
+        graph = Graph(2, 3, [(0, 0), (0, 0), (0, 1), (0, 2), (1, 1)], [1, 2, 3, 4, 5])
+        for form in FORMS:
+            report = check_split(*LeaveLastOut()(graph.data(form)))
+            assert report.train.num_repeated_edges == report.train.num_repeated_truth == 1
+            assert report.test.num_repeated_edges == 1
+            assert report.test.num_repeated_truth == 0
+
+    def test_parts_of_different_graphs_are_refused(self):
+        train, val, _ = LeaveLastOut()(interactions())
+        with pytest.raises(ValueError, match="the same users and items"):
+            check_split(train, val, LeaveLastOut()(KCore(5)(interactions()))[2])
+
+    def test_evaluate_warns_of_the_same_leaks_and_only_once(self):
+        *_, test = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
+        num_leaks = check_split(test, test, test).test.num_reverse_leaks
+        with pytest.warns(UserWarning, match=f"^{num_leaks} of {num_leaks} .* leak") as caught:
+            evaluate(torch.rand(60, 40), test)
+        assert len(caught) == 1
+        test[USER_ITEM].edge_index = torch.cat(
+            [test[USER_ITEM].edge_index, test[USER_ITEM].edge_label_index[:, :3]], dim=1
+        )
+        with pytest.warns(UserWarning, match="ground-truth edges") as caught:
+            evaluate(torch.rand(60, 40), test)
+        assert [str(warning.message).split(" of ")[0] for warning in caught] == [
+            "3",
+            str(num_leaks - 3),
+        ]
+
+    def test_who_evaluates_on_training_edges_is_not_warned(self):
+        train, *_ = LeaveLastOut()(interactions())
+        assert RankingTask.from_data(train, exclude_seen=False).truth.size(1) > 0
+
+
+def checked(part, graph):
+    store = part if isinstance(part, Data) else part[USER_ITEM]
+    shift = graph.num_users if isinstance(part, Data) else 0
+    edges = torch.cat([store.edge_index, store.edge_label_index], dim=1).t().tolist()
+    return {((min(e), max(e) - shift) if shift else tuple(e)) for e in edges}
