@@ -192,8 +192,6 @@ class Evaluator:
         **options: All other options of :func:`evaluate`, with the same names and defaults.
 
     Attributes:
-        task (RankingTask): What is evaluated.
-        metrics (tuple of Metric): The metrics.
         history (History): The means of every call, in their order.
 
     Raises:
@@ -224,12 +222,12 @@ class Evaluator:
 
     @property
     def task(self) -> RankingTask:
-        """What is evaluated."""
+        """Who is ranked, over what, and what is relevant."""
         return self._prepared.task
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics."""
+        """The metrics that are evaluated."""
         return self._prepared.metrics
 
     @property
