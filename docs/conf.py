@@ -1,8 +1,13 @@
-"""The documentation: `sphinx-build -W docs docs/_build`. Lists of names come from the package."""
+"""The documentation, built by `sphinx-build -W docs docs/_build`.
+
+The reference, the table of metrics and the page of conventions are written from the package.
+"""
 
 import importlib
 import inspect
+import re
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -23,7 +28,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["_build", "images", "generated/*.md"]  # pages include the latter
+exclude_patterns = ["_build", "images", "generated/*.md"]  # other pages include the last
 html_theme = "furo"
 html_title = "pyg_recmetrics"
 html_show_copyright = False
@@ -34,7 +39,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "code"  # as PyG writes its docstrings
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the arguments say them in words
+autodoc_typehints = "none"  # docstrings say the types in words
 autodoc_preserve_defaults = True
 napoleon_use_rtype = False
 python_maximum_signature_line_length = 88
@@ -51,46 +56,63 @@ MODULES = {
     "pyg_recmetrics.distributed": "Several processes",
 }
 
-#: Classes whose methods those of a module have, which are explained once.
+#: The base classes that the classes of a page share, which the page explains first.
 BASES = {"pyg_recmetrics.modules": ["RankingMetric", "MeanOverUsers", "OverAllUsers"]}
 
-#: What a reader looks for first.
+#: What the functions of a page return. Nobody imports these classes, but everybody reads them.
+RETURNED = {
+    "pyg_recmetrics": [
+        "results.History",
+        "results.users.UserCounts",
+        "results.CohortMean",
+        "results.PairedDifference",
+    ],
+    "pyg_recmetrics.transforms": ["split_report.StageReport", "split_report.Distribution"],
+}
+
+#: What readers of the first page look for first.
 FIRST = ["evaluate", "Evaluator", "EvaluationResult", "RankingTask", "rank", "RankedEdges"]
 
 
-def public_names(module_name: str) -> list[str]:
-    """The public names of a module that are explained there, and not in a module of their own."""
+def documented_names(module_name: str) -> list[str]:
+    """Returns the names of the classes and functions that the page of a module explains."""
     module = importlib.import_module(module_name)
-    names = getattr(module, "__all__", None) or [
-        name
-        for name in dir(module)
-        if not name.startswith("_")
-        and getattr(getattr(module, name), "__module__", None) == module_name
-    ]
-    names = sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
-    values = {name: getattr(module, name) for name in [*BASES.get(module_name, []), *names]}
-    return [
-        name
-        for name, value in values.items()
-        if inspect.isclass(value) or (callable(value) and inspect.getdoc(value))
-    ]
+    # The classes of `modules` are made from the registry, so it has a list of them instead.
+    public = sorted(getattr(module, "__all__", dir(module)), key=_order)
+    names = [*BASES.get(module_name, []), *public, *RETURNED.get(module_name, [])]
+    return [name for name in names if _is_explained(attrgetter(name)(module))]
+
+
+def _order(name: str) -> tuple[int, str]:
+    return FIRST.index(name) if name in FIRST else len(FIRST), name
+
+
+def _is_explained(value: object) -> bool:
+    return inspect.isclass(value) or (callable(value) and inspect.getdoc(value) is not None)
+
+
+def described_attributes(explained: type) -> list[str]:
+    """Returns the attributes that the docstring of a class describes, so no member has to."""
+    _, _, described = (inspect.getdoc(explained) or "").partition("\nAttributes:\n")
+    return re.findall(r"^ {4}(\w+)", described.partition("\n\n")[0], flags=re.MULTILINE)
 
 
 def reference_page(module_name: str, title: str) -> str:
-    """Explains every public name of a module."""
+    """Returns the page that explains the public names of a module."""
     lines = [title, "=" * len(title), "", f".. automodule:: {module_name}", "   :no-members:", ""]
-    for name in public_names(module_name):
-        value = getattr(importlib.import_module(module_name), name)
-        directive = "autoclass" if inspect.isclass(value) else "autofunction"
+    module = importlib.import_module(module_name)
+    for name in documented_names(module_name):
+        directive = "autoclass" if inspect.isclass(attrgetter(name)(module)) else "autofunction"
         lines += [f".. {directive}:: {module_name}.{name}"]
         if directive == "autoclass":
-            lines += ["   :members:", "   :exclude-members: definition"]
+            excluded = ["definition", *described_attributes(attrgetter(name)(module))]
+            lines += ["   :members:", f"   :exclude-members: {', '.join(excluded)}"]
         lines += [""]
     return "\n".join(lines)
 
 
 def generate(app: Sphinx) -> None:
-    """Writes the pages that the package itself knows best."""
+    """Writes the pages and tables whose content comes from the package."""
     folder = HERE / "generated"
     folder.mkdir(exist_ok=True)
     for module_name, title in MODULES.items():
@@ -101,5 +123,5 @@ def generate(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Lets Sphinx call what is above."""
+    """Tells Sphinx to call `generate` before it reads any page."""
     app.connect("builder-inited", generate)

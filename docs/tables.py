@@ -1,10 +1,19 @@
-"""Tables in Markdown that the documentation and the README take from the package."""
+"""Tables in Markdown that the documentation takes from the package."""
 
 from pyg_recmetrics import conventions, metrics
 
+_LEGEND = """\\* The library uses this name for a different metric. \\- The library does not offer the
+metric.
+
+Each convention is tested against the real library: on this toy ranking, on thousands of random
+rankings, and on a trained LightGCN, to 1e-6. There are two exceptions. `rectorch` and `ngcf` (a
+notebook whose NDCG compares a list with itself) are tested against their formulas. Plain bugs of a
+library are not reproduced. The section of the library says which; so does its `note`, as in
+`conventions.get("torchmetrics").note`."""
+
 
 def metric_table() -> str:
-    """All metrics of the registry."""
+    """Returns the table of all registered metrics."""
     lines = ["| metric | what it says | formula | range |", "|---|---|---|---|"]
     for name in metrics.names():
         definition = metrics.definition(name)
@@ -24,33 +33,31 @@ def metric_table() -> str:
     return "\n".join(lines)
 
 
-_STAR = """A star marks a metric that the library calls so but that is another one; a dash, what it
-does not offer. Each convention is tested against the real library, on this toy, on thousands of
-random rankings and on a trained LightGCN, to 1e-6; `rectorch` and `ngcf` against their formulas.
-Plain bugs of a library are not reproduced; its section says which."""
-
-
 def conventions_page() -> str:
-    """The toy ranking in all conventions, and what each of them is."""
-    parts = [f"```text\n{conventions.table()}\n```", _STAR]
-    for name, convention in conventions.CONVENTIONS.items():
-        parts += [f"## {name}", f"{convention.source}. {convention.note}".rstrip()]
-        rows = [
-            f"| `{asked}` | `{convention.resolve(asked)}` |"
-            for asked in _examples(convention)
-            if str(convention.resolve(asked)) != asked
-        ]
-        if rows:
-            parts += ["\n".join(["| asked | computed |", "|---|---|", *rows])]
-        if convention.empty_target_action != "skip":
-            counted = {"neg": "0", "pos": "1"}[convention.empty_target_action]
-            parts += [f"Users without ground truth count as {counted}."]
-        if convention.population.words:
-            parts += [f"Evaluates users with {', '.join(convention.population.words)}."]
-    return "\n\n".join(parts)
+    """Returns the toy ranking in all conventions, and a section for each of them."""
+    sections = [_section(convention) for convention in conventions.CONVENTIONS.values()]
+    return "\n\n".join([f"```text\n{conventions.table()}\n```", _LEGEND, *sections])
 
 
-def _examples(convention: conventions.Convention) -> list[str]:
-    """Every metric that a convention offers, at 10 where it has a cut-off."""
-    offered = metrics.names() if convention.metrics is None else list(convention.metrics)
-    return [f"{name}@10" if metrics.definition(name).has_cut_off else name for name in offered]
+def _section(convention: conventions.Convention) -> str:
+    paragraphs = [f"## {convention.name}", f"{convention.source}. {convention.note}".rstrip()]
+    spellings = [
+        f"| `{asked}` | `{convention.resolve(asked)}` |"
+        for asked in _offered(convention)
+        if str(convention.resolve(asked)) != asked
+    ]
+    if spellings:
+        head = [f"| with `convention='{convention.name}'` | the same spelled out |", "|---|---|"]
+        paragraphs.append("\n".join([*head, *spellings]))
+    if convention.empty_target_action != "skip":
+        counted_as = {"neg": "0", "pos": "1"}[convention.empty_target_action]
+        paragraphs.append(f"Users without ground truth count as {counted_as}.")
+    if convention.population.words:
+        paragraphs.append(f"Evaluates users with {', '.join(convention.population.words)}.")
+    return "\n\n".join(paragraphs)
+
+
+def _offered(convention: conventions.Convention) -> list[str]:
+    """Returns every metric that a convention offers, at 10 where it has a cut-off."""
+    names = metrics.names() if convention.metrics is None else list(convention.metrics)
+    return [f"{name}@10" if metrics.definition(name).has_cut_off else name for name in names]

@@ -1,6 +1,8 @@
-"""The documentation builds without warnings, its code runs, and it knows every public name."""
+"""The documentation builds without warnings, its code runs, and its tables are complete."""
 
+import importlib
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -9,19 +11,77 @@ from pathlib import Path
 
 import pytest
 import torch
+from tables import conventions_page, metric_table
 
 import pyg_recmetrics
+from pyg_recmetrics import conventions, metrics
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+MODULES = (
+    "pyg_recmetrics",
+    "pyg_recmetrics.metrics",
+    "pyg_recmetrics.conventions",
+    "pyg_recmetrics.plot",
+    "pyg_recmetrics.transforms",
+    "pyg_recmetrics.datasets",
+    "pyg_recmetrics.distributed",
+)
+RETURNED = (
+    "pyg_recmetrics.results.CohortMean",
+    "pyg_recmetrics.results.History",
+    "pyg_recmetrics.results.PairedDifference",
+    "pyg_recmetrics.results.users.UserCounts",
+    "pyg_recmetrics.transforms.split_report.StageReport",
+)
+
+#: A block of code, and the block of its output if the page shows it.
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
+#: A line whose comment says which tensor it returns.
+LINE_WITH_VALUE = re.compile(r"^(.*\S)  # (tensor\(.*\))$", flags=re.MULTILINE)
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
+
+
+def words(output):
+    """What is printed between the numbers, however the columns are aligned."""
+    return re.sub(r"-{3,}|\s+", " ", NUMBER.sub("#", output)).split()
+
+
+def numbers(output):
+    return [float(number.replace(",", "")) for number in NUMBER.findall(output)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_python_of_every_page_runs(page):
+def test_the_python_of_every_page_runs_and_prints_what_the_page_shows(page, capsys):
     torch.manual_seed(0)
     namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        exec(block, namespace)
+    for code, shown in BLOCK.findall(page.read_text()):
+        exec(code, namespace)
+        printed = capsys.readouterr().out
+        if shown:
+            assert words(printed) == words(shown), printed
+            # Training adds up in another order on another machine.
+            assert numbers(printed) == pytest.approx(numbers(shown), rel=0.2, abs=0.02), printed
+        for expression, value in LINE_WITH_VALUE.findall(code):
+            assert repr(eval(expression, namespace)).startswith(value[:-1]), expression
+
+
+def test_the_page_of_metrics_lists_every_metric():
+    assert "```{include} generated/metric_table.md" in (DOCS / "metrics.md").read_text()
+    head, rule, *rows = metric_table().splitlines()
+    assert len(rows) == len(metrics.names())
+    for name, row in zip(metrics.names(), rows, strict=True):
+        assert row.startswith((f"| `{name}@k`", f"| `{name}`"))
+    for line in (head, rule, *rows):
+        assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
+
+
+def test_the_page_of_conventions_holds_their_table():
+    assert "```{include} generated/conventions.md" in (DOCS / "conventions.md").read_text()
+    assert f"```text\n{conventions.table()}\n```" in conventions_page()
+    for name in conventions.CONVENTIONS:
+        assert f"## {name}\n" in conventions_page()
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +95,38 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_every_public_name_is_in_the_reference(site):
-    # After four lines of a header, the list of all names that are explained, compressed.
+@pytest.fixture(scope="module")
+def explained(site):
+    """All names that the reference explains."""
+    # After four lines of a header, the list of names is compressed.
     *_, packed = (site / "objects.inv").read_bytes().split(b"\n", maxsplit=4)
-    known = {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
+    return {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
+
+
+@pytest.mark.parametrize("module_name", MODULES)
+def test_every_public_name_is_in_the_reference(module_name, explained):
+    module = importlib.import_module(module_name)
+    public = {name: getattr(module, name) for name in module.__all__}
     missing = [
         name
-        for name in pyg_recmetrics.__all__
-        if f"pyg_recmetrics.{name}" not in known and name != "__version__"
+        for name, value in public.items()
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and f"{module_name}.{name}" not in explained
     ]
     assert not missing
-    for name in pyg_recmetrics.metrics.names():
-        assert f"pyg_recmetrics.metrics.{name}" in known
+
+
+def test_every_module_and_every_metric_is_in_the_reference(explained):
+    modules = [
+        f"pyg_recmetrics.{name}"
+        for name in pyg_recmetrics.__all__
+        if inspect.ismodule(getattr(pyg_recmetrics, name))
+    ]
+    assert set(modules) <= explained
+    assert {f"pyg_recmetrics.metrics.{name}" for name in metrics.names()} <= explained
+    classes = dir(pyg_recmetrics.modules)
+    assert {f"pyg_recmetrics.modules.{name}" for name in classes if name[0].isupper()} <= explained
+
+
+def test_what_methods_return_is_in_the_reference(explained):
+    assert set(RETURNED) <= explained
