@@ -2,8 +2,8 @@
 
 from pyg_recmetrics import conventions, metrics
 
-_LEGEND = """\\* The library uses this name for a different metric. \\- The library does not offer the
-metric.
+_LEGEND = """\\* The library uses this name for a different metric.\\
+\\- The library does not offer the metric.
 
 Each convention is tested against the real library: on this toy ranking, on thousands of random
 rankings, and on a trained LightGCN, to 1e-6. There are two exceptions. `rectorch` and `ngcf` (a
