@@ -1,4 +1,4 @@
-"""The notebooks run from a clean kernel, and their outputs hold what they promise."""
+"""The notebooks run in a clean kernel, and their outputs contain what they promise."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ pytest.importorskip("ipykernel")
 
 import notebooks  # noqa: E402
 
-# Where it is not installed, the notebook says so instead.
+# What the notebook prints only if recometrics is installed.
 WITH_RECOMETRICS = "all 9 agree to 1e-6: True"
 NOTEBOOKS = {path.stem: path for path in notebooks.NOTEBOOKS}
 
@@ -26,7 +26,7 @@ def cell_with_recometrics(notebook):
 
 
 def check(notebook):
-    """Cells ran in their order, without a complaint, and printed what they promise."""
+    """Asserts that all cells ran in order, without warnings, and printed what they promise."""
     cells = notebooks.code_cells(notebook)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     for cell in cells:
@@ -62,8 +62,8 @@ def test_is_committed_with_its_outputs(name):
     assert sum("promises" in cell.metadata for cell in cells) > len(cells) / 2
     for cell in cells:
         assert "promises" not in cell.metadata or cell.metadata["promises"]
-        assert set(cell.metadata) <= {"promises"}  # no times
-        # What differs from machine to machine and from run to run.
+        assert set(cell.metadata) <= {"promises"}  # and no execution times
+        # Addresses and paths differ between machines and between runs.
         assert not re.search(r"\bat 0x|/(tmp|home|root|Users)/", notebooks.text_of(cell))
 
 

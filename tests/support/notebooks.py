@@ -1,8 +1,8 @@
-"""Executes the notebooks from a clean kernel, and writes their outputs into them.
+"""Executes the notebooks in a clean kernel, and writes the outputs into them.
 
 python tests/support/notebooks.py
 
-A cell says in its metadata what its output promises: `"promises": ["a part of a line", ..]`.
+The metadata of a cell lists what its output has to contain: `"promises": ["a part of a line", ..]`.
 """
 
 import os
@@ -16,13 +16,16 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
+#: How many seconds a cell may run.
+CELL_TIMEOUT = 180
+
 
 def execute(notebook: NotebookNode, folder: Path) -> None:
-    """Replaces all outputs by those of a new kernel that runs in `folder` on this package."""
+    """Replaces all outputs by those of a new kernel, which runs in `folder` with this package."""
     paths = [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     client = NotebookClient(
         notebook,
-        timeout=180,  # of a cell, of which the longest takes seconds
+        timeout=CELL_TIMEOUT,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
@@ -32,11 +35,12 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Returns the code cells of a notebook, in their order."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def text_of(cell: NotebookNode) -> str:
-    """What a reader sees of the outputs of a cell, without its pictures."""
+    """Returns all outputs of a cell as text, without its pictures."""
     parts = []
     for output in cell.outputs:
         data = output.get("data", {})
@@ -46,6 +50,7 @@ def text_of(cell: NotebookNode) -> str:
 
 
 def missing_promises(cell: NotebookNode) -> list[str]:
+    """Returns the promises of a cell that its output does not contain."""
     return [line for line in cell.metadata.get("promises", []) if line not in text_of(cell)]
 
 
@@ -53,7 +58,7 @@ def main() -> None:
     for path in NOTEBOOKS:
         notebook = nbformat.read(path, as_version=4)
         execute(notebook, path.parent)
-        # The version of Python that it happened to run on is nobody's business.
+        # Without the version of Python, so that another version does not change the file.
         notebook.metadata["language_info"] = {"name": "python"}
         nbformat.write(notebook, path)
 
