@@ -1,4 +1,4 @@
-"""Adds a metric of one's own, and uses it like any other.
+"""Adds a metric, and uses it like the ones that come with the package.
 
 python examples/custom_metric.py
 """
@@ -26,7 +26,7 @@ def main() -> modules.RankingMetric:
 
     metric: modules.RankingMetric = modules.AllFound(k=5)
     metric.update(scores.argsort(dim=1, descending=True), truth)
-    print(f"over mini-batches: {metric.compute():.4f}")
+    print(f"all_found@5 over mini-batches: {metric.compute():.4f}")
     return metric
 
 

@@ -1,9 +1,9 @@
-"""Evaluates with several processes: each ranks its share of the users, all have the same result.
+"""Evaluates with several processes. Each ranks its share of the users, and all get the result.
 
     torchrun --nproc-per-node 2 examples/distributed.py
 
-The backend is nccl, with a GPU for each process, or gloo where there is no GPU.
-The model is a truncated singular value decomposition of what users have seen.
+With GPUs, each process uses its own GPU and the backend is nccl. Without GPUs, it is gloo.
+The model is a truncated singular value decomposition of the matrix of seen items.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pyg_recmetrics import EvaluationResult, Evaluator, RankingTask, datasets, d
 
 
 def make_task(num_users: int, num_items: int) -> RankingTask:
-    torch.manual_seed(0)  # or else every process would split in its own way
+    torch.manual_seed(0)  # without it, each process would make another split
     data = datasets.synthetic_interactions(num_users=num_users, num_items=num_items)
     split = RandomLinkSplit(
         num_val=0.0, edge_types=("user", "rates", "item"), neg_sampling_ratio=0.0
@@ -46,16 +46,16 @@ def main() -> EvaluationResult:
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         task = make_task(args.num_users, args.num_items).to(device)
-        embeddings = tuple(part.to(device).contiguous() for part in decompose(task.to("cpu")))
-        for part in embeddings:
-            dist.broadcast(part, src=0)  # as training would have left it, the same in all
+        user, item = (table.to(device).contiguous() for table in decompose(task.to("cpu")))
+        for table in (user, item):
+            dist.broadcast(table, src=0)  # all processes need the same model, as after training
 
         evaluator = Evaluator(task, ["r_precision", "recall@20", "ndcg@20"])
-        result = evaluator((embeddings[0], embeddings[1]))
+        result = evaluator((user, item))
         if dist.get_rank() == 0:
             print(result)
             with distributed.alone():
-                ranked = evaluator((embeddings[0], embeddings[1])).ranked
+                ranked = evaluator((user, item)).ranked
             same = "the same ranks" if ranked.rank.equal(result.ranked.rank) else "OTHER RANKS"
             print(f"{dist.get_world_size()} processes give {same} as a single one")
         dist.barrier()

@@ -1,8 +1,8 @@
-"""Trains LightGCN until it stops getting better, and goes back to when it was best.
+"""Trains LightGCN until it stops improving, and restores the best model.
 
     python examples/early_stopping.py
 
-The evaluator keeps the history and knows when to stop; the training loop is a plain one.
+The evaluator keeps the history and says when to stop. The training loop is plain PyTorch.
 """
 
 import argparse
@@ -15,11 +15,12 @@ from tqdm import tqdm
 
 from pyg_recmetrics import EvaluationResult, Evaluator, RankingTask, datasets, evaluate
 
-BATCH_SIZE = 8192
+BATCH_SIZE = 8192  # edges
+EVALUATE_EVERY = 3  # epochs
 
 
 def train(model: LightGCN, optimizer: torch.optim.Optimizer, task: RankingTask) -> None:
-    """Trains an epoch: each training edge against an item drawn at random."""
+    """Trains for one epoch. Each training edge competes with an item drawn at random."""
     for edges in task.seen[:, torch.randperm(task.seen.size(1))].split(BATCH_SIZE, dim=1):
         user, item = edges
         other = torch.randint_like(item, task.num_items)
@@ -33,8 +34,8 @@ def train(model: LightGCN, optimizer: torch.optim.Optimizer, task: RankingTask) 
 
 def main() -> tuple[Evaluator, EvaluationResult]:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--epochs", type=int, default=200, help="at most")
-    parser.add_argument("--patience", type=int, default=5, help="evaluations, every 3 epochs")
+    parser.add_argument("--epochs", type=int, default=200, help="the maximum")
+    parser.add_argument("--patience", type=int, default=5, help="evaluations without improvement")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
     torch.manual_seed(0)
@@ -58,7 +59,7 @@ def main() -> tuple[Evaluator, EvaluationResult]:
     best = copy.deepcopy(model.state_dict())
     for epoch in tqdm(range(1, args.epochs + 1), desc="Training", unit=" epochs"):
         train(model, optimizer, task)
-        if epoch % 3:
+        if epoch % EVALUATE_EVERY:
             continue
         evaluator(model)
         if evaluator.history.is_best:
@@ -69,7 +70,7 @@ def main() -> tuple[Evaluator, EvaluationResult]:
     print(f"\n{evaluator.history}\n")
     model.load_state_dict(best)
     result = evaluate(model, test, evaluator.metrics)
-    print(f"On test data, by the model of call {evaluator.history.best_index}:\n{result}")
+    print(f"Test, with the model of evaluation {evaluator.history.best_index}\n{result}")
     return evaluator, result
 
 

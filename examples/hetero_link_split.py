@@ -1,4 +1,4 @@
-"""Trains a heterogeneous GNN on a `RandomLinkSplit`, and evaluates it from its embeddings.
+"""Trains a heterogeneous GNN on a `RandomLinkSplit`, and evaluates its embeddings.
 
 python examples/hetero_link_split.py --epochs 200
 """
@@ -30,7 +30,7 @@ class Encoder(torch.nn.Module):
 
 
 class Model(torch.nn.Module):
-    """An embedding for every node, and a GNN that mixes those of neighbours."""
+    """An embedding for every node, and a GNN that combines it with those of its neighbours."""
 
     def __init__(self, data: HeteroData, channels: int = 32) -> None:
         super().__init__()

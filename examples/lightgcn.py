@@ -1,10 +1,11 @@
-"""Trains LightGCN with the BPR loss, and evaluates it while it trains.
+"""Trains LightGCN with the BPR loss, and compares it with two simple baselines.
 
     python examples/lightgcn.py                           # synthetic data, no download
     python examples/lightgcn.py --data FOLDER             # train.txt and test.txt in FOLDER
     python examples/lightgcn.py --dataset MovieLens100K   # downloaded by PyG
 
-In the end it is compared with recommending at random and recommending what is popular.
+The baselines recommend random items and the most popular items. The data has no validation part,
+so the number shown during training is that of the test. It decides nothing.
 """
 
 import argparse
@@ -20,11 +21,11 @@ from tqdm import tqdm
 from pyg_recmetrics import EvaluationResult, Evaluator, RankingTask, datasets
 
 METRICS = [f"{name}@{k}" for name in ("precision", "recall", "ndcg") for k in (5, 10, 20)]
-BATCH_SIZE = 8192
+BATCH_SIZE = 8192  # edges
 
 
 def load(args: argparse.Namespace) -> HeteroData:
-    """Returns data with training edges as `edge_index`, test edges as `edge_label_index`."""
+    """Returns data with the training edges as `edge_index` and the test as `edge_label_index`."""
     if args.data is not None:
         return datasets.read_lightgcn(args.data)
     if args.dataset == "MovieLens100K":
@@ -43,7 +44,7 @@ def load(args: argparse.Namespace) -> HeteroData:
 
 
 def train(model: LightGCN, optimizer: torch.optim.Optimizer, task: RankingTask) -> None:
-    """Trains an epoch: each training edge against an item drawn at random."""
+    """Trains for one epoch. Each training edge competes with an item drawn at random."""
     for edges in task.seen[:, torch.randperm(task.seen.size(1))].split(BATCH_SIZE, dim=1):
         user, item = edges
         other = torch.randint_like(item, task.num_items)
@@ -67,7 +68,7 @@ def at_random(task: RankingTask) -> tuple[Tensor, Tensor]:
 def main() -> dict[str, EvaluationResult]:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--data", metavar="FOLDER", help="with train.txt and test.txt")
+    source.add_argument("--data", metavar="FOLDER", help="holds train.txt and test.txt")
     source.add_argument("--dataset", choices=["MovieLens100K", "AmazonBook"])
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

@@ -1,9 +1,10 @@
-"""Trains LightGCN with Lightning, and measures it in the two ways that there are.
+"""Trains LightGCN with Lightning, and evaluates it in two ways.
 
-    pip install "pyg-recmetrics[lightning]" && python examples/lightning_module.py
+    pip install ".[lightning]" && python examples/lightning_module.py
 
-An evaluator, as a callback, ranks all users after an epoch and stops the training in time. Metric
-classes measure the lists that `validation_step` makes for a mini-batch of users, by `self.log`.
+The first way is an evaluator as a callback. It ranks all users after an epoch, and stops the
+training when the metrics no longer improve. The second way is metric classes with `self.log`. They
+measure the lists that `validation_step` makes for a mini-batch of users.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from torch_geometric.transforms import RandomLinkSplit
 from pyg_recmetrics import Evaluator, RankingTask, datasets
 from pyg_recmetrics.modules import NDCG, Recall
 
-K = 20
+K = 20  # the cut-off of the metrics, and the length of the lists
 
 
 class Recommender(pl.LightningModule):
@@ -62,14 +63,14 @@ class Recommender(pl.LightningModule):
 
 
 def edges_of(users: Tensor, edges: Tensor) -> Tensor:
-    """The edges of some users, who are numbered by their place among them."""
+    """Returns the edges of some users, where a user is its row in `users`."""
     row, edge = (users.unsqueeze(1) == edges[0]).nonzero().t()
     return torch.stack([row, edges[1, edge]])
 
 
 def main() -> tuple[Evaluator, dict[str, Tensor]]:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--epochs", type=int, default=60, help="at most")
+    parser.add_argument("--epochs", type=int, default=60, help="the maximum")
     args = parser.parse_args()
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*does not have many workers")
@@ -80,7 +81,7 @@ def main() -> tuple[Evaluator, dict[str, Tensor]]:
         num_val=0.0, edge_types=("user", "rates", "item"), neg_sampling_ratio=0.0
     )
     _, _, part = split(data)
-    task = RankingTask.from_data(part)
+    task = RankingTask.from_data(part)  # for validation: it decides when to stop
 
     evaluator = Evaluator(task, [f"ndcg@{K}", f"recall@{K}", "r_precision"], patience=5)
     trainer = pl.Trainer(

@@ -1,10 +1,10 @@
-"""Compares recommenders on one task: intervals, tests, cohorts and pictures.
+"""Compares three recommenders on one task, with intervals, tests, cohorts and pictures.
 
     python examples/report.py                    # synthetic data, no download
     python examples/report.py --data FOLDER      # train.txt and test.txt in FOLDER
 
-None of them is trained: a graph filter, which scores items by paths of three edges in the
-normalised graph of training edges; what is most popular; and chance.
+None of the recommenders is trained. A graph filter scores items by paths of three edges in the
+normalised graph of training edges. The other two recommend the most popular items and random items.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def load(folder: Path | None) -> RankingTask:
 
 
 def graph_filter(task: RankingTask) -> tuple[Tensor, Tensor]:
-    """Returns embeddings whose inner products are the weights of all paths of three edges."""
+    """Returns embeddings whose inner products sum the weights of all paths of three edges."""
     adjacency = torch.zeros(task.num_users, task.num_items)
     adjacency[tuple(task.seen)] = 1.0
     user_degree, item_degree = (adjacency.sum(dim, keepdim=True).clamp(min=1) for dim in (1, 0))
@@ -39,8 +39,8 @@ def graph_filter(task: RankingTask) -> tuple[Tensor, Tensor]:
 
 def main() -> Comparison:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="with train.txt and test.txt")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save a picture")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="holds train.txt and test.txt")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save the picture")
     args = parser.parse_args()
     torch.manual_seed(0)
 
@@ -54,8 +54,8 @@ def main() -> Comparison:
     results = {name: evaluator(recommender) for name, recommender in recommenders.items()}
     comparison = compare(results, baseline="Most popular")
     best = results["Graph filter"]
-    for shown in (best, comparison, best.by_degree(), best.recall_by_popularity()):
-        print(f"{shown}\n")
+    for table in (best, comparison, best.by_degree(), best.recall_by_popularity()):
+        print(f"{table}\n")
 
     if args.picture is not None:
         figure = Figure(figsize=(12, 3.4), layout="constrained")
