@@ -1,28 +1,32 @@
-r"""Metric classes for loops over mini-batches, with the `update` and `compute` of PyG's own.
+r"""Metric classes for loops over mini-batches, with `update` and `compute` as PyG's own have them.
 
-There is a class for every metric of the registry, made from the same definition as its function:
-`metrics.ndcg` is `NDCG` here, `metrics.r_precision` is `RPrecision`, and so on (abbreviations in
-capitals, other words with a capital); `dir(modules)` lists them. Arguments are those of the
-function, and two more:
+There is one class for every metric of the registry that lists of recommended items are enough for.
+A class and the function of the same metric share one definition. `metrics.ndcg` is `NDCG` here and
+`metrics.r_precision` is `RPrecision`: abbreviations are in capitals, and other words start with a
+capital. `dir(modules)` lists all classes.
 
-- `empty_target_action` (str): What users without truth count as: `"skip"` leaves them out of the
-  mean, `"neg"` counts them as zero, `"pos"` as one, `"error"` raises an error.
+A class takes the arguments of the function, and these:
+
+- `empty_target_action` (str): What users without ground truth count as. `"skip"` leaves them out of
+  the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and `"error"` raises an error.
   (default: `"skip"`)
-- `keep_per_user` (bool): Whether the value of every user is kept for `compute_per_user()`, besides
-  a sum and a count. (default: `False`)
+- `keep_per_user` (bool): Whether the metric keeps the value of every user for `compute_per_user()`,
+  besides a sum and a count. (default: `False`)
+- `catalogue` (:class:`~pyg_recmetrics.Catalogue`): What is known about the items. Only metrics that
+  look at the items take it, such as `Coverage` and `Novelty`.
 
-The classes go into PyG's `LinkPredMetricCollection`, and, where torchmetrics is installed, they are
-metrics of torchmetrics: for its `MetricCollection`, its synchronisation of processes, its plots,
-and Lightning's `self.log`.
+PyG's `LinkPredMetricCollection` accepts all of these classes. Where torchmetrics is installed, they
+are torchmetrics metrics: they work in its `MetricCollection`, with its synchronisation of
+processes, its plots, and Lightning's `self.log`.
 
-Metrics of the catalogue, such as `Coverage` and `Novelty`, take one more: `catalogue`
-(:class:`~pyg_recmetrics.Catalogue`), what is known of the items.
+A mini-batch holds lists and nothing else. Three kinds of metrics therefore have no class, and
+:func:`~pyg_recmetrics.evaluate` computes them:
 
-Lists are all that such a loop knows. So there is no class for metrics that need all ranks, such as
-`roc_auc`: a list leaves out what is ranked below it. Nor is there one for `calibration`, which
-looks at the history of every user: a row of a mini-batch does not say whose it is. And
-micro-averages have none, to which a mini-batch cannot be added. :func:`~pyg_recmetrics.evaluate`
-has all of them.
+- Metrics that need the rank of every relevant item, such as `roc_auc`. A list leaves out all items
+  that rank below its end.
+- `calibration`, which compares each list with the history of its user. A row of a mini-batch does
+  not say which user it belongs to.
+- Micro-averages, whose denominator is that of all users. They do not add up over mini-batches.
 
 Example:
     >>> import torch
@@ -40,7 +44,9 @@ import inspect
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, cast, get_type_hints
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_type_hints
 
 import torch
 from torch import Tensor
@@ -57,42 +63,147 @@ from pyg_recmetrics.metrics.undefined import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 
-#: What PyG's collection of metrics holds: a metric of torchmetrics where that is installed, and
-#: otherwise a module.
-_PyGMetric = link_pred.LinkPredMetric.__base__
+#: How the states of several processes become one: by their sum, or one after the other.
+Merging: TypeAlias = Literal["sum", "cat"]
 
+#: The words of a metric's name that a class name spells in capitals.
 _ABBREVIATIONS = ("auc", "dcg", "map", "mrr", "ndcg", "pr", "roc")
 
 
+@dataclass(frozen=True)
+class _ClassArgument:
+    """An argument that a class takes and the function of the same metric does not."""
+
+    parameter: inspect.Parameter
+    #: Its lines in the `Args:` section of a docstring.
+    explanation: str
+    #: Whether the class of a metric takes it.
+    applies_to: Callable[[Definition], bool]
+
+
+_CLASS_ARGUMENTS = (
+    _ClassArgument(
+        inspect.Parameter("catalogue", inspect.Parameter.KEYWORD_ONLY, annotation=Catalogue),
+        """\
+    catalogue (Catalogue): What is known about the items.""",
+        lambda definition: bool(set(definition.needs) - {"items"}),
+    ),
+    _ClassArgument(
+        inspect.Parameter(
+            "empty_target_action",
+            inspect.Parameter.KEYWORD_ONLY,
+            default="skip",
+            annotation=EmptyTargetAction,
+        ),
+        """\
+    empty_target_action (str, optional): What users without ground truth count as. `"skip"` leaves
+        them out of the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and
+        `"error"` raises an error. (default: `"skip"`)""",
+        lambda definition: definition.needs_truth,
+    ),
+    _ClassArgument(
+        inspect.Parameter(
+            "keep_per_user", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool
+        ),
+        """\
+    keep_per_user (bool, optional): Whether to keep the value of every user for
+        `compute_per_user()`. (default: `False`)""",
+        lambda definition: not isinstance(definition, AggregateDefinition),
+    ),
+)
+
+# PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.
+_PyGMetric = getattr(link_pred, "_LinkPredMetric", link_pred.BaseMetric)
+
+
 class _NoCutOff(int):
-    """Zero, so that it is never the largest k of a collection, but not printed as one."""
+    """Zero, so that PyG's collection never takes it for its largest `k`, but printed as `all`."""
 
     def __str__(self) -> str:
         return "all"
 
 
-class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
+class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
+    """The base of all classes where torchmetrics is installed, which then keeps their state."""
+
+    def __init__(self) -> None:
+        # Not PyG's own `__init__`, which requires a cut-off.
+        link_pred.BaseMetric.__init__(self)
+
+    def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
+        """Declares an attribute that is part of the state."""
+        self.add_state(name, default, dist_reduce_fx=merging)
+
+    def note_loaded_state(self) -> None:
+        """Lets `compute` use a state that did not come from `update`."""
+        # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
+        self._computed = None
+        self._update_count = 1
+
+    def synchronised(self) -> AbstractContextManager[None]:
+        """Returns a context in which the state is that of all processes together."""
+        context: AbstractContextManager[None] = self.sync_context(
+            should_sync=self._to_sync, should_unsync=self._should_unsync
+        )
+        return context
+
+    def draw(self, val: Any, ax: Any) -> Any:
+        """Plots values of the metric on axes."""
+        return self._plot(val, ax)
+
+
+class _ModuleBase(_PyGMetric):  # type: ignore[misc, valid-type]
+    """The base of all classes where torchmetrics is missing: one process, and no plots."""
+
+    def __init__(self) -> None:
+        # Not PyG's own `__init__`, which requires a cut-off.
+        link_pred.BaseMetric.__init__(self)
+
+    def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
+        """Declares an attribute that is part of the state."""
+        setattr(self, name, default)
+
+    def note_loaded_state(self) -> None:
+        """Does nothing, because a plain module keeps no result of `compute`."""
+
+    def reset(self) -> None:
+        """Does nothing, because :class:`RankingMetric` puts its state back itself."""
+
+    def synchronised(self) -> AbstractContextManager[None]:
+        """Returns a context that changes nothing."""
+        return nullcontext()
+
+    def draw(self, val: Any, ax: Any) -> Any:
+        """Raises, because the plots are those of torchmetrics."""
+        raise ImportError("'plot' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'")
+
+
+_Base = _TorchmetricsBase if link_pred.WITH_TORCHMETRICS else _ModuleBase
+
+
+class RankingMetric(_Base):  # type: ignore[misc, valid-type]
     r"""A metric over mini-batches of lists: `update`, `compute` and `reset`.
 
-    The base of all classes here, which do not differ but in their definition. What is kept between
-    updates is a state of few tensors, each with the way in which those of several processes are
-    merged (`"sum"` or `"cat"`). It is saved in the `state_dict`, moves between devices, and stays
-    in double precision whatever a model around it is converted to.
+    All classes of this module derive from it and differ only in their definition. Between updates,
+    a metric keeps a state of few tensors. Each tensor says how those of several processes become
+    one: `"sum"` adds them up, `"cat"` concatenates them. The `state_dict` holds the state. The
+    state moves between devices, and stays in double precision when a model that holds the metric
+    is converted to another precision.
 
     Attributes:
-        metric (Metric): What is computed, as `name@k`.
-        k (int): Its cut-off; zero if there is none.
+        metric (Metric): The metric that is computed, spelled `name@k`.
+        k (int): The cut-off of the metric; zero if there is none.
     """
 
     is_differentiable: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
 
-    #: What it is made from.
+    #: The definition that the class is made from.
     definition: ClassVar[Definition]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        link_pred.BaseMetric.__init__(self)
+        super().__init__()
         arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         self._arguments = dict(arguments)
         self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")
@@ -102,24 +213,16 @@ class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
         k = arguments.pop("k", None)
         self.metric = Metric(self.definition.name, k, tuple(arguments.items()))
         self.k = _NoCutOff() if k is None else k
-        # In a collection of torchmetrics, metrics share their state if it has the same names and,
-        # after the first update, the same values: so names must say what is counted.
-        spelled = re.sub(r"\W+", "_", f"{self.metric}_{self.empty_target_action}")
-        self._attributes = {part: f"{part}_of_{spelled}" for part in self.merged_by()}
         self._state_device = torch.device("cpu")
-        if hasattr(self, "add_state"):
-            for part, merged_by in self.merged_by().items():
-                default: Tensor | list[Tensor] = [] if merged_by == "cat" else self.initial(part)
-                self.add_state(self._attributes[part], default, dist_reduce_fx=merged_by)
-        self._forget()
+        self._declare_states()
 
     @abstractmethod
-    def merged_by(self) -> dict[str, str]:
-        """The parts of the state, and whether several processes `"sum"` or `"cat"` them."""
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how several processes merge each tensor of the state, by its name."""
 
     @abstractmethod
-    def initial(self, part: str) -> Tensor:
-        """A part of the state before the first update."""
+    def initial(self, name: str) -> Tensor:
+        """Returns a tensor of the state as it is before the first update."""
 
     @abstractmethod
     def add(self, ranked: RankedEdges) -> None:
@@ -135,27 +238,27 @@ class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
         edge_label_index: Tensor | tuple[Tensor, Tensor],
         edge_label_weight: Tensor | None = None,
     ) -> None:
-        """Adds the users of a mini-batch. Every user belongs into one mini-batch only.
+        """Adds the users of a mini-batch. Each user may appear in one mini-batch only.
 
         Args:
-            pred_index_mat (torch.Tensor): The recommended items of every user, best first, of
-                shape `[batch_size, K]`, integers; `-1` where there is none. Lists are all there
-                is: what they leave out counts as not retrieved.
-            edge_label_index (torch.Tensor or tuple): The ground-truth edges of shape
+            pred_index_mat (torch.Tensor): The recommended items of every user, best first: integers
+                of shape `[batch_size, K]`, where `-1` stands for no item. A relevant item that is
+                not in the list counts as not retrieved.
+            edge_label_index (torch.Tensor or tuple): The ground-truth edges, of shape
                 `[2, num_edges]`: rows of `pred_index_mat` and item ids.
             edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
-                `[num_edges]`. (default: `None`, all are equally relevant)
+                `[num_edges]`. (default: `None`, all edges are equally relevant)
 
         Raises:
             TypeError: If an argument is not a tensor.
-            ValueError: If shapes, dtypes, devices or ids are off, or there are users without truth
-                and `empty_target_action` is `"error"`.
+            ValueError: If a shape, a dtype, a device or an id is wrong, or if there are users
+                without ground truth and `empty_target_action` is `"error"`.
         """
         ranked = RankedEdges.from_topk(pred_index_mat, edge_label_index, edge_label_weight)
         self.add(self.with_catalogue(ranked))
 
     def with_catalogue(self, ranked: RankedEdges) -> RankedEdges:
-        """Returns lists that know their items, if the metric looks at them."""
+        """Returns `ranked` with the catalogue of the metric, if the metric has one."""
         if self.catalogue is None:
             return ranked
         self.catalogue = self.catalogue.to(ranked.rank.device)
@@ -163,16 +266,16 @@ class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
 
     def reset(self) -> None:
         """Forgets all users."""
-        if hasattr(self, "add_state"):
-            super().reset()
-        self._forget()
+        super().reset()
+        self._set_initial_state()
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plots a value, or several, as all metrics of torchmetrics do.
+        """Plots one value or several, as all metrics of torchmetrics do.
 
         Args:
-            val: What :meth:`compute` returned, or a list of it. (default: `None`, its value now)
-            ax: Axes to plot on. (default: `None`, new ones)
+            val: A value that :meth:`compute` returned, or a list of such values.
+                (default: `None`, the current value)
+            ax: The axes to plot on. (default: `None`, new axes)
 
         Returns:
             A figure and its axes.
@@ -180,49 +283,55 @@ class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
         Raises:
             ImportError: If torchmetrics or matplotlib is not installed.
         """
-        if not hasattr(self, "_plot"):
-            raise ImportError("'plot' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'")
-        return self._plot(val, ax)
+        return self.draw(val, ax)
 
-    def get(self, part: str) -> Tensor:
-        """A part of the state as it is now."""
-        value: Tensor | list[Tensor] = getattr(self, self._attributes[part])
+    def get(self, name: str) -> Tensor:
+        """Returns the current value of a tensor of the state."""
+        value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
         return value if isinstance(value, Tensor) else torch.cat(value)
 
-    def set(self, part: str, value: Tensor) -> None:
-        """Replaces a part of the state; what it was before is never written to."""
-        is_list = self.merged_by()[part] == "cat"
-        setattr(self, self._attributes[part], [value] if is_list else value)
+    def set(self, name: str, value: Tensor) -> None:
+        """Replaces a tensor of the state. The previous tensor itself is not written to."""
+        is_list = self.merged_by()[name] == "cat"
+        setattr(self, self._attributes[name], [value] if is_list else value)
 
-    def extend(self, part: str, value: Tensor) -> None:
-        """Appends to a part of the state that is merged by `"cat"`."""
-        values: list[Tensor] = getattr(self, self._attributes[part])
-        setattr(self, self._attributes[part], [*values, value])
+    def extend(self, name: str, value: Tensor) -> None:
+        """Appends to a tensor of the state that is merged by `"cat"`."""
+        values: list[Tensor] = getattr(self, self._attributes[name])
+        setattr(self, self._attributes[name], [*values, value])
 
     def get_extra_state(self) -> dict[str, Tensor]:
-        """What is saved in the `state_dict`."""
-        return {part: self.get(part) for part in self._attributes}
+        """Returns what the `state_dict` holds: the tensors of the state, by name."""
+        return {name: self.get(name) for name in self._attributes}
 
     def set_extra_state(self, state: dict[str, Tensor]) -> None:
-        """Reads what :meth:`get_extra_state` saved."""
-        for part, value in state.items():
-            self.set(part, value.to(self._state_device))
-        # Or else torchmetrics returns what it has computed before, or warns that there is nothing.
-        self._computed = None
-        self._update_count = 1
+        """Restores the state that :meth:`get_extra_state` returned."""
+        for name, value in state.items():
+            self.set(name, value.to(self._state_device))
+        self.note_loaded_state()
 
-    def _forget(self) -> None:
-        for part in self._attributes:
-            self.set(part, self.initial(part).to(self._state_device))
+    def _declare_states(self) -> None:
+        # A collection of torchmetrics lets metrics share their state if the names and, after the
+        # first update, the values are the same. So each name says what exactly is counted.
+        suffix = re.sub(r"\W+", "_", f"{self.metric}_{self.empty_target_action}")
+        self._attributes = {name: f"{name}_of_{suffix}" for name in self.merged_by()}
+        for name, merging in self.merged_by().items():
+            default: Tensor | list[Tensor] = [] if merging == "cat" else self.initial(name)
+            self.declare_state(self._attributes[name], default, merging)
+        self._set_initial_state()
+
+    def _set_initial_state(self) -> None:
+        for name in self._attributes:
+            self.set(name, self.initial(name).to(self._state_device))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
-        # `fn` moves tensors and may convert them; only the first must reach the state.
+        # `fn` may both move and convert tensors. The state must move, but keep its precision.
         state = self.get_extra_state()
         module = super()._apply(fn, *args, **kwargs)
         moved = fn(torch.empty(0, dtype=torch.bool, device=self._state_device))
         self._state_device = moved.device
-        for part, value in state.items():
-            self.set(part, value.to(self._state_device))
+        for name, value in state.items():
+            self.set(name, value.to(self._state_device))
         return module
 
     def __repr__(self) -> str:
@@ -231,28 +340,31 @@ class RankingMetric(_PyGMetric):  # type: ignore[misc, valid-type]
 
 
 class MeanOverUsers(RankingMetric):
-    """A metric that is a mean over users: its state is a sum and a count."""
+    """A metric that is a mean over users. Its state is a sum and a count."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if dict(self.metric.arguments).get("average") == "micro":
             raise ValueError(
-                "'average' needs to be 'macro' over mini-batches, as the denominator of a "
+                "'average' needs to be 'macro' over mini-batches, because the denominator of a "
                 "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
             )
 
-    def merged_by(self) -> dict[str, str]:
-        """The sum over users, their number, and the value of each if it is kept."""
-        return {"sum": "sum", "count": "sum"} | ({"per_user": "cat"} if self.keep_per_user else {})
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge the sum over users, their number, and the values if kept."""
+        merged_by: dict[str, Merging] = {"sum": "sum", "count": "sum"}
+        if self.keep_per_user:
+            merged_by["per_user"] = "cat"
+        return merged_by
 
-    def initial(self, part: str) -> Tensor:
-        """Zero, and no user."""
-        if part == "per_user":
+    def initial(self, name: str) -> Tensor:
+        """Returns a sum of zero, a count of zero, or the values of no users."""
+        if name == "per_user":
             return torch.empty(0, dtype=torch.float64)
-        return torch.zeros((), dtype=torch.float64 if part == "sum" else torch.long)
+        return torch.zeros((), dtype=torch.float64 if name == "sum" else torch.long)
 
     def add(self, ranked: RankedEdges) -> None:
-        """Adds users to sum and count."""
+        """Adds users to the sum and the count."""
         if self.empty_target_action == "error" and self.definition.needs_truth:
             check_num_without_truth(int((ranked.degree == 0).sum()), self.empty_target_action)
         counted = value = self.metric(ranked)
@@ -265,42 +377,43 @@ class MeanOverUsers(RankingMetric):
             self.extend("per_user", value.to(self._state_device))
 
     def compute(self) -> Tensor:
-        """Returns the mean over all users since the last reset, `NaN` if there are none."""
+        """Returns the mean over all users since the last reset; `NaN` if there are none."""
         return self.get("sum") / self.get("count")
 
     def compute_per_user(self) -> Tensor:
-        """Returns the value of every user since the last reset, of shape `[num_users]`.
+        """Returns the value of every user since the last reset.
 
-        Users are in the order of the updates, and one process after the other. The metric is
-        undefined (`NaN`) for those without truth.
+        Users are in the order of the updates. If there are several processes, the users of the
+        first process come first, then those of the second, and so on.
+
+        Returns:
+            A double-precision tensor of shape `[num_users]`; `NaN` where the metric is undefined.
 
         Raises:
-            ValueError: If `keep_per_user` was not set.
+            ValueError: If `keep_per_user` is `False`.
         """
         if not self.keep_per_user:
             raise ValueError(
                 "'keep_per_user' needs to be set to compute values per user (got False)"
             )
-        if not hasattr(self, "sync_context"):
-            return self.get("per_user")
-        with self.sync_context(should_sync=self._to_sync, should_unsync=self._should_unsync):
+        with self.synchronised():
             return self.get("per_user")
 
 
 class OverAllUsers(RankingMetric):
-    """A metric of all users together: its state is what the metric makes of each of them, summed.
+    """A metric with one value for all users together. Its state adds up over users.
 
-    This is as large as the number of items.
+    The state has about as many elements as there are items.
     """
 
     definition: ClassVar[AggregateDefinition]
 
-    def merged_by(self) -> dict[str, str]:
-        """The sum of the states of all users."""
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge the state: by the sum over all users."""
         return {"state": "sum"}
 
-    def initial(self, part: str) -> Tensor:
-        """The state of no users, which are those of an empty list."""
+    def initial(self, name: str) -> Tensor:
+        """Returns the state of no users."""
         lists, truth = torch.empty(0, self.k, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
         nobody = self.with_catalogue(RankedEdges.from_topk(lists, truth))
         return self.definition.state(nobody, self.k)
@@ -311,7 +424,7 @@ class OverAllUsers(RankingMetric):
         self.set("state", self.get("state") + state.to(self._state_device))
 
     def compute(self) -> Tensor:
-        """Returns the metric of all users since the last reset, `NaN` if it has none."""
+        """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
         return self.definition.compute(self.get("state"))
 
 
@@ -319,6 +432,7 @@ def class_name(name: str) -> str:
     """Returns the name of the class for a metric of the registry.
 
     Example:
+        >>> from pyg_recmetrics.modules import class_name
         >>> [class_name(name) for name in ("r_precision", "ndcg", "f1")]
         ['RPrecision', 'NDCG', 'F1']
     """
@@ -327,10 +441,11 @@ def class_name(name: str) -> str:
 
 
 def base_class(definition: Definition) -> type[RankingMetric] | None:
-    """Returns the class that a metric's own class derives from: what its state is.
+    """Returns the base class for a metric, which says what the metric keeps between updates.
 
-    `None` if it cannot be had from lists. A definition that is no mean over users has its place
-    here, beside :class:`MeanOverUsers`.
+    Returns:
+        :class:`OverAllUsers`, :class:`MeanOverUsers`, or `None` if lists are not enough for the
+        metric.
     """
     if definition.needs_all_ranks or "seen" in definition.needs:
         return None
@@ -347,97 +462,62 @@ def _make_class(definition: Definition) -> type[RankingMetric]:
             f"'evaluate(model, data, [\"{definition.name}\"])'"
         )
     low, high = definition.bounds
-    made = type(
-        name,
-        (base,),
-        {
-            "__module__": __name__,
-            "__doc__": _docstring(definition),
-            "__signature__": _signature(definition),
-            "definition": definition,
-            "higher_is_better": definition.higher_is_better,
-            "plot_lower_bound": None if low == -torch.inf else low,
-            "plot_upper_bound": None if high == torch.inf else high,
-        },
-    )
-    return cast(type[RankingMetric], made)
+    attributes = {
+        "__module__": __name__,
+        "__doc__": _docstring(definition),
+        "__signature__": _signature(definition),
+        "definition": definition,
+        "higher_is_better": definition.higher_is_better,
+        # Where torchmetrics ends the axis of its plots.
+        "plot_lower_bound": None if low == -torch.inf else low,
+        "plot_upper_bound": None if high == torch.inf else high,
+    }
+    return cast(type[RankingMetric], type(name, (base,), attributes))
+
+
+def _class_arguments(definition: Definition) -> list[_ClassArgument]:
+    return [argument for argument in _CLASS_ARGUMENTS if argument.applies_to(definition)]
 
 
 def _signature(definition: Definition) -> inspect.Signature:
+    """The signature of the function without `ranked`, and the arguments of the class."""
     function = inspect.unwrap(definition.function)
-    _, *own = inspect.signature(function).parameters.values()
+    _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
-    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
-    more = [parameter for parameter in _MORE if parameter.name in _more_arguments(definition)]
-    return inspect.Signature([*parameters, *more])
-
-
-def _more_arguments(definition: Definition) -> list[str]:
-    """The arguments that a class has besides those of the function."""
-    is_applicable = {
-        "catalogue": bool(set(definition.needs) - {"items"}),
-        "empty_target_action": definition.needs_truth,
-        "keep_per_user": not isinstance(definition, AggregateDefinition),
-    }
-    return [name for name, applies in is_applicable.items() if applies]
+    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
+    of_class = [argument.parameter for argument in _class_arguments(definition)]
+    return inspect.Signature([*parameters, *of_class])
 
 
 def _docstring(definition: Definition) -> str:
-    """The docstring of the function with the arguments of the class."""
-    text = inspect.getdoc(definition.function) or ""
-    about, _, rest = text.partition("\nArgs:\n")
-    arguments = rest.partition("\n\n")[0]
-    # An argument goes on as long as lines are indented further than its first.
-    described = re.split(r"\n(?= {4}\S)", arguments)
-    own = [argument for argument in described if not argument.lstrip().startswith("ranked ")]
-    source = re.search(r"^Source: .*?(?=\n\n|\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    parts = [
-        about.rstrip(),
-        f"The metric over mini-batches of :func:`~pyg_recmetrics.metrics.{definition.name}`.",
-        "\n".join(["Args:", *own, *(_MORE_WORDS[name] for name in _more_arguments(definition))]),
-        *([source[0]] if source else []),
+    """The docstring of the function, with the arguments of the class in place of `ranked`."""
+    docstring = definition.docstring
+    arguments = [
+        *(lines for name, lines in docstring.arguments.items() if name != "ranked"),
+        *(argument.explanation for argument in _class_arguments(definition)),
     ]
-    return "\n\n".join(parts)
+    sections = [
+        docstring.about,
+        f"This class computes :func:`~pyg_recmetrics.metrics.{definition.name}` over mini-batches.",
+        "\n".join(["Args:", *arguments]),
+        docstring.source,
+    ]
+    return "\n\n".join(section for section in sections if section)
 
 
-_MORE = (
-    inspect.Parameter("catalogue", inspect.Parameter.KEYWORD_ONLY, annotation=Catalogue),
-    inspect.Parameter(
-        "empty_target_action",
-        inspect.Parameter.KEYWORD_ONLY,
-        default="skip",
-        annotation=EmptyTargetAction,
-    ),
-    inspect.Parameter(
-        "keep_per_user", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool
-    ),
-)
-
-_MORE_WORDS = {
-    "catalogue": """\
-    catalogue (Catalogue): What is known of the items.""",
-    "empty_target_action": """\
-    empty_target_action (str, optional): What users without truth count as: `"skip"` leaves them
-        out of the mean, `"neg"` counts them as zero, `"pos"` as one, `"error"` raises an error.
-        (default: `"skip"`)""",
-    "keep_per_user": """\
-    keep_per_user (bool, optional): Whether the value of every user is kept, for
-        `compute_per_user()`. (default: `False`)""",
-}
-
-
-def _definitions() -> dict[str, Definition]:
+def _definitions_by_class_name() -> dict[str, Definition]:
     return {class_name(name): metrics.definition(name) for name in metrics.names()}
 
 
 def __getattr__(name: str) -> type[RankingMetric]:
-    # Classes are made when they are asked for, so that there is one for any registered metric.
-    known = _definitions()
-    if name not in known:
+    # A class is made when it is first asked for, so that any registered metric has one.
+    definitions = _definitions_by_class_name()
+    if name not in definitions:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = made = _make_class(known[name])
-    return made
+    globals()[name] = new_class = _make_class(definitions[name])
+    return new_class
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name, known in _definitions().items() if base_class(known) is not None)
+    definitions = _definitions_by_class_name()
+    return sorted(name for name, defined in definitions.items() if base_class(defined) is not None)
