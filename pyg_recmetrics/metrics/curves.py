@@ -1,4 +1,4 @@
-"""Metrics at every k at once."""
+"""Curves: metrics at every cut-off from one to a largest one."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -16,10 +16,11 @@ from pyg_recmetrics.metrics.undefined import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 
+#: How to get from the values of all users to one: a word, or a function of the values and `dim`.
 Aggregation: TypeAlias = Literal["mean", "median", "min", "max"] | Callable[..., Tensor]
 
-#: How many values of users are held at once.
-_NUM_VALUES = 2**22
+#: How many values of users and cut-offs are in memory at once, each of 8 bytes.
+_NUM_VALUES_AT_ONCE = 2**22
 
 _AGGREGATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "mean": lambda values: values.mean(dim=0),
@@ -29,35 +30,36 @@ _AGGREGATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def curve(metric: str, ranked: RankedEdges, max_k: int) -> Tensor:
-    r"""Measures any metric at every cut-off from one to `max_k`, for every user.
+def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
+    r"""Computes any metric at every cut-off from one to `max_k`, for every user.
 
     Args:
-        metric (str): A metric with a cut-off, spelled without it, such as `"ndcg"` or
-            `"ndcg(gain=exponential)"`.
         ranked (RankedEdges): The ranked ground truth.
+        metric (str): The metric, which needs to have a cut-off, spelled without it, such as
+            `"ndcg"` or `"ndcg(gain=exponential)"`.
         max_k (int): The largest cut-off.
 
     Returns:
-        A double-precision tensor of shape `[num_users, max_k]`, `NaN` for users without truth;
-        `.nanmean(dim=0)` is the curve of the mean. For a metric of all users together, such as
-        `"coverage"`, the curve itself, of shape `[max_k]`.
+        A double-precision tensor of shape `[num_users, max_k]`; `NaN` where the metric is
+        undefined, so for users without truth. Call `.nanmean(dim=0)` for the curve of the mean. A
+        metric with one value for all users together, such as `"coverage"`, has one curve, of shape
+        `[max_k]`.
 
     Raises:
-        ValueError: If there is no such metric, it has no cut-off, or `max_k` is no positive
-            integer or deeper than was ranked.
+        ValueError: If there is no metric of that name, if it has no cut-off, or if `max_k` is not a
+            positive integer or is larger than the depth of the ranking.
 
     Example:
         >>> import torch
         >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 4]])
-        >>> metrics.curve("recall", RankedEdges.from_topk(lists, truth), max_k=3)
+        >>> metrics.curve(RankedEdges.from_topk(lists, truth), "recall", max_k=3)
         tensor([[0.0000, 0.5000, 1.0000]], dtype=torch.float64)
     """
     check_positive_integer(max_k, "max_k")
-    deepest = parse(f"{metric}@{max_k}")
-    at_every_k = (Metric(deepest.name, k, deepest.arguments) for k in range(1, max_k + 1))
-    return torch.stack([at_k(ranked) for at_k in at_every_k], dim=-1)
+    at_max_k = parse(f"{metric}@{max_k}")
+    at_every_k = [Metric(at_max_k.name, k, at_max_k.arguments) for k in range(1, max_k + 1)]
+    return torch.stack([metric_at_k(ranked) for metric_at_k in at_every_k], dim=-1)
 
 
 def precision_recall_curve(
@@ -68,33 +70,35 @@ def precision_recall_curve(
     empty_target_action: EmptyTargetAction = "neg",
     aggregation: Aggregation = "mean",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Measures precision and recall at every cut-off from one to `max_k`, over all users.
+    r"""Computes precision and recall at every cut-off from one to `max_k`, over all users.
 
-    Arguments, defaults and values are those of torchmetrics' `RetrievalPrecisionRecallCurve`,
-    whatever the sign of the scores.
+    The arguments, defaults and values are those of torchmetrics' `RetrievalPrecisionRecallCurve`.
+    The values are right whatever the sign of the scores.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
         max_k (int, optional): The largest cut-off. (default: `None`, the largest number of
-            candidates of a user, for which all must be ranked)
-        adaptive_k (bool, optional): Whether precision is divided by the number of candidates where
-            a user has fewer than `k`. (default: `False`)
-        empty_target_action (str, optional): What users without truth count as: `"neg"` is zero,
-            `"pos"` is one, `"skip"` leaves them out, `"error"` raises an error.
-            (default: `"neg"`)
+            candidates of a user, which needs a ranking of all candidates)
+        adaptive_k (bool, optional): Whether to divide the precision of a user with fewer than `k`
+            candidates by the number of candidates. (default: `False`)
+        empty_target_action (str, optional): What users without truth count as. `"neg"` counts them
+            as zero, `"pos"` counts them as one, `"skip"` leaves them out, and `"error"` raises an
+            error. (default: `"neg"`)
         aggregation (str or callable, optional): How to get from the values of all users to one:
-            `"mean"`, `"median"`, `"min"`, `"max"`, or a function that is called with a tensor of
-            shape `[num_users, num_cut_offs]` and `dim=0`. (default: `"mean"`)
+            `"mean"`, `"median"`, `"min"`, `"max"`, or a function that takes a tensor of shape
+            `[num_users, num_cut_offs]` and `dim=0`. (default: `"mean"`)
 
     Returns:
-        The precisions, the recalls and the cut-offs, of shape `[max_k]` each. If all users are
-        skipped, zeros.
+        The precisions and the recalls, in double precision, and the cut-offs, each of shape
+        `[max_k]`. Precisions and recalls are zero, and not `NaN`, if all users are left out.
 
     Raises:
-        TypeError: If `adaptive_k` is no boolean.
-        ValueError: If `max_k` is no positive integer or deeper than was ranked, an option is
-            unknown, the number of candidates is not known but needed, or `empty_target_action` is
-            `"error"` and there is a user without truth.
+        TypeError: If `adaptive_k` is not a boolean.
+        ValueError: If `max_k` is not a positive integer or is larger than the depth of the ranking,
+            if `empty_target_action` is not `"neg"`, `"pos"`, `"skip"` or `"error"`, if
+            `aggregation` is not one of the words above, if `max_k` is `None` or `adaptive_k` is
+            `True` and `ranked` does not know the number of candidates, or if `empty_target_action`
+            is `"error"` and there is a user without truth.
 
     Example:
         >>> import torch
@@ -123,8 +127,8 @@ def precision_recall_curve(
         return zeros, zeros.clone(), top_k
     precisions: list[Tensor] = []
     recalls: list[Tensor] = []
-    # Every cut-off is aggregated by itself, so going through them in blocks bounds the memory.
-    for block in top_k.split(max(1, _NUM_VALUES // ranked.num_users)):
+    # Cut-offs are aggregated one by one, so blocks of them give the same values in less memory.
+    for block in top_k.split(max(1, _NUM_VALUES_AT_ONCE // ranked.num_users)):
         precision, recall = _at_every(ranked, block, adaptive_k)
         for values, collected in ((precision, precisions), (recall, recalls)):
             filled = fill_without_truth(values, ranked.degree, empty_target_action)
@@ -133,7 +137,7 @@ def precision_recall_curve(
 
 
 def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:
-    """Precision and recall of every user at consecutive cut-offs: `[num_users, len(top_k)]`."""
+    """Precision and recall of every user at consecutive cut-offs: `[num_users, num_cut_offs]`."""
     first = int(top_k[0])
     hits = torch.zeros(ranked.num_users, top_k.numel(), dtype=torch.float64, device=top_k.device)
     is_within = (ranked.rank >= first) & (ranked.rank < first + top_k.numel())
@@ -153,8 +157,7 @@ def _largest_k(ranked: RankedEdges, max_k: int | None) -> int:
     check_positive_integer(max_k, "max_k")
     if ranked.depth is not None and max_k > ranked.depth:
         raise ValueError(
-            f"'max_k' needs to be at most {ranked.depth}, the depth down to which was ranked "
-            f"(got {max_k})"
+            f"'max_k' needs to be at most {ranked.depth}, the depth of the ranking (got {max_k})"
         )
     return max_k
 

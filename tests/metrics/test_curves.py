@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 def test_a_curve_is_the_metric_at_every_k(case, max_k):
     ranked = rank(case.score_matrix, case.task(), k=max_k)
     for name in ("recall", "ndcg(gain=exponential)", "map(normalizer=hits)"):
-        curve = metrics.curve(name, ranked, max_k)
+        curve = metrics.curve(ranked, name, max_k)
         assert curve.shape == (case.num_users, max_k)
         for k in range(1, max_k + 1):
             assert torch.equal(
@@ -31,9 +31,9 @@ def test_a_curve_is_the_metric_at_every_k(case, max_k):
     adaptive_k=st.booleans(),
     action=st.sampled_from(["neg", "pos", "skip"]),
     aggregation=st.sampled_from(["mean", "median", "min", "max"]),
-    elements=st.sampled_from([1, 2**22]),
+    num_values=st.sampled_from([1, 2**22]),
 )
-def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggregation, elements):
+def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggregation, num_values):
     retrieval = pytest.importorskip("torchmetrics.retrieval")
     # Scores as it needs them: positive, and without ties.
     scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
@@ -51,12 +51,12 @@ def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggre
         aggregation=aggregation,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pyg_recmetrics.metrics.curves, "_NUM_VALUES", elements)
+        patch.setattr(pyg_recmetrics.metrics.curves, "_NUM_VALUES_AT_ONCE", num_values)
         found = metrics.precision_recall_curve(
             ours, max_k, adaptive_k, empty_target_action=action, aggregation=aggregation
         )
-    for one, other in zip(found, theirs(score, target, indexes=query), strict=True):
-        assert one.tolist() == pytest.approx(other.reshape(-1).tolist(), abs=1e-6)
+    for values, wanted in zip(found, theirs(score, target, indexes=query), strict=True):
+        assert values.tolist() == pytest.approx(wanted.reshape(-1).tolist(), abs=1e-6)
 
 
 class TestOptions:
@@ -101,6 +101,6 @@ class TestOptions:
         with pytest.raises(ValueError, match=r"'max_k' needs to be at most 2, .*\(got 3\)"):
             metrics.precision_recall_curve(rank(torch.arange(9.0), task, k=2), 3)
         with pytest.raises(ValueError, match="'max_k' needs to be a positive integer"):
-            metrics.curve("r_precision", self.ranked, 0)
+            metrics.curve(self.ranked, "r_precision", 0)
         with pytest.raises(ValueError, match="'r_precision' has no cut-off"):
-            metrics.curve("r_precision", self.ranked, 3)
+            metrics.curve(self.ranked, "r_precision", 3)
