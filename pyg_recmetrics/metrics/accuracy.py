@@ -1,4 +1,4 @@
-"""Metrics of how well a ranking agrees with the ground truth."""
+"""Accuracy metrics: how well the top of a ranking agrees with the ground truth."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -10,7 +10,8 @@ from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.metrics.registry import metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 
-# What a choice means stands beside it, as it is said in a sentence about the metric.
+# Each choice stands beside the words that say in a sentence what it means. Tables and recipes of
+# results print these words.
 PrecisionNormalizer: TypeAlias = Annotated[
     Literal["k", "length", "min"],
     {
@@ -73,51 +74,56 @@ def precision(
     .. math::
         \text{precision@}k = \frac{h_k}{k}
 
-    where :math:`h_k` is the number of relevant items in the top `k`. The denominator is `k` also
-    for a list that is shorter, and so a user with :math:`R < k` relevant items cannot reach one.
+    where :math:`h_k` is the number of relevant items in the top `k`. The denominator is `k` even if
+    the list is shorter. A user with :math:`R < k` relevant items cannot reach one.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int): The cut-off.
-        normalizer (str, optional): What to divide by: `"k"`, the `"length"` of the list if that
-            is less (LensKit), or `"min"` of `k` and `R`. (default: `"k"`)
-        average (str, optional): `"macro"` or `"micro"`, where the mean over users is the sum of
-            hits over the sum of denominators, and the value of a user, divided by the mean
-            denominator, may exceed one. (default: `"macro"`)
+        normalizer (str, optional): What to divide by. `"k"` divides by `k`; `"length"` by the
+            length of the list if that is less than `k`, as LensKit does; `"min"` by the minimum of
+            `k` and `R`, the user's number of relevant items. (default: `"k"`)
+        average (str, optional): How the mean over users weighs them. With `"macro"`, all users
+            count the same. With `"micro"`, the mean is the sum of all hits divided by the sum of
+            all denominators. To that end, the hits of a user are divided by the mean denominator,
+            so the value of a user may exceed one. (default: `"macro"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
+            `normalizer` is not `"k"`, `"length"` or `"min"`, or if `average` is not `"macro"` or
+            `"micro"`.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> precision(RankedEdges.from_topk(lists, truth), k=2)
+        >>> metrics.precision(RankedEdges.from_topk(lists, truth), k=2)
         tensor([0.5000], dtype=torch.float64)
     """
     if normalizer == "length":
         denominator = ranked.list_length(k)
     else:
         denominator = (
-            torch.full_like(ranked.degree, k) if normalizer == "k" else _possible(ranked, k)
+            torch.full_like(ranked.degree, k) if normalizer == "k" else _max_hits(ranked, k)
         )
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
 @metric(looks_at_order=False)
 def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
-    r"""Precision out of what is possible: a perfect ranking scores one at every `k`.
+    r"""Precision as a share of what is possible: a perfect ranking scores one at every `k`.
 
     .. math::
         \text{truncated\_precision@}k = \frac{h_k}{\min(k, R)}
 
-    where :math:`h_k` is the number of relevant items in the top `k` and `R` that of all relevant
-    items of the user. Below `R` it is precision, above it is recall. Some libraries call it
-    recall, some R-precision.
+    where :math:`h_k` is the number of relevant items in the top `k`, and `R` is the user's number
+    of relevant items. For :math:`k \leq R` this is precision, and for :math:`k \geq R` it is
+    recall. Some libraries call it recall, and others call it R-precision.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -127,14 +133,15 @@ def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking.
 
     Source: `recometrics <https://cran.r-project.org/package=recometrics>`_, `TP@K`.
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> truncated_precision(RankedEdges.from_topk(lists, truth), k=3)
+        >>> metrics.truncated_precision(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
     """
     return ranked.hits(k) / ranked.degree.clamp(max=k)
@@ -152,45 +159,48 @@ def recall(
     .. math::
         \text{recall@}k = \frac{h_k}{R}
 
-    where :math:`h_k` is the number of relevant items in the top `k` and `R` that of all relevant
-    items of the user. A user with :math:`R > k` cannot reach one.
+    where :math:`h_k` is the number of relevant items in the top `k`, and `R` is the user's number
+    of relevant items. A user with :math:`R > k` cannot reach one.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int): The cut-off.
-        normalizer (str, optional): What to divide by: `"R"`, or `"min"` of `k` and `R`, which is
-            what LensKit and rectorch do. (default: `"R"`)
-        average (str, optional): `"macro"` or `"micro"`, see :func:`precision`.
-            (default: `"macro"`)
+        normalizer (str, optional): What to divide by. `"R"` divides by `R`; `"min"` by the minimum
+            of `k` and `R`, as LensKit and rectorch do. (default: `"R"`)
+        average (str, optional): How the mean over users weighs them: `"macro"` or `"micro"`, see
+            :func:`precision`. (default: `"macro"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
+            `normalizer` is not `"R"` or `"min"`, or if `average` is not `"macro"` or `"micro"`.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> recall(RankedEdges.from_topk(lists, truth), k=3)
+        >>> metrics.recall(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
     """
-    denominator = ranked.degree if normalizer == "R" else _possible(ranked, k)
+    denominator = ranked.degree if normalizer == "R" else _max_hits(ranked, k)
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
 @metric(looks_at_order=False)
 def f1(ranked: RankedEdges, k: int) -> Tensor:
-    r"""The harmonic mean of precision and recall of every user.
+    r"""The harmonic mean of a user's precision and recall.
 
     .. math::
         \text{f1@}k = \frac{2 h_k}{k + R}
 
-    where :math:`h_k` is the number of relevant items in the top `k` and `R` that of all relevant
-    items of the user: this is :math:`2pr / (p + r)` of precision :math:`p = h_k / k` and recall
-    :math:`r = h_k / R`. Its mean over users is not the F1 of mean precision and mean recall.
+    where :math:`h_k` is the number of relevant items in the top `k`, and `R` is the user's number
+    of relevant items. This equals :math:`2pr / (p + r)` for precision :math:`p = h_k / k` and
+    recall :math:`r = h_k / R`. The mean of F1 over users is not the F1 of mean precision and mean
+    recall.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -200,14 +210,15 @@ def f1(ranked: RankedEdges, k: int) -> Tensor:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking.
 
     Source: van Rijsbergen, "Information Retrieval", chapter 7 (1979).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> f1(RankedEdges.from_topk(lists, truth), k=2)
+        >>> metrics.f1(RankedEdges.from_topk(lists, truth), k=2)
         tensor([0.5000], dtype=torch.float64)
     """
     return 2 * ranked.hits(k) / (k + ranked.degree)
@@ -215,34 +226,35 @@ def f1(ranked: RankedEdges, k: int) -> Tensor:
 
 @metric()
 def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
-    r"""Precision, and at the same time recall, at the user's own number of relevant items `R`.
+    r"""Precision at the user's own number of relevant items `R`, where it equals recall.
 
     .. math::
         \text{r\_precision} = \frac{h_R}{R}
 
-    where :math:`h_R` is the number of relevant items in the top `R`. Every user is measured at the
-    depth it deserves, so a perfect ranking scores one for all. `R` is the degree of the user in
-    the ground truth, whatever part of the ranking is known: lists that are shorter than `R`
-    count as not retrieved what they leave out.
+    where :math:`h_R` is the number of relevant items in the top `R`. Each user has a cut-off of its
+    own, so a perfect ranking scores one for every user. `R` is the degree of the user in the ground
+    truth, even if the list of the user is shorter than `R`. Relevant items that are not in the list
+    count as not retrieved.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        users (str, optional): `"all"`, or `"hit"` to leave users undefined who score zero. The
-            mean is then over the others alone, as in Microsoft's recommenders, and too high.
-            (default: `"all"`)
+        users (str, optional): Which users have a value. `"all"` are all users with truth. With
+            `"hit"`, users who score zero are undefined, as in Microsoft's recommenders. The mean
+            then leaves them out and is too high. (default: `"all"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `users` is none of these.
+        ValueError: If `users` is not `"all"` or `"hit"`.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> r_precision(RankedEdges.from_topk(lists, truth))
+        >>> metrics.r_precision(RankedEdges.from_topk(lists, truth))
         tensor([0.5000], dtype=torch.float64)
     """
     value = ranked.hits(ranked.degree) / ranked.degree
@@ -256,8 +268,8 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     .. math::
         \text{hit\_rate@}k = [h_k > 0]
 
-    where :math:`h_k` is the number of relevant items in the top `k`, and a bracket is one if what
-    it holds is true and zero if not.
+    where :math:`h_k` is the number of relevant items in the top `k`. A bracket is one if the
+    statement inside is true, and zero if it is false.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -268,14 +280,15 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
         without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking.
 
     Source: Deshpande and Karypis, "Item-based top-N recommendation algorithms" (2004).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> hit_rate(RankedEdges.from_topk(lists, truth), k=2)
+        >>> metrics.hit_rate(RankedEdges.from_topk(lists, truth), k=2)
         tensor([1.], dtype=torch.float64)
     """
     return (ranked.hits(k) > 0).double()
@@ -288,26 +301,27 @@ def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     .. math::
         \text{mrr@}k = \frac{[r_1 \leq k]}{r_1}
 
-    where :math:`r_1` is the rank of the user's first relevant item, and a bracket is one if what
-    it holds is true and zero if not.
+    where :math:`r_1` is the rank of the user's first relevant item. A bracket is one if the
+    statement inside is true, and zero if it is false.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        k (int, optional): The cut-off, below which the reciprocal rank is zero.
-            (default: `None`, no cut-off)
+        k (int, optional): The cut-off. The value is zero if no relevant item ranks at `k` or
+            better. (default: `None`, no cut-off)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking.
 
     Source: Voorhees, "The TREC-8 question answering track report" (1999).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> mrr(RankedEdges.from_topk(lists, truth), k=3)
+        >>> metrics.mrr(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
     """
     is_first_hit = ranked.is_hit(k) & (ranked.position == 1)
@@ -321,35 +335,39 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
     .. math::
         \text{map@}k = \frac{1}{\min(k, R)} \sum_{j:\, r_j \leq k} \frac{j}{r_j}
 
-    where :math:`r_j` is the rank of the user's `j`-th relevant item and `R` the number of all its
-    relevant items: :math:`j / r_j` is the precision at that rank.
+    where :math:`r_j` is the rank of the user's `j`-th relevant item, and `R` is the user's number
+    of relevant items. The fraction :math:`j / r_j` is the precision at that rank.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int, optional): The cut-off. (default: `None`, no cut-off)
-        normalizer (str, optional): What to divide the sum by: `"min"` of `k` and `R`; `"R"`,
-            which cannot reach one if :math:`R > k`; `"k"`, which cannot if :math:`R < k`; or the
-            number of `"hits"`, which is one for a single hit at rank one, however much is missed.
-            (default: `"min"`)
+        normalizer (str, optional): What to divide the sum by. `"min"` divides by the minimum of
+            `k` and `R`. `"R"` divides by `R`; users with :math:`R > k` then cannot reach one.
+            `"k"` divides by `k`; users with :math:`R < k` then cannot reach one. `"hits"` divides
+            by the number of hits; a user whose only hit has rank one then scores one, however many
+            relevant items are missed. (default: `"min"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
+            `normalizer` is not `"min"`, `"R"`, `"k"` or `"hits"`, or if `normalizer` is `"k"` and
+            there is no cut-off.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008),
     normalised as PyG's :class:`~torch_geometric.metrics.LinkPredMAP` does.
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> map(RankedEdges.from_topk(lists, truth), k=3)
+        >>> metrics.map(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.2500], dtype=torch.float64)
     """
     _check_needs_cut_off(k, "normalizer", normalizer)
     denominator = {
-        "min": _possible(ranked, k),
+        "min": _max_hits(ranked, k),
         "R": ranked.degree,
         "k": torch.full_like(ranked.degree, k or 0),
         "hits": ranked.hits(k).clamp(min=1),
@@ -365,38 +383,41 @@ def dcg(
     gain: Gain = "linear",
     discount: Discount = "log2",
 ) -> Tensor:
-    r"""The discounted cumulative gain: what a user gains, less of it further down.
+    r"""The discounted cumulative gain: relevant items add up, and count less further down.
 
     .. math::
         \text{dcg@}k = \sum_{j:\, r_j \leq k} \frac{g(w_j)}{\log_2(r_j + 1)}
 
-    where :math:`r_j` is the rank of the user's `j`-th relevant item and :math:`w_j` its weight,
-    or one if the ground truth has no weights.
+    where :math:`r_j` is the rank of the user's `j`-th relevant item, and :math:`w_j` is its weight.
+    All weights are one if the ground truth has no weights. The function `g` is the gain.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int, optional): The cut-off. (default: `None`, no cut-off)
-        gain (str, optional): What a weight is worth: `"linear"` is :math:`g(w) = w`,
-            `"exponential"` is :math:`2^w - 1`, `"binary"` is one. (default: `"linear"`)
-        discount (str, optional): `"log2"` is :math:`1 / \log_2(r + 1)`; `"lenskit"` is
-            :math:`1 / \log_2(\max(r, 2))`, by which ranks one and two are worth the same.
-            (default: `"log2"`)
+        gain (str, optional): The gain of an item of weight `w`. `"linear"` is :math:`g(w) = w`,
+            `"exponential"` is :math:`g(w) = 2^w - 1`, and `"binary"` is :math:`g(w) = 1`.
+            (default: `"linear"`)
+        discount (str, optional): The factor for an item at rank `r`. `"log2"` is
+            :math:`1 / \log_2(r + 1)`. `"lenskit"` is :math:`1 / \log_2(\max(r, 2))`, with which
+            ranks one and two count the same. (default: `"log2"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]`, zero or more, not bounded above; `NaN`
         for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked, or `gain` or
-            `discount` is none of these.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
+            `gain` is not `"linear"`, `"exponential"` or `"binary"`, or if `discount` is not
+            `"log2"` or `"lenskit"`.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002);
     for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> dcg(RankedEdges.from_topk(lists, truth), k=3)
+        >>> metrics.dcg(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.6309], dtype=torch.float64)
     """
     return ranked.sum(ranked.is_hit(k) * _gain(ranked, gain) * _discount(ranked.rank, discount))
@@ -418,36 +439,41 @@ def ndcg(
         \text{idcg@}k = \sum_{j=1}^{\min(k, R)} \frac{g(w_{(j)})}{\log_2(j + 1)}
 
     where :math:`w_{(j)}` is the `j`-th largest weight of the user's `R` relevant items, retrieved
-    or not, and :math:`g` the gain (see :func:`dcg`). Without weights, the binary NDCG.
+    or not, and `g` is the gain (see :func:`dcg`). If the ground truth has no weights, this is the
+    binary NDCG.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
         k (int, optional): The cut-off. (default: `None`, no cut-off)
-        gain (str, optional): What a weight is worth: `"linear"`, `"exponential"` or `"binary"`.
-            (default: `"linear"`)
-        discount (str, optional): `"log2"` or `"lenskit"`, see :func:`dcg`. (default: `"log2"`)
-        ideal (str, optional): What the best possible ranking consists of: all `"relevant"` items;
-            `"k"` items of the largest gain, as if every user had so many, by which users with
-            :math:`R < k` cannot reach one (RecTools); or those relevant items alone that were
-            `"retrieved"`, in their best order, by which a user with a single hit at rank one
-            scores one however much is missed (NGCF). The last two are for reproducing numbers.
-            (default: `"relevant"`)
-        ideal_k (int, optional): How deep to look for retrieved items, at least `k`.
-            (default: `None`, down to `k`)
+        gain (str, optional): The gain of an item: `"linear"`, `"exponential"` or `"binary"`, see
+            :func:`dcg`. (default: `"linear"`)
+        discount (str, optional): The factor for a rank: `"log2"` or `"lenskit"`, see :func:`dcg`.
+            (default: `"log2"`)
+        ideal (str, optional): What the best possible ranking consists of. `"relevant"` are all
+            relevant items. `"k"` are `k` items of the largest gain, as if every user had that many;
+            users with :math:`R < k` then cannot reach one (RecTools). `"retrieved"` are only those
+            relevant items that were retrieved, in their best order; a user whose only hit has rank
+            one then scores one, however many relevant items are missed (NGCF). The last two are for
+            reproducing the numbers of other libraries. (default: `"relevant"`)
+        ideal_k (int, optional): The depth down to which an item counts as retrieved if `ideal` is
+            `"retrieved"`; at least `k`. (default: `None`, the same as `k`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or deeper than was ranked, or `gain` is none
-            of these.
+        ValueError: If `k` or `ideal_k` is not a positive integer, or is larger than the depth of
+            the ranking, if `gain` or `discount` is not a value of :func:`dcg`, if `ideal` is not
+            `"relevant"`, `"k"` or `"retrieved"`, if `ideal` is `"k"` and there is no cut-off, or if
+            `ideal_k` is less than `k`.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
-        >>> ndcg(RankedEdges.from_topk(lists, truth), k=3)
+        >>> metrics.ndcg(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.3869], dtype=torch.float64)
     """
     _check_needs_cut_off(k, "ideal", ideal)
@@ -469,13 +495,13 @@ def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str)
     return torch.where(hits > 0, hits / denominator, 0.0)
 
 
-def _possible(ranked: RankedEdges, k: int | None) -> Tensor:
-    """How many relevant items there can be in the top `k`: min(k, R)."""
+def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:
+    """The largest possible number of hits in the top `k`: min(k, R)."""
     return ranked.degree if k is None else ranked.degree.clamp(max=k)
 
 
 def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> Tensor:
-    """The gain of the best order of what is available."""
+    """The discounted gain of the available items in their best order."""
     is_within = ranked.position <= (NOT_RETRIEVED if k is None else k)
     gains = _largest_first(ranked, gains)
     return ranked.sum(is_within * gains * _discount(ranked.position, discount))
@@ -484,16 +510,16 @@ def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> 
 def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
     """Puts each user's gains in descending order."""
     if ranked.weight is None:
-        return gains  # all are one, and what was not retrieved comes last as it is
+        return gains  # All gains are one, or zero for items that were not retrieved and come last.
     order = gains.argsort(descending=True, stable=True)
     return gains[order[ranked.edge_index[0, order].argsort(stable=True)]]
 
 
 def _ideal_of_k(ranked: RankedEdges, k: int, gains: Tensor, discount: str) -> Tensor:
-    """The gain of `k` items that are all worth as much as the user's best."""
-    places = torch.arange(1, k + 1, device=gains.device)
+    """The discounted gain of `k` items that all have the largest gain of the user."""
+    ranks = torch.arange(1, k + 1, device=gains.device)
     largest: Tensor = scatter(gains, ranked.edge_index[0], dim_size=ranked.num_users, reduce="max")
-    return largest * _discount(places, discount).sum()
+    return largest * _discount(ranks, discount).sum()
 
 
 def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int | None:
@@ -503,7 +529,7 @@ def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int
         raise ValueError(f"'ideal_k' needs to be at least k={k} (got {ideal_k})")
     if ranked.depth is not None and ideal_k > ranked.depth:
         raise ValueError(
-            f"'ideal_k' needs to be at most {ranked.depth}, the depth down to which was ranked "
+            f"'ideal_k' needs to be at most {ranked.depth}, the depth of the ranking "
             f"(got {ideal_k})"
         )
     return ideal_k
@@ -511,7 +537,7 @@ def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int
 
 def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:
     if k is None and value == "k":
-        raise ValueError(f"'{name}' can be 'k' only if there is a cut-off (got none)")
+        raise ValueError(f"'{name}' can only be 'k' if there is a cut-off (got none)")
 
 
 def _gain(ranked: RankedEdges, gain: str) -> Tensor:

@@ -1,11 +1,13 @@
-"""Metrics of what is recommended: how much of the catalogue, how popular, how diverse.
+"""Metrics of the recommended items: how many different ones, how popular, how diverse.
 
-They look at the lists and not at the ground truth, and are over all users who have a list, with
-truth or without; only serendipity asks for relevance. Lists take memory for `[num_users, k]` items.
+They look at the lists of recommended items and not at the ground truth, and cover all users who
+have a list, with or without truth. The exception is serendipity, which asks for relevant items. The
+lists take memory for `[num_users, k]` items.
 """
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
 import torch
@@ -24,18 +26,18 @@ Over: TypeAlias = Annotated[
     {"category": "cosine of categories", "embedding": "cosine of embeddings"},
 ]
 
-#: How much of the user's history is mixed into what is recommended, so that no logarithm is
-#: infinite. Steck's value.
+#: The share of the user's history that calibration mixes into the recommended items, so that no
+#: logarithm is infinite. The value is that of Steck.
 SMOOTHING = 0.01
 
-#: How many sums of features are held at once.
-_ELEMENTS = 2**22
+#: How many sums of features are in memory at once, each of 8 bytes.
+_NUM_SUMS_AT_ONCE = 2**22
 
 
 def exposure(ranked: RankedEdges, k: int) -> Tensor:
-    """Counts in how many lists each item is, down to `k`.
+    """Counts for each item how many lists hold it in their top `k`.
 
-    The counts of some users and of all others add up to those of all.
+    The counts of separate groups of users add up to the counts of all users.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists.
@@ -45,28 +47,29 @@ def exposure(ranked: RankedEdges, k: int) -> Tensor:
         A double-precision tensor of shape `[num_items]`.
 
     Raises:
-        ValueError: If the lists or the number of items are not known.
+        ValueError: If `ranked` does not hold lists, or does not know the number of items.
     """
     _, item = ranked.recommended(k)
     return torch.bincount(item, minlength=ranked.required_catalogue.num_items).double()
 
 
 def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
-    """Adds up all lists down to `k` as vectors of length one, and counts them.
+    """Adds up the top `k` of all lists as vectors of length one, and counts the lists.
 
-    A list is the vector over all items that is the same positive number for those it holds, and
-    zero for others. The sums of some users and of all others add up to those of all.
+    The vector of a list has an element for every item. The elements of the items in the list are
+    all the same positive number, and the others are zero. The sums of separate groups of users add
+    up to the sums of all users.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists.
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor of shape `[num_items + 1]`: the sum, and behind it how many lists
-        are not empty.
+        A double-precision tensor of shape `[num_items + 1]`: the sum of the vectors, followed by
+        the number of lists that are not empty.
 
     Raises:
-        ValueError: If the lists or the number of items are not known.
+        ValueError: If `ranked` does not hold lists, or does not know the number of items.
     """
     user, item = ranked.recommended(k)
     length = torch.bincount(user, minlength=ranked.num_users)
@@ -78,36 +81,36 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
 
 @aggregate_metric(state=exposure)
 def coverage(exposure: Tensor) -> Tensor:
-    r"""The fraction of all items that is in anybody's top `k`.
+    r"""The fraction of all items that are in the top `k` of at least one user.
 
     .. math::
         \text{coverage@}k = \frac{1}{n} \left\lvert \bigcup_u L_u \right\rvert
 
-    where :math:`L_u` are the top `k` items of user `u`, and `n` is the number of all items, also of
-    those that are nobody's candidates. It is one value for all users together, and grows with
-    their number.
+    where :math:`L_u` are the top `k` items of user `u`, and `n` is the number of all items,
+    including those that no user has among the candidates. There is one value for all users
+    together. It grows with the number of users.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor with one number in [0, 1]; never `NaN`, but zero if there are no
+        A double-precision tensor with one number in [0, 1]; zero, and not `NaN`, if there are no
         lists.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            number of items are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the number of items.
 
     Source: Ge, Delgado-Battenfeld and Jannach, "Beyond accuracy: evaluating recommender systems by
     coverage and serendipity" (2010).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
-        >>> coverage(ranked, k=2)
+        >>> metrics.coverage(ranked, k=2)
         tensor(0.6000, dtype=torch.float64)
     """
     return (exposure > 0).double().mean()
@@ -115,75 +118,75 @@ def coverage(exposure: Tensor) -> Tensor:
 
 @aggregate_metric(state=exposure, higher_is_better=False)
 def gini(exposure: Tensor) -> Tensor:
-    r"""How unequally items are recommended: zero if all equally often, near one if a few only.
+    r"""How unequally items are recommended: zero if equally often, near one if only a few are.
 
     .. math::
         \text{gini@}k = \frac{\sum_{i=1}^{n} (2 i - n - 1) \, e_{(i)}}{n \sum_{i=1}^{n} e_{(i)}}
 
-    where :math:`e_{(i)}` is the `i`-th smallest number of lists that an item is in, of all `n`
-    items, recommended or not. It is one value for all users together. Less is more equal; some
-    report one minus it.
+    where `n` is the number of all items, recommended or not. Each item is in some number of lists,
+    and :math:`e_{(i)}` is the `i`-th smallest of these `n` numbers. There is one value for all
+    users together. Lower means more equal. Some libraries report one minus this value.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor with one number in [0, 1), `NaN` if there are no lists.
+        A double-precision tensor with one number in [0, 1); `NaN` if there are no lists.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            number of items are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the number of items.
 
     Source: Fleder and Hosanagar, "Blockbuster culture's next rise or fall: the impact of
     recommender systems on sales diversity" (2009).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
-        >>> gini(ranked, k=2)
+        >>> metrics.gini(ranked, k=2)
         tensor(0.5000, dtype=torch.float64)
     """
     ordered = exposure.sort().values
-    place = torch.arange(1, ordered.numel() + 1, device=ordered.device)
     num_items = ordered.numel()
-    return ((2 * place - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
+    i = torch.arange(1, num_items + 1, device=ordered.device)
+    return ((2 * i - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
 
 
 @aggregate_metric(state=exposure, bounds=(0.0, torch.inf))
 def entropy(exposure: Tensor) -> Tensor:
-    r"""The Shannon entropy of what is recommended, in bits: more is more even.
+    r"""The Shannon entropy of the recommended items, in bits: higher means more evenly spread.
 
     .. math::
         \text{entropy@}k = - \sum_{i:\, e_i > 0} p_i \log_2 p_i, \qquad
         p_i = \frac{e_i}{\sum_j e_j}
 
-    where :math:`e_i` is the number of lists that item `i` is in. It is at most :math:`\log_2 n`,
-    for `n` items that are all in as many lists. It is one value for all users together. RecBole
-    takes natural logarithms and divides by the number of recommended items.
+    where :math:`e_i` is the number of lists that item `i` is in. The largest possible value is
+    :math:`\log_2 n`, if all `n` items are in the same number of lists. There is one value for all
+    users together. RecBole uses natural logarithms and divides by the number of recommended items.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor with one number, zero or more, `NaN` if there are no lists.
+        A double-precision tensor with one number, zero or more; `NaN` if there are no lists.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            number of items are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the number of items.
 
     Source: Adomavicius and Kwon, "Improving aggregate recommendation diversity using ranking-based
     techniques" (2012); Shannon, "A mathematical theory of communication" (1948).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
-        >>> entropy(ranked, k=2)
+        >>> metrics.entropy(ranked, k=2)
         tensor(1.5000, dtype=torch.float64)
     """
     nats: Tensor = torch.special.entr(exposure / exposure.sum()).sum()
@@ -192,42 +195,43 @@ def entropy(exposure: Tensor) -> Tensor:
 
 @aggregate_metric(state=sum_of_lists)
 def personalization(sum_of_lists: Tensor) -> Tensor:
-    r"""How different the lists of two users are on average: zero if all are the same.
+    r"""How different the lists of two users are on average: zero if all lists are the same.
 
     .. math::
         \text{personalization@}k = 1 - \frac{2}{m (m - 1)} \sum_{u < v}
         \frac{\lvert L_u \cap L_v \rvert}{\sqrt{\lvert L_u \rvert \lvert L_v \rvert}}
 
-    where :math:`L_u` are the top `k` items of user `u`, and `m` is the number of users who have
-    any. It is one value for all users together, over all their pairs: their lists are added up as
-    vectors of length one, and the sum of the cosines of all pairs is half of what the square of
-    the sum has more than `m`. PyG goes through the pairs of the first 4096 users.
+    where :math:`L_u` are the top `k` items of user `u`, and `m` is the number of users who have at
+    least one. There is one value for all users together, over all pairs of users. The computation
+    need not go through the pairs: each list is a vector of length one, and the squared length of
+    the sum of these vectors is `m` plus twice the sum of the cosines of all pairs. PyG looks only
+    at the pairs of the first 4096 users.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor with one number in [0, 1], `NaN` for fewer than two lists.
+        A double-precision tensor with one number in [0, 1]; `NaN` for fewer than two lists.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            number of items are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the number of items.
 
     Source: Zhou et al., "Solving the apparent diversity-accuracy dilemma of recommender systems"
-    (2010), as the distance of lists of equal length.
+    (2010), who define it as the distance of lists of equal length.
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
-        >>> personalization(ranked, k=2)
+        >>> metrics.personalization(ranked, k=2)
         tensor(0.5000, dtype=torch.float64)
     """
     total, num_lists = sum_of_lists[:-1], sum_of_lists[-1]
     cosine = (total.square().sum() - num_lists) / (num_lists * (num_lists - 1))
-    # Rounding alone makes it negative.
+    # Only rounding errors make it negative.
     return (1 - cosine).clamp(min=0.0).masked_fill(num_lists < 2, torch.nan)
 
 
@@ -244,7 +248,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
         \text{popularity@}k = \frac{1}{\lvert L \rvert} \sum_{i \in L} \phi_i
 
     where :math:`L` are the user's top `k` items and :math:`\phi_i` is the number of users who have
-    seen item `i`, its popularity. Less is less popular.
+    seen item `i`, its popularity. Lower means less popular.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -255,17 +259,17 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
         list.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            seen edges are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the seen edges.
 
     Source: Yin et al., "Challenging the long tail recommendation" (2012).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> catalogue = Catalogue(num_items=5, seen=torch.tensor([[0, 0, 1], [0, 1, 1]]))
-        >>> popularity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        >>> metrics.popularity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([1., 0.], dtype=torch.float64)
     """
     return _mean_over_list(ranked, k, ranked.required_catalogue.popularity)
@@ -273,15 +277,16 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
 
 @metric(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
 def novelty(ranked: RankedEdges, k: int) -> Tensor:
-    r"""The mean self-information of the recommended items, in bits: how few users know them.
+    r"""The mean self-information of the recommended items, in bits: high if few users saw them.
 
     .. math::
         \text{novelty@}k = \frac{1}{\lvert L \rvert} \sum_{i \in L}
         -\log_2 \frac{\max(\phi_i, 1)}{m}
 
     where :math:`L` are the user's top `k` items, :math:`\phi_i` is the number of users who have
-    seen item `i`, and `m` that of users who have seen anything. An item that nobody has seen is as
-    novel as if one user had, :math:`\log_2 m` bits, the most there is.
+    seen item `i`, and `m` is the number of users who have seen any item. An item that nobody has
+    seen counts like an item that one user has seen: :math:`\log_2 m` bits, the largest possible
+    value.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -292,8 +297,8 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
         users without a list.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            seen edges are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the seen edges.
 
     Source: Zhou et al., "Solving the apparent diversity-accuracy dilemma of recommender systems"
     (2010); Castells, Vargas and Wang, "Novelty and diversity metrics for recommender systems:
@@ -301,52 +306,53 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> catalogue = Catalogue(num_items=5, seen=torch.tensor([[0, 0, 1], [0, 1, 1]]))
-        >>> novelty(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        >>> metrics.novelty(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.5000, 1.0000], dtype=torch.float64)
     """
     catalogue = ranked.required_catalogue
-    # The logarithm of the inverse, as minus that of one is a negative zero.
+    # The logarithm of the inverse, because minus the logarithm of one is a negative zero.
     odds = catalogue.num_active_users / catalogue.popularity.clamp(min=1).double()
     return _mean_over_list(ranked, k, odds.log2())
 
 
 @metric(needs_truth=False, needs=("items", "popularity"))
 def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
-    r"""The fraction of the recommended items that is in the long tail; its mean is the APLT.
+    r"""The fraction of the recommended items that are in the long tail; its mean is the APLT.
 
     .. math::
         \text{tail\_share@}k = \frac{\lvert L \cap T \rvert}{\lvert L \rvert}
 
-    where :math:`L` are the user's top `k` items and :math:`T` is the tail: all items but the head,
-    the most popular items that together have 80 percent of the seen edges. Items that are as
-    popular as the last one of the head are in the head too; items that nobody has seen are in the
-    tail.
+    where :math:`L` are the user's top `k` items, and :math:`T` is the tail: all items that are not
+    in the head. The head consists of the most popular items that together have 80 percent of the
+    seen edges. Items that are as popular as the last item of the head are in the head too. Items
+    that nobody has seen are in the tail.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
         k (int): The cut-off.
-        head (int, optional): How many percent of the seen edges the head has. (default: `80`)
+        head (int, optional): The percentage of the seen edges that the head has. (default: `80`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without a list.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, `head` is no
-            percentage, or the lists or the seen edges are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
+            `head` is not an integer from 1 to 100, or if `ranked` does not hold lists or does not
+            know the seen edges.
 
     Source: Abdollahpouri, Burke and Mobasher, "Managing popularity bias in recommender systems
     with personalized re-ranking" (2019).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[0, 1], [3, 2]]), torch.tensor([[0], [1]])
         >>> seen = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 0, 1, 2]])
         >>> catalogue = Catalogue(num_items=5, seen=seen)
-        >>> tail_share(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        >>> metrics.tail_share(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0., 1.], dtype=torch.float64)
     """
     return _mean_over_list(ranked, k, _is_in_tail(ranked.required_catalogue.popularity, head))
@@ -360,36 +366,38 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
         \text{diversity@}k = 1 - \frac{2}{\lvert L \rvert (\lvert L \rvert - 1)}
         \sum_{i < j \in L} \cos(x_i, x_j)
 
-    where :math:`L` are the user's top `k` items and :math:`x_i` is the embedding of item `i`, or
-    the vector of its categories: for items of one category each, the cosine is one if they share
-    it and zero if not. A vector of zeros, such as that of an item without a category, has a
-    cosine of zero with all others. Over categories, the value is at most one.
+    where :math:`L` are the user's top `k` items, and :math:`x_i` is the embedding of item `i` or
+    the vector of its categories. If every item has one category, the cosine of two items is one if
+    they have the same category, and zero if not. A vector of zeros, such as that of an item without
+    a category, has a cosine of zero with all other vectors. Over categories, the value is at most
+    one.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists and what they are compared
-            over.
+        ranked (RankedEdges): The ranked ground truth, with its lists and the categories or
+            embeddings of items.
         k (int): The cut-off.
-        over (str, optional): What is compared, the `"category"` of the items or their
-            `"embedding"`. (default: `"category"`)
+        over (str, optional): What to compare: `"category"` for the categories of the items,
+            `"embedding"` for their embeddings. (default: `"category"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 2]; `NaN` for users with a list of
-        fewer than two items, and so for all at `k` of one.
+        fewer than two items, so for all users if `k` is one.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists, or
-            what is compared, are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
+            `over` is not `"category"` or `"embedding"`, or if `ranked` does not hold lists or does
+            not know the categories or embeddings.
 
     Source: Smyth and McClave, "Similarity vs. diversity" (2001); Ziegler et al., "Improving
-    recommendation lists through topic diversification" (2005), whose intra-list similarity is the
-    sum that is taken from one.
+    recommendation lists through topic diversification" (2005). Their intra-list similarity is the
+    sum that is subtracted from one.
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[0, 1, 2], [3, 2, -1]]), torch.tensor([[0], [1]])
         >>> catalogue = Catalogue(num_items=4, item_category=torch.tensor([0, 0, 1, 1]))
-        >>> diversity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=3)
+        >>> metrics.diversity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=3)
         tensor([0.6667, 0.0000], dtype=torch.float64)
     """
     feature = _scaled(ranked.required_catalogue.get(f"item_{over}"), p=2)
@@ -397,28 +405,28 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     ptr = index2ptr(user, ranked.num_users)
     sums_by_chunk = _sums_by_chunk(recommended, ptr, feature)
     squares = torch.cat([sums.square().sum(dim=1) for sums in sums_by_chunk])
-    # Every item but a vector of zeros has a cosine of one with itself, which is no pair.
+    # The squares include the cosine of each item with itself: one, or zero for a vector of zeros.
     has_cosine = torch.ones_like(item) if feature.dim() == 1 else feature.any(dim=1)[item]
     itself: Tensor = segment(has_cosine.double(), ptr, reduce="sum")
     length = ptr.diff()
     cosine: Tensor = (squares - itself) / (length * (length - 1))
-    # Rounding alone makes it negative.
+    # Only rounding errors make it negative.
     return (1 - cosine).clamp(min=0.0).masked_fill(length < 2, torch.nan)
 
 
 @metric(needs=("items", "popularity"))
 def serendipity(ranked: RankedEdges, k: int) -> Tensor:
-    r"""How much of the list is relevant and would not be recommended to just anybody.
+    r"""How much of the list is relevant and would not be recommended for its popularity alone.
 
     .. math::
         \text{serendipity@}k = \frac{1}{\lvert L \rvert} \sum_{j:\, r_j \leq k}
         \max\left(\frac{n + 1 - r_j}{n} - b_j, 0\right)
 
     where :math:`L` are the user's top `k` items, :math:`r_j` is the rank of the user's `j`-th
-    relevant item and `n` the number of all items. What it is compared with is a recommender of
-    what is popular: :math:`b_j = (n + 1 - s_j) / n`, where :math:`s_j` is the rank of the item's
-    popularity among all that occur, one for the most popular items; and zero for an item that
-    nobody has seen.
+    relevant item, and `n` is the number of all items. The comparison is with a recommender of
+    popular items, for which :math:`b_j = (n + 1 - s_j) / n`. Here :math:`s_j` is the rank of the
+    item's popularity among all different popularities, one for the most popular items. For an item
+    that nobody has seen, :math:`b_j` is zero.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -426,21 +434,21 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
-        zero for those with truth but without a list.
+        zero for users with truth but without a list.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists or the
-            seen edges are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the seen edges.
 
     Source: Murakami, Mori and Orihara, "Metrics for evaluating the serendipity of recommendation
     lists" (2008), with the probabilities of RecTools.
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[0, 1], [3, 2]]), torch.tensor([[0, 1], [0, 2]])
         >>> catalogue = Catalogue(num_items=5, seen=torch.tensor([[0, 1, 1], [1, 0, 1]]))
-        >>> serendipity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        >>> metrics.serendipity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.1000, 0.4000], dtype=torch.float64)
     """
     length = torch.bincount(ranked.recommended(k)[0], minlength=ranked.num_users)
@@ -458,16 +466,17 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
     needs=("items", "seen", "item_category"),
 )
 def calibration(ranked: RankedEdges, k: int) -> Tensor:
-    r"""How far the categories of the list are from those of the user's history. Less is better.
+    r"""How far the categories of the list are from those of the user's history; lower is better.
 
     .. math::
         \text{calibration@}k = \sum_{c:\, p_c > 0} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}
 
-    where :math:`p_c` is the share of category `c` in what the user has seen and :math:`q_c` that
-    in the user's top `k` items; an item of several categories counts in equal parts for each, or
-    in proportion to their numbers. This is the Kullback-Leibler divergence, in which 0.01 of the
-    history is mixed into the list, so that a category that is missing does not make it infinite.
-    It is zero if both are the same, and :math:`\ln 100` if they have no category in common.
+    where :math:`p_c` is the share of category `c` in the items that the user has seen, and
+    :math:`q_c` is its share in the user's top `k` items. An item of several categories counts for
+    each of them in equal parts, or in proportion to the numbers that `item_category` holds for
+    them. This is the Kullback-Leibler divergence, with 0.01 of the history mixed into the list so
+    that a missing category does not make it infinite. It is zero if the shares are the same, and
+    :math:`\ln 100` if history and list have no category in common.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists, the seen edges and the
@@ -479,18 +488,18 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
         no item with a category in their history or in their list.
 
     Raises:
-        ValueError: If `k` is not a positive integer or deeper than was ranked, or the lists, the
-            seen edges or the categories are not known.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not hold lists or does not know the seen edges or the categories.
 
     Source: Steck, "Calibrated recommendations" (2018).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[2, 3], [0, 1]]), torch.tensor([[0], [2]])
         >>> seen, category = torch.tensor([[0, 0, 1], [0, 1, 3]]), torch.tensor([0, 1, 1, 0])
         >>> catalogue = Catalogue(num_items=4, seen=seen, item_category=category)
-        >>> calibration(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
+        >>> metrics.calibration(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.0000, 0.6832], dtype=torch.float64)
     """
     catalogue = ranked.required_catalogue
@@ -512,7 +521,7 @@ def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:
 
 
 def _is_in_tail(popularity: Tensor, head: int) -> Tensor:
-    """Whether each item is less popular than those that have `head` percent of all popularity."""
+    """Whether each item is less popular than the items with `head` percent of all seen edges."""
     ordered = popularity.sort(descending=True).values
     covered = ordered.cumsum(dim=0)
     is_enough = 100 * covered >= head * covered[-1]
@@ -521,7 +530,7 @@ def _is_in_tail(popularity: Tensor, head: int) -> Tensor:
 
 
 def _chance_by_popularity(catalogue: Catalogue) -> Tensor:
-    """How likely a recommender of what is popular recommends each item, of shape `[num_items]`."""
+    """How likely a recommender of popular items recommends each item: `[num_items]`."""
     popularity, num_items = catalogue.popularity, catalogue.num_items
     levels = popularity[popularity > 0].unique()
     rank = levels.numel() - torch.searchsorted(levels, popularity)
@@ -530,7 +539,7 @@ def _chance_by_popularity(catalogue: Catalogue) -> Tensor:
 
 
 def _scaled(feature: Tensor, p: int) -> Tensor:
-    """Scales rows to length one by the `p`-norm, and leaves zeros and single categories alone."""
+    """Scales rows to a `p`-norm of one. Rows of zeros and single categories stay as they are."""
     if feature.dim() == 1:
         return feature
     smallest = torch.finfo(torch.float64).tiny
@@ -539,40 +548,40 @@ def _scaled(feature: Tensor, p: int) -> Tensor:
 
 
 def _sums_by_chunk(edges: Tensor, ptr: Tensor, feature: Tensor) -> Iterator[Tensor]:
-    """Adds up the features of the items of each user, a chunk of users after the other.
+    """Adds up the features of the items of each user, one chunk of users after another.
 
     Yields:
         Tensors of shape `[num_users_in_chunk, num_features]`.
     """
     width = feature.size(1) if feature.dim() == 2 else int(feature.max()) + 1
-    size = max(1, _ELEMENTS // width)
+    chunk_size = max(1, _NUM_SUMS_AT_ONCE // width)
     num_users = ptr.numel() - 1
-    starts = list(range(0, num_users, size))
-    # Known on the host once and for all, so that no chunk waits for it.
-    places: list[int] = ptr[[*starts, num_users]].tolist()
-    for start, first, last in zip(starts, places[:-1], places[1:], strict=True):
+    starts = list(range(0, num_users, chunk_size))
+    # Copied to the host once, so that no chunk waits for the device.
+    bounds: list[int] = ptr[[*starts, num_users]].tolist()
+    for start, (first, last) in zip(starts, pairwise(bounds), strict=True):
         user, item = edges[0, first:last] - start, edges[1, first:last]
-        part = ptr[start : start + size + 1] - first
+        chunk_ptr = ptr[start : start + chunk_size + 1] - first
         if feature.dim() == 2:
-            yield F.embedding_bag(item, feature, part, mode="sum", include_last_offset=True)
+            yield F.embedding_bag(item, feature, chunk_ptr, mode="sum", include_last_offset=True)
         else:
-            yield _counts(user * width + feature[item], (part.numel() - 1, width))
+            yield _counts(user * width + feature[item], (chunk_ptr.numel() - 1, width))
 
 
-def _counts(place: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Counts how often each place of a matrix of a shape occurs."""
-    counts = torch.zeros(shape, dtype=torch.float64, device=place.device)
-    ones = torch.ones_like(place, dtype=torch.float64)
-    counts.view(-1).scatter_add_(0, place, ones)
+def _counts(flat_index: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Counts how often each flat index into a matrix of some shape occurs, as such a matrix."""
+    counts = torch.zeros(shape, dtype=torch.float64, device=flat_index.device)
+    ones = torch.ones_like(flat_index, dtype=torch.float64)
+    counts.view(-1).scatter_add_(0, flat_index, ones)
     return counts
 
 
 def _divergence(history: Tensor, listed: Tensor) -> Tensor:
-    """The smoothed divergence of what is listed from the history, a row for each user."""
+    """The smoothed divergence of the listed categories from the history, one row for each user."""
     p = history / history.sum(dim=1, keepdim=True)
     q = listed / listed.sum(dim=1, keepdim=True)
     mixed = (1 - SMOOTHING) * q + SMOOTHING * p
     divergence = torch.where(p > 0, p * (p / mixed).log(), 0.0).sum(dim=1)
     is_undefined = (history.sum(dim=1) == 0) | (listed.sum(dim=1) == 0)
-    # Rounding alone makes it negative.
+    # Only rounding errors make it negative.
     return divergence.clamp(min=0.0).masked_fill(is_undefined, torch.nan)

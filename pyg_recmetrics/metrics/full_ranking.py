@@ -14,26 +14,28 @@ def roc_auc(ranked: RankedEdges) -> Tensor:
     .. math::
         \text{roc\_auc} = 1 - \frac{1}{R (n - R)} \sum_{j=1}^{R} (r_j - j)
 
-    where `n` is the number of the user's candidates, `R` that of its relevant items, and
-    :math:`r_j` the rank of the `j`-th: :math:`r_j - j` irrelevant items rank above it. A ranking
-    at random scores one half. Equal scores are not halves of a chance here but ranked by item id.
+    where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
+    :math:`r_j` is the rank of the `j`-th relevant item. Above that item rank :math:`r_j - j`
+    irrelevant items. A random ranking scores one half on average. Items of equal score rank by
+    item id; a tie does not count as half a success.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, all ranks known.
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
         or without an irrelevant candidate.
 
     Raises:
-        ValueError: If the rank of an edge or the number of candidates is not known.
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates.
 
     Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> roc_auc(RankedEdges.from_scores(scores, truth))
+        >>> metrics.roc_auc(RankedEdges.from_scores(scores, truth))
         tensor([0.7500], dtype=torch.float64)
     """
     num_pairs = ranked.degree * _num_irrelevant(ranked)
@@ -48,29 +50,31 @@ def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
         \text{partial\_auc@}k = \frac{1}{R k'} \sum_{j=1}^{R} \max(0, k' - (r_j - j)),
         \qquad k' = \min(k, n - R)
 
-    where `n` is the number of the user's candidates, `R` that of its relevant items, and
-    :math:`r_j` the rank of the `j`-th: :math:`r_j - j` irrelevant items rank above it. With
-    `k` at the number of irrelevant items, this is the area under the whole ROC curve.
+    where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
+    :math:`r_j` is the rank of the `j`-th relevant item. Above that item rank :math:`r_j - j`
+    irrelevant items. If `k` is the number of irrelevant items, this is the area under the whole
+    ROC curve.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, all ranks known.
-        k (int): How many irrelevant items to look at.
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
+        k (int): The number of irrelevant items to look at, those that rank highest.
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
         or without an irrelevant candidate.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or the rank of an edge or the number of
-            candidates is not known.
+        ValueError: If `k` is not a positive integer, or if `ranked` does not know the rank of every
+            edge or the number of candidates.
 
     Source: Budhiraja et al., "Rich-item recommendations for rich-users: exploiting dynamic and
-    static side information" (2020), where it is `pAUC@k`.
+    static side information" (2020), who call it `pAUC@k`.
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> partial_auc(RankedEdges.from_scores(scores, truth), k=1)
+        >>> metrics.partial_auc(RankedEdges.from_scores(scores, truth), k=1)
         tensor([0.5000], dtype=torch.float64)
     """
     looked_at = _num_irrelevant(ranked).clamp(max=k)
@@ -86,25 +90,26 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
     .. math::
         \text{pr\_auc} = \frac{1}{R} \sum_{j=1}^{R} \frac{j}{r_j}
 
-    where :math:`r_j` is the rank of the user's `j`-th relevant item: the precision there is the
-    height of a step of the curve, and all steps are :math:`1 / R` wide. This is the MAP without a
-    cut-off.
+    where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items. The curve has one step
+    for each relevant item. The precision at its rank is the height of the step, and all steps are
+    :math:`1 / R` wide. This is the MAP without a cut-off.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, all ranks known.
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If the rank of an edge or the number of candidates is not known.
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates.
 
     Source: Davis and Goadrich, "The relationship between precision-recall and ROC curves" (2006).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> pr_auc(RankedEdges.from_scores(scores, truth))
+        >>> metrics.pr_auc(RankedEdges.from_scores(scores, truth))
         tensor([0.8333], dtype=torch.float64)
     """
     return ranked.sum(ranked.position / ranked.rank.double()) / ranked.degree
@@ -112,7 +117,7 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
 
 @metric(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def mean_rank(ranked: RankedEdges) -> Tensor:
-    r"""The mean rank of the relevant items. Less is better.
+    r"""The mean rank of the relevant items; lower is better.
 
     .. math::
         \text{mean\_rank} = \frac{1}{R} \sum_{j=1}^{R} r_j
@@ -121,21 +126,22 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
     value is :math:`(R + 1) / 2`.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, all ranks known.
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
 
     Returns:
         A double-precision tensor of shape `[num_users]`, one or more; `NaN` for users without
         truth.
 
     Raises:
-        ValueError: If the rank of an edge or the number of candidates is not known.
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates.
 
     Source: Bordes et al., "Translating embeddings for modeling multi-relational data" (2013).
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> mean_rank(RankedEdges.from_scores(scores, truth))
+        >>> metrics.mean_rank(RankedEdges.from_scores(scores, truth))
         tensor([2.], dtype=torch.float64)
     """
     return ranked.sum(ranked.rank) / ranked.degree
@@ -143,7 +149,7 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
 
 @metric(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def median_rank(ranked: RankedEdges) -> Tensor:
-    r"""The median rank of the relevant items. Less is better.
+    r"""The median rank of the relevant items; lower is better.
 
     .. math::
         \text{median\_rank} = \frac{r_{\lfloor (R + 1) / 2 \rfloor} +
@@ -152,22 +158,23 @@ def median_rank(ranked: RankedEdges) -> Tensor:
     where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, all ranks known.
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
 
     Returns:
         A double-precision tensor of shape `[num_users]`, one or more; `NaN` for users without
         truth.
 
     Raises:
-        ValueError: If the rank of an edge or the number of candidates is not known.
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates.
 
     Source: Bordes et al., "Translating embeddings for modeling multi-relational data" (2013), who
-    report the mean; the median is not moved by a single bad rank.
+    report the mean. Unlike the mean, the median does not move with a single bad rank.
 
     Example:
         >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 2]])
-        >>> median_rank(RankedEdges.from_scores(scores, truth))
+        >>> metrics.median_rank(RankedEdges.from_scores(scores, truth))
         tensor([1.5000], dtype=torch.float64)
     """
     degree = ranked.degree[ranked.edge_index[0]]

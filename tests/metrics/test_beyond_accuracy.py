@@ -158,7 +158,7 @@ def test_the_size_of_chunks_changes_nothing(case, size):
     assume(case.seen)
     ranked = rank_lists(case)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics.beyond_accuracy, "_ELEMENTS", size)
+        patch.setattr(metrics.beyond_accuracy, "_NUM_SUMS_AT_ONCE", size)
         in_chunks = {metric: metric(ranked) for metric in of_lists(3)}
     for metric, value in in_chunks.items():
         assert torch.equal(value.nan_to_num(-1), metric(ranked).nan_to_num(-1)), metric
@@ -248,7 +248,7 @@ class TestKnownValues:
 
     def test_a_curve_of_all_users_together(self):
         ranked = make_ranked([[0, 1], [0, 2]], num_items=4)
-        assert metrics.curve("coverage", ranked, max_k=2).tolist() == [0.25, 0.75]
+        assert metrics.curve(ranked, "coverage", max_k=2).tolist() == [0.25, 0.75]
 
 
 def test_devices_agree(device):
