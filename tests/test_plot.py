@@ -1,6 +1,6 @@
 """Pictures: what they show, against loops, and how they look, against images kept in the tests.
 
-After a change that is meant to change them, look at the new images and keep them:
+If a change is meant to alter the images, write the new ones, look at them, and commit them:
 
     PYG_RECMETRICS_NEW_IMAGES=1 python -m pytest tests/test_plot.py
 """
@@ -24,8 +24,8 @@ from matplotlib.testing.compare import compare_images  # noqa: E402
 IMAGES = Path(__file__).parent / "images"
 
 #: The root mean square of the difference of all pixels, of 255 levels. The same version of
-#: matplotlib draws the same picture but for the last bit of anti-aliasing; a curve that moves by
-#: its own width makes more than 5 (see the test that swaps two curves).
+#: matplotlib draws the same picture except for the last bit of anti-aliasing. A curve that moves by
+#: its own width makes a difference of more than 5 (see the test that swaps two curves).
 TOLERANCE = 1.0
 
 NUM_USERS, NUM_ITEMS = 60, 40
@@ -188,7 +188,7 @@ class TestManners:
     def test_a_single_result_and_many(self, results, name):
         _, axes = PICTURES[name](results["Good"])
         assert (axes.get_legend() is None) == (name != "long_tail")
-        figure, axes = PICTURES[name]({f"Model {place}": results["Fair"] for place in range(9)})
+        figure, axes = PICTURES[name]({f"Model {number}": results["Fair"] for number in range(9)})
         assert len(axes.get_legend().get_texts()) >= 9
         FigureCanvasAgg(figure).draw()
 
