@@ -1,7 +1,7 @@
-"""Interactions to evaluate on: synthetic ones, and the text format of the LightGCN papers.
+"""Interactions to evaluate on: synthetic data, and the text format of the LightGCN papers.
 
-Both are :class:`~torch_geometric.data.HeteroData` with `user` and `item` nodes and `rates` edges,
-as PyG's own :class:`~torch_geometric.datasets.AmazonBook` has them.
+Both functions return :class:`~torch_geometric.data.HeteroData` with `user` and `item` nodes and
+`rates` edges, as PyG's own :class:`~torch_geometric.datasets.AmazonBook` does.
 """
 
 from pathlib import Path
@@ -12,6 +12,24 @@ from torch_geometric.data import HeteroData
 
 from pyg_recmetrics.checks import check_positive_integer
 
+__all__ = ["read_lightgcn", "synthetic_interactions"]
+
+#: The number of users whose interactions are drawn at once, which bounds the memory.
+_NUM_USERS_AT_ONCE = 4096
+
+#: One year, in seconds.
+_SECONDS_PER_YEAR = 365 * 24 * 60 * 60
+
+#: The smallest number of items of a user.
+_MIN_DEGREE = 3
+
+#: The exponents of the power laws by which popularity falls with the rank of an item, and the
+#: number of items with the rank of a user.
+_ITEM_EXPONENT, _USER_EXPONENT = 0.8, 0.5
+
+#: The weight of taste against popularity and noise.
+_TASTE_STRENGTH = 1.5
+
 
 def synthetic_interactions(
     num_users: int = 1000,
@@ -21,32 +39,35 @@ def synthetic_interactions(
     num_tastes: int = 8,
     seed: int = 0,
 ) -> HeteroData:
-    r"""Makes up interactions that a recommender can learn from, and a popular item too.
+    r"""Generates interactions that a model or a popularity baseline can learn.
 
-    Every user and item has a latent taste vector. A user picks items without replacement with
-    probability proportional to :math:`\exp(\text{taste}_u \cdot \text{taste}_i) \cdot
-    \text{popularity}_i`, where popularity falls with the rank of an item by a power law, and so
-    does the number of picks with the rank of a user. Times are uniform, and sorted for each user
-    by pick: what a user wants most comes first.
+    Every user and every item has a latent taste vector. A user picks items without replacement,
+    with probability proportional to :math:`\exp(c \, \text{taste}_u \cdot \text{taste}_i) \cdot
+    \text{popularity}_i` for a constant `c`. The popularity of items follows a power law, and so
+    does the number of picks of users. Times are uniform within one year. The times of a user are
+    sorted by pick: the item that the user wants most comes first.
 
     Args:
         num_users (int): The number of users. (default: `1000`)
         num_items (int): The number of items. (default: `500`)
-        mean_degree (float): The mean number of items of a user; every user has at least three.
-            (default: `20.0`)
+        mean_degree (float): The approximate mean number of items per user. Every user has at least
+            three items and at most half of all items. (default: `20.0`)
         num_tastes (int): The dimension of the taste vectors. (default: `8`)
-        seed (int): Makes the same data every time, whatever the state of the global random
-            number generator, which is not touched. (default: `0`)
+        seed (int): The seed of the random numbers. The same seed gives the same data. The global
+            random number generator is neither used nor changed. (default: `0`)
 
     Returns:
-        A `HeteroData` with `data["user", "rates", "item"].edge_index` of shape `[2, num_edges]`,
-        sorted by user and item and without repetitions, and `time` of shape `[num_edges]`, whole
-        seconds within one year.
+        A `HeteroData`. Its `data["user", "rates", "item"].edge_index` has shape `[2, num_edges]`,
+        is sorted by user and item, and has no repeated edges. Its
+        `data["user", "rates", "item"].time` has shape `[num_edges]` and holds whole seconds within
+        one year.
 
     Raises:
-        ValueError: If a number is not positive, or there are more picks than items.
+        ValueError: If `num_users`, `num_items` or `num_tastes` is not a positive integer, or if
+            `mean_degree` is less than three or more than half of `num_items`.
 
     Example:
+        >>> from pyg_recmetrics.datasets import synthetic_interactions
         >>> data = synthetic_interactions(num_users=4, num_items=10, mean_degree=4)
         >>> data["user"].num_nodes, data["item"].num_nodes, data.edge_types
         (4, 10, [('user', 'rates', 'item')])
@@ -54,31 +75,35 @@ def synthetic_interactions(
     check_positive_integer(num_users, "num_users")
     check_positive_integer(num_items, "num_items")
     check_positive_integer(num_tastes, "num_tastes")
-    if not 3 <= mean_degree <= num_items / 2:
+    if not _MIN_DEGREE <= mean_degree <= num_items / 2:
         raise ValueError(
-            f"'mean_degree' needs to be in [3, num_items / 2 = {num_items / 2:g}] "
+            f"'mean_degree' needs to be in [{_MIN_DEGREE}, num_items / 2 = {num_items / 2:g}] "
             f"(got {mean_degree})"
         )
     generator = torch.Generator().manual_seed(seed)
     item_taste = torch.randn(num_items, num_tastes, generator=generator)
-    popularity = _power_law(num_items, 0.8, generator)
-    degree = _power_law(num_users, 0.5, generator)
-    degree = (degree * mean_degree / degree.mean()).round().long().clamp(3, num_items // 2)
+    popularity = _power_law(num_items, _ITEM_EXPONENT, generator)
+    degree = _power_law(num_users, _USER_EXPONENT, generator)
+    degree = (
+        (degree * mean_degree / degree.mean()).round().long().clamp(_MIN_DEGREE, num_items // 2)
+    )
     edges, times = [], []
-    for users in torch.arange(num_users).split(_USERS_AT_ONCE):
+    for users in torch.arange(num_users).split(_NUM_USERS_AT_ONCE):
         user_taste = torch.randn(users.numel(), num_tastes, generator=generator)
-        # Adding Gumbel noise to log-probabilities and taking the largest samples without
+        # With Gumbel noise added to log-probabilities, the largest sums are a sample without
         # replacement (Kool et al., "Stochastic beams and where to find them", 2019).
         uniform = torch.rand(users.numel(), num_items, generator=generator)
         noise = -torch.log(-torch.log(uniform.clamp(min=1e-20, max=1 - 1e-7)))
-        wish = 1.5 * user_taste @ item_taste.t() / num_tastes**0.5 + popularity.log() + noise
+        affinity = _TASTE_STRENGTH * user_taste @ item_taste.t() / num_tastes**0.5
+        wish = affinity + popularity.log() + noise
         picks = wish.topk(int(degree[users].max()), dim=1).indices
         is_picked = torch.arange(picks.size(1)) < degree[users].unsqueeze(1)
-        row, place = is_picked.nonzero(as_tuple=True)
-        edges.append(torch.stack([users[row], picks[row, place]]))
-        moments = torch.randint(_SECONDS, tuple(picks.shape), generator=generator)
-        moments = moments.masked_fill(~is_picked, _SECONDS).sort(dim=1).values
-        times.append(moments[row, place])
+        row, column = is_picked.nonzero(as_tuple=True)
+        edges.append(torch.stack([users[row], picks[row, column]]))
+        # Sorted per user, with the unused ones last.
+        moments = torch.randint(_SECONDS_PER_YEAR, tuple(picks.shape), generator=generator)
+        moments = moments.masked_fill(~is_picked, _SECONDS_PER_YEAR).sort(dim=1).values
+        times.append(moments[row, column])
     edge_index, time = torch.cat(edges, dim=1), torch.cat(times)
     order = (edge_index[0] * num_items + edge_index[1]).argsort()
     data = HeteroData()
@@ -90,25 +115,29 @@ def synthetic_interactions(
 
 
 def read_lightgcn(folder: str | Path) -> HeteroData:
-    r"""Reads `train.txt` and `test.txt` of the LightGCN and NGCF papers.
+    r"""Reads `train.txt` and `test.txt` in the format of the LightGCN and NGCF papers.
 
-    The format is one line per user: the user id, then the ids of its items. Lines without items
-    exist. There are as many users and items as the largest ids say.
+    Each line holds a user id, followed by the ids of its items, if any. The number of users is the
+    largest user id plus one, and the number of items is the largest item id plus one.
 
     Args:
         folder (str or Path): The folder with the two files.
 
     Returns:
-        A `HeteroData` with the edges of `train.txt` as `data["user", "rates", "item"].edge_index`
-        and, reversed, as `data["item", "rated_by", "user"].edge_index`, and those of `test.txt` as
-        `data["user", "rates", "item"].edge_label_index`.
+        A `HeteroData`. The edges of `train.txt` are `data["user", "rates", "item"].edge_index`, of
+        shape `[2, num_train_edges]`, and reversed they are
+        `data["item", "rated_by", "user"].edge_index`. The edges of `test.txt` are
+        `data["user", "rates", "item"].edge_label_index`, of shape `[2, num_test_edges]`.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a line holds anything but non-negative integers; file and line are named.
+        FileNotFoundError: If `train.txt` or `test.txt` is missing.
+        ValueError: If a line holds anything but non-negative integers (the error names the file and
+            the line), or if the two files hold no interactions.
 
     Example:
         >>> import tempfile
+        >>> from pathlib import Path
+        >>> from pyg_recmetrics.datasets import read_lightgcn
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = (folder / "train.txt").write_text("0 1 2\n1 0\n")
         >>> _ = (folder / "test.txt").write_text("0 3\n1\n")
@@ -132,29 +161,27 @@ def read_lightgcn(folder: str | Path) -> HeteroData:
     return data
 
 
-_USERS_AT_ONCE = 4096
-_SECONDS = 365 * 24 * 60 * 60
-
-
 def _power_law(size: int, exponent: float, generator: torch.Generator) -> Tensor:
+    """Positive numbers in random order, of which the one of rank `r` is `r ** -exponent`."""
     ranks = torch.randperm(size, generator=generator) + 1
     return ranks.double().pow(-exponent).float()
 
 
 def _read_lists(path: Path) -> tuple[Tensor, int]:
+    """Reads edges of shape `[2, num_edges]` and the number of users."""
     users, items, num_users = [], [], 0
     with path.open() as file:
         for number, line in enumerate(file, start=1):
             fields = line.split()
             if not all(field.isascii() and field.isdigit() for field in fields):
                 raise ValueError(
-                    f"{path}, line {number} needs to hold non-negative integers, a user id and "
+                    f"{path}, line {number} needs to hold non-negative integers: a user id, then "
                     f"item ids (got {line.strip()[:60]!r})"
                 )
             if not fields:
                 continue
-            user, *its_items = (int(field) for field in fields)
+            user, *items_of_user = (int(field) for field in fields)
             num_users = max(num_users, user + 1)
-            users += [user] * len(its_items)
-            items += its_items
+            users += [user] * len(items_of_user)
+            items += items_of_user
     return torch.tensor([users, items], dtype=torch.long), num_users
