@@ -1,10 +1,10 @@
 """Several processes that rank together, each its share of the users.
 
-Nothing needs to be switched on: where a process group of :mod:`torch.distributed` is initialised,
-:func:`~pyg_recmetrics.rank` (and so :func:`~pyg_recmetrics.evaluate`) is called by all of its
-processes, with the same task and the same recommender, and returns the same to all of them. If it
-raises in one process, it raises in all. :func:`alone` is for a process that shall not wait for the
-others.
+This needs no switch. If a process group of :mod:`torch.distributed` is initialised, all of its
+processes call :func:`~pyg_recmetrics.rank` (or :func:`~pyg_recmetrics.evaluate`, which calls it)
+with the same task and the same recommender. The call returns the same result in all processes. If
+it raises in one process, it raises in all of them. Within :func:`alone`, a process ranks by itself
+and does not wait for the others.
 """
 
 import warnings
@@ -17,14 +17,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+__all__ = ["alone"]
+
+#: A prime, and the bound of a fingerprint, which fits with its negative into 64 bits.
+_FINGERPRINT_FACTOR = 1_000_003
+_FINGERPRINT_MODULUS = 2**61
+
 _is_alone: ContextVar[bool] = ContextVar("_is_alone", default=False)
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Lets this process rank all users by itself, whatever process group there is.
+    """Lets this process rank all users by itself, even if there is a process group.
 
-    For what only one process evaluates, as in `if torch.distributed.get_rank() == 0:`.
+    Use it for an evaluation that only one process runs, such as one below
+    `if torch.distributed.get_rank() == 0:`. Without it, that process would wait for the others.
 
     Example:
         >>> import torch
@@ -42,31 +49,31 @@ def alone() -> Iterator[None]:
 
 
 def num_processes() -> int:
-    """How many processes rank together."""
+    """Returns the number of processes that rank together."""
     if _is_alone.get() or not (dist.is_available() and dist.is_initialized()):
         return 1
     return dist.get_world_size()
 
 
 def process_index() -> int:
-    """Which of the processes this is."""
+    """Returns the index of this process among those that rank together."""
     return dist.get_rank() if num_processes() > 1 else 0
 
 
 def share(users: Tensor) -> Tensor:
-    """Returns the users that this process ranks: every n-th, so that all have much to do."""
+    """Returns the users that this process ranks: every n-th, so that all have equal work."""
     return users[process_index() :: num_processes()]
 
 
 def warn(message: str, stacklevel: int) -> None:
-    """Warns, in one of the processes."""
+    """Warns, but only in the first of the processes."""
     if process_index() == 0:
         warnings.warn(message, stacklevel=stacklevel + 1)
 
 
 @contextmanager
 def fail_together(device: torch.device) -> Iterator[None]:
-    """All processes leave with an error if one of them does: none waits for it in vain."""
+    """Raises in every process if the block raises in one, so that no process waits in vain."""
     try:
         yield
     except BaseException as error:
@@ -76,43 +83,45 @@ def fail_together(device: torch.device) -> Iterator[None]:
 
 
 def check_same(*values: Tensor | int) -> None:
-    """Raises if the processes do not agree on integers, before they combine what differs."""
+    """Raises if integers differ between processes. Call it before results are combined."""
     if num_processes() == 1:
         return
-    seen = _fingerprint(values)
-    bounds = torch.tensor([seen, -seen], device=_device(values))
+    fingerprint = _fingerprint(values)
+    bounds = torch.tensor([fingerprint, -fingerprint], device=_device(values))
     _all_reduce(bounds, dist.ReduceOp.MIN)
     lowest, highest = bounds.tolist()
     if lowest != -highest:
         raise ValueError(
             "'task' and all other arguments need to be the same in every process (got different "
-            "ones); a process evaluates by itself within 'pyg_recmetrics.distributed.alone()'"
+            "ones); to evaluate in one process only, use 'pyg_recmetrics.distributed.alone()'"
         )
 
 
 def combine(values: Tensor, *, largest: bool) -> None:
-    """Replaces integers by the largest, or the smallest, that any process has in their place."""
+    """Replaces each element by the largest, or the smallest, that any process has for it."""
     if num_processes() > 1:
         _all_reduce(values, dist.ReduceOp.MAX if largest else dist.ReduceOp.MIN)
 
 
 def _device(values: tuple[Tensor | int, ...]) -> torch.device:
+    """The device of the first tensor."""
     return next(value.device for value in values if isinstance(value, Tensor))
 
 
 def _fingerprint(values: tuple[Tensor | int, ...]) -> int:
-    """A number that, in all likelihood, is another one for other values."""
-    total = 0
+    """A number that almost certainly differs between different values."""
+    fingerprint = 0
     for value in values:
         numbers = value.flatten() if isinstance(value, Tensor) else torch.tensor([value])
-        place = torch.arange(1, numbers.numel() + 1, device=numbers.device)
-        mixed = (numbers + 1_000_003) * (2 * place + 1)
-        total = (total * 1_000_003 + int(mixed.sum()) + numbers.numel()) % 2**61
-    return total
+        position = torch.arange(1, numbers.numel() + 1, device=numbers.device)
+        mixed = (numbers + _FINGERPRINT_FACTOR) * (2 * position + 1)
+        fingerprint = fingerprint * _FINGERPRINT_FACTOR + int(mixed.sum()) + numbers.numel()
+        fingerprint %= _FINGERPRINT_MODULUS
+    return fingerprint
 
 
 def _exchange(error: BaseException | None, device: torch.device) -> None:
-    """Tells the others whether something is wrong here, and raises if it is with them."""
+    """Tells the other processes about an error in this one, and raises if one of them has one."""
     if num_processes() == 1:
         return
     failing = torch.tensor(num_processes() if error is None else process_index(), device=device)
@@ -126,11 +135,13 @@ def _exchange(error: BaseException | None, device: torch.device) -> None:
 
 
 def _describe(error: BaseException) -> str:
+    """The type, the message and the notes of an error, in one line."""
     notes: list[str] = getattr(error, "__notes__", [])
     return " ".join([f"{type(error).__name__}: {error}", *notes])
 
 
 def _broadcast(message: str, source: int, device: torch.device) -> str:
+    """Returns the message of the process `source` in every process."""
     encoded = torch.tensor(list(message.encode()), dtype=torch.uint8, device=device)
     size = torch.tensor(encoded.numel(), device=device)
     dist.broadcast(size, source)
@@ -141,10 +152,11 @@ def _broadcast(message: str, source: int, device: torch.device) -> str:
 
 
 def _all_reduce(values: Tensor, operation: Any) -> None:
+    """Combines `values` of all processes in place, and says what happened if that fails."""
     try:
         dist.all_reduce(values, operation)
     except RuntimeError as error:
         raise RuntimeError(
-            "a process ended while others ranked, or did not come along within the timeout of "
-            "the process group"
+            "a process ended while others ranked, or did not join them within the timeout of the "
+            "process group"
         ) from error
