@@ -1,19 +1,15 @@
-"""evaluate(), Evaluator and EvaluationResult."""
-
-import builtins
-import math
-from collections.abc import Mapping
+"""evaluate() and Evaluator."""
 
 import pytest
 import torch
+from missing_packages import hide_package
+from small_task import BAD_SCORES, GOOD_SCORES, TASK
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import (
-    EvaluationResult,
     Evaluator,
-    RankedEdges,
     RankingTask,
     datasets,
     evaluate,
@@ -22,109 +18,6 @@ from pyg_recmetrics import (
 
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
-
-
-@pytest.fixture
-def ranked():
-    return RankedEdges.from_topk(LISTS, TRUTH)
-
-
-@pytest.fixture
-def result(ranked):
-    return EvaluationResult(ranked, ["recall@1", "recall@3", "r_precision", "mrr@3"])
-
-
-class TestResult:
-    def test_it_is_a_mapping_of_names_to_means(self, result):
-        assert isinstance(result, Mapping)
-        assert list(result) == ["recall@1", "recall@3", "r_precision", "mrr@3"]
-        assert result["recall@1"] == 0.25
-        assert result[metrics.parse("recall@3")] == 1
-        assert isinstance(result["recall@1"], float)
-        assert result.to_dict() == dict(result)
-        assert result.to_dict() is not result.to_dict()
-
-    def test_a_metric_can_be_spelled_in_other_ways(self, ranked):
-        result = EvaluationResult(ranked, ["ndcg(gain=linear)@3"])
-        assert result["ndcg(gain=linear)@3"] == result["ndcg( gain=linear ) @3"]
-
-    def test_a_metric_that_was_not_evaluated_is_a_key_error(self, result):
-        with pytest.raises(KeyError, match=r"recall@2 was not evaluated, only recall@1, "):
-            result["recall@2"]
-        with pytest.raises(KeyError, match="known metrics, such as"):
-            result["recal@1"]
-        assert "recall@2" not in result
-        assert "recal@1" not in result
-        assert "recall@1" in result
-
-    def test_there_is_a_value_for_every_user(self, result):
-        assert set(result.per_user) == set(result)
-        assert result.per_user["recall@1"].tolist() == pytest.approx(
-            [0.5, 0.0, math.nan], nan_ok=True
-        )
-        with pytest.raises(TypeError):
-            result.per_user["recall@1"] = 0
-
-    def test_more_metrics_of_the_same_ranking_can_be_computed(self, result):
-        assert metrics.map(result.ranked, k=3).nanmean() > 0
-
-    @pytest.mark.parametrize(
-        ("action", "mean"), [("skip", 0.25), ("neg", 0.5 / 3), ("pos", 1.5 / 3)]
-    )
-    def test_what_users_without_truth_count_as(self, ranked, action, mean):
-        result = EvaluationResult(ranked, ["recall@1"], empty_target_action=action)
-        assert result["recall@1"] == pytest.approx(mean)
-        assert result.per_user["recall@1"].isnan().tolist() == [False, False, True]
-
-    def test_users_without_truth_can_be_an_error(self, ranked):
-        with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
-            EvaluationResult(ranked, ["recall@1"], empty_target_action="error")
-        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
-        EvaluationResult(ranked, ["recall@1"], task=task, empty_target_action="error")
-
-    def test_an_unknown_action_is_named(self, ranked):
-        with pytest.raises(ValueError, match=r"\['skip', 'neg', 'pos', 'error'\] \(got 'drop'\)"):
-            EvaluationResult(ranked, ["recall@1"], empty_target_action="drop")
-
-    def test_users_are_counted(self, ranked):
-        result = EvaluationResult(ranked, ["recall@1"])
-        assert (result.num_evaluated, result.num_without_truth) == (2, 1)
-        assert result.num_with_few_candidates is None
-        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
-        result = EvaluationResult(ranked, ["recall@1"], task=task)
-        assert (result.num_evaluated, result.num_without_truth) == (2, 0)
-
-    def test_printing(self, result):
-        assert str(result).splitlines() == [
-            "metric                                   @1              @3",
-            "-----------------------------------------------------------",
-            "recall                       0.2500 ± .4900  1.0000 ± .0000",
-            "r_precision  0.2500 ± .4900",
-            "mrr                                          0.6667 ± .6533",
-            "±: 95% confidence interval of the mean over users",
-            "2 users evaluated, 1 without ground truth",
-        ]
-        assert repr(result) == (
-            "EvaluationResult(recall@1: 0.2500, recall@3: 1.0000, r_precision: 0.2500, "
-            "mrr@3: 0.6667)"
-        )
-
-    def test_pandas(self, result):
-        frame = result.to_pandas()
-        assert frame.loc["recall@3"].to_dict() == {"metric": "recall", "k": 3, "value": 1.0}
-        assert frame["k"].isna().tolist() == [False, False, True, False]
-
-    def test_pandas_is_asked_for_by_name(self, result, monkeypatch):
-        original = builtins.__import__
-
-        def without_pandas(name, *args, **kwargs):
-            if name == "pandas":
-                raise ImportError(name)
-            return original(name, *args, **kwargs)
-
-        monkeypatch.setattr(builtins, "__import__", without_pandas)
-        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[pandas\]'"):
-            result.to_pandas()
 
 
 class TestEvaluate:
@@ -216,3 +109,44 @@ class TestEvaluate:
     def test_progress_is_shown(self, capsys):
         evaluate(self.scores, self.task, progress=True)
         assert "2/2" in capsys.readouterr().err
+
+
+class TestEvaluator:
+    def test_in_a_plain_loop(self):
+        evaluator = Evaluator(TASK, ["recall@2", "mrr@4"], monitor="mrr@4", patience=2)
+        stopped = []
+        for scores in (BAD_SCORES, GOOD_SCORES, BAD_SCORES, BAD_SCORES):
+            evaluator(scores)
+            stopped.append(evaluator.should_stop)
+        assert stopped == [False, False, False, True]
+        assert evaluator.best.to_dict() == evaluate(GOOD_SCORES, TASK, ["recall@2", "mrr@4"])
+        assert evaluator.best.per_user["mrr@4"].tolist()[:2] == [1.0, 1.0]
+        assert evaluator.history[0] == evaluate(BAD_SCORES, TASK, ["recall@2", "mrr@4"])
+        assert list(evaluator.history[0]) == ["recall@2", "mrr@4"]
+
+    def test_less_can_be_better(self):
+        evaluator = Evaluator(TASK, ["mean_rank"])
+        evaluator(BAD_SCORES)
+        evaluator(GOOD_SCORES)
+        assert evaluator.history.is_best
+
+    def test_the_first_metric_is_monitored_or_another_one_of_them(self):
+        assert Evaluator(TASK, ["recall@2", "mrr@4"]).history.monitor == metrics.parse("recall@2")
+        with pytest.raises(ValueError, match=r"one of \[recall@2\] \(got recall@3\)"):
+            Evaluator(TASK, ["recall@2"], monitor="recall@3")
+
+    def test_on_another_device_it_adds_to_the_same_history(self, device):
+        category = torch.zeros(TASK.num_items, dtype=torch.long)
+        names = ["recall@2", "diversity@2"]
+        evaluator = Evaluator(TASK, names, edge_weight=torch.ones(2), item_category=category)
+        moved = evaluator.to(device)
+        moved(GOOD_SCORES.to(device))
+        assert moved.task.device.type == device.type
+        assert moved._prepared.edge_weight.device.type == device.type
+        assert len(evaluator.history) == 1
+        assert evaluator.task.device.type == "cpu"
+
+    def test_lightning_is_asked_for_by_name(self, monkeypatch):
+        hide_package(monkeypatch, "lightning")
+        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[lightning\]'"):
+            Evaluator(TASK).as_callback()

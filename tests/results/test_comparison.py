@@ -1,12 +1,13 @@
 """compare(), against scipy and plain loops over users."""
 
-import builtins
 import math
 from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
+from missing_packages import hide_package
+from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
 from pyg_recmetrics.results import inference
@@ -30,18 +31,14 @@ COLUMNS = [
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 
 
-def make_task(num_users=80, num_items=15, seed=0, **options):
-    generator = torch.Generator().manual_seed(seed)
-    kind = torch.rand(num_users, num_items, generator=generator)
-    truth, seen = (kind < 0.15).nonzero().t(), (kind > 0.8).nonzero().t()
-    options = {"truth": truth, "seen": seen, "num_items": num_items, **options}
-    return RankingTask(options.pop("truth"), num_users=num_users, **options)
+def make_task(**options):
+    options = {"num_users": 80, "num_items": 15, **options}
+    return random_task(truth_share=0.15, seen_share=0.2, **options)
 
 
 def scores_of(task, skill, seed):
     """Random scores, in which the truth stands out by `skill`."""
-    generator = torch.Generator().manual_seed(seed)
-    scores = torch.rand(task.num_users, task.num_items, generator=generator)
+    scores = random_scores(task, seed)
     scores[tuple(task.truth)] += skill
     return scores
 
@@ -224,14 +221,7 @@ class TestNames:
         assert len(compare(one, other, metrics=["recall@3"])) == 1
 
     def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
-        original = builtins.__import__
-
-        def without_scipy(name, *args, **kwargs):
-            if name.startswith("scipy"):
-                raise ImportError(name)
-            return original(name, *args, **kwargs)
-
-        monkeypatch.setattr(builtins, "__import__", without_scipy)
+        hide_package(monkeypatch, "scipy")
         with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[statistics\]'"):
             compare(results)
 

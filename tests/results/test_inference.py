@@ -7,8 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from random_tasks import random_scores, random_task
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
+from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate
 from pyg_recmetrics.results import inference
 
 stats = pytest.importorskip("scipy.stats")
@@ -16,76 +17,14 @@ stats = pytest.importorskip("scipy.stats")
 METRICS = ["recall@2", "ndcg@3", "r_precision"]
 
 
-def random_task(num_users=60, num_items=12, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    truth = (torch.rand(num_users, num_items, generator=generator) < 0.2).nonzero().t()
-    seen = (torch.rand(num_users, num_items, generator=generator) < 0.2).nonzero().t()
-    is_seen = (truth.unsqueeze(2) == seen.unsqueeze(1)).all(dim=0).any(dim=1)
-    return RankingTask(truth[:, ~is_seen], seen=seen, num_users=num_users, num_items=num_items)
-
-
-def random_scores(task, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.rand(task.num_users, task.num_items, generator=generator)
-
-
 @pytest.fixture(scope="module")
 def task():
-    return random_task()
+    return random_task(60, 12, truth_share=0.2, seen_share=0.2)
 
 
 @pytest.fixture(scope="module")
 def result(task):
     return evaluate(random_scores(task, 1), task, METRICS)
-
-
-@pytest.fixture(scope="module")
-def other(task):
-    return evaluate(random_scores(task, 2), task, METRICS)
-
-
-class TestContributions:
-    def test_their_mean_is_the_metric(self, task, result):
-        for metric in METRICS:
-            values = result.contributions(metric)
-            assert values.shape == (task.num_users,)
-            assert float(values.nanmean()) == pytest.approx(result[metric])
-
-    @pytest.mark.parametrize(("action", "value"), [("neg", 0.0), ("pos", 1.0)])
-    def test_empty_target_action_decides_who_counts(self, task, action, value):
-        users = torch.arange(1, task.num_users)
-        without = task.degree[users] == 0
-        assert without.any()
-        chosen = RankingTask(
-            task.truth,
-            num_users=task.num_users,
-            num_items=task.num_items,
-            seen=task.seen,
-            users=users,
-        )
-        scores = random_scores(task, 1)
-        skipped = evaluate(scores, chosen, METRICS).contributions("recall@2")
-        assert torch.equal(skipped[users].isnan(), without)
-        counted = evaluate(scores, chosen, METRICS, empty_target_action=action)
-        values = counted.contributions("recall@2")
-        assert values[users][without].unique().tolist() == [value]
-        assert torch.equal(values[users][~without], skipped[users][~without])
-        assert values[:1].isnan().all()
-        skipping = evaluate(scores, chosen, METRICS)
-        low, _ = skipping.confidence_interval("recall@2")
-        assert counted.confidence_interval("recall@2")[0] != pytest.approx(low)
-
-    def test_other_metrics_of_the_same_ranking(self, task, result):
-        scores = random_scores(task, 1)
-        expected = evaluate(scores, task, "map@3").per_user["map@3"]
-        assert torch.equal(result.contributions("map@3").nan_to_num(-1), expected.nan_to_num(-1))
-        micro = evaluate(scores, task, "precision@2", convention="implicit")
-        other = evaluate(scores, task, "ndcg@2", convention="implicit")
-        assert float(other.contributions("precision@2").nanmean()) == micro["precision@2"]
-        with pytest.raises(ValueError, match=r"at most 3, the depth"):
-            result.contributions("recall@9")
-        with pytest.raises(ValueError, match="known metrics"):
-            result.contributions("recal@2")
 
 
 class TestIntervals:

@@ -1,0 +1,93 @@
+"""Convention and Population: which metric a name stands for, and who is evaluated."""
+
+import pytest
+import torch
+from mixed_users import task_of_mixed_users
+
+from pyg_recmetrics import conventions, evaluate
+
+
+class TestEvaluate:
+    def test_results_are_known_by_the_names_that_were_asked_for(self):
+        score = torch.rand(4, generator=torch.Generator().manual_seed(0))
+        result = evaluate(score, task_of_mixed_users(), ["map@2", "mrr@1"], convention="trec_eval")
+        assert list(result) == ["map@2", "mrr@1"]
+        assert [str(metric) for metric in result.definitions.values()] == [
+            "map(normalizer=R)@2",
+            "mrr",
+        ]
+        exact = evaluate(score, task_of_mixed_users(), ["map(normalizer=R)@2", "mrr"])
+        assert list(result.values()) == list(exact.values())
+        assert str(result).endswith("convention trec_eval")
+
+    def test_what_is_spelled_out_has_precedence(self):
+        rectools = conventions.get("rectools")
+        assert str(rectools.resolve("map(normalizer=k)@5")) == "map(normalizer=k)@5"
+        assert str(rectools.resolve("ndcg(ideal=relevant)@5")) == (
+            "ndcg(gain=binary,ideal=relevant)@5"
+        )
+
+
+class TestPopulation:
+    scores = torch.tensor(
+        [
+            [0.1, 0.2, 0.3, 0.4],
+            [0.4, 0.3, 0.2, 0.1],
+            [1.0, 1.0, 1.0, 1.0],
+            [0.1, 0.1, 0.1, 0.2],
+            [1.0, 2.0, 3.0, 4.0],
+        ]
+    )
+
+    def evaluated(self, metric="mrr@2", **rules):
+        convention = conventions.Convention(
+            "mine", "me", None, population=conventions.Population(**rules)
+        )
+        result = evaluate(self.scores, task_of_mixed_users(), metric, convention=convention)
+        users = (~result.per_user[metric].isnan()).nonzero().flatten().tolist()
+        return users, result.num_left_out, result.num_without_truth
+
+    def test_everybody(self):
+        assert self.evaluated() == ([0, 1, 2, 3], 0, 1)
+
+    def test_a_least_number_of_relevant_items(self):
+        assert self.evaluated(min_pos_test=2) == ([0], 4, 0)
+
+    def test_a_least_number_of_candidates(self):
+        assert self.evaluated(min_items_pool=2) == ([0, 2, 3], 1, 1)
+
+    def test_users_who_have_seen_nothing(self):
+        assert self.evaluated(consider_cold_start=False) == ([0, 1], 3, 0)
+
+    def test_users_with_equal_scores(self):
+        # A single candidate is as constant as it gets.
+        assert self.evaluated(constant_scores=False) == ([0, 3], 2, 1)
+
+    def test_lists_have_no_scores_to_be_equal(self):
+        convention = conventions.Convention(
+            "mine", "me", None, population=conventions.Population(constant_scores=False)
+        )
+        lists = self.scores.argsort(dim=1, descending=True)
+        result = evaluate(lists, task_of_mixed_users(), "mrr@2", convention=convention)
+        assert result.num_evaluated == 4
+
+    @pytest.mark.parametrize(
+        ("metric", "users"),
+        [
+            ("recall@3", [2, 3]),
+            ("mrr@3", [0, 2, 3]),
+            ("recall@1", [0, 2, 3]),
+            ("mrr@1", [0, 1, 2, 3]),
+            ("mrr@4", [2, 3]),
+        ],
+    )
+    def test_users_with_few_candidates(self, metric, users):
+        assert self.evaluated(metric, few_candidates="undefined")[0] == users
+
+    def test_wrong_rules_are_named(self):
+        with pytest.raises(ValueError, match="'min_pos_test' needs to be a positive integer"):
+            conventions.Population(min_pos_test=0)
+        with pytest.raises(ValueError, match="'min_items_pool' needs to be a positive integer"):
+            conventions.Population(min_items_pool=-1)
+        with pytest.raises(ValueError, match=r"\['count', 'undefined'\] \(got 'skip'\)"):
+            conventions.Population(few_candidates="skip")

@@ -1,0 +1,70 @@
+"""The conventions of other libraries, as `evaluate` applies them."""
+
+import pytest
+import torch
+from mixed_users import task_of_mixed_users
+
+from pyg_recmetrics import RankingTask, conventions, evaluate, metrics
+
+
+class TestEvaluate:
+    def test_users_without_truth_count_as_the_convention_has_it_or_as_is_said(self):
+        score = torch.tensor([0.1, 0.2, 0.3, 0.4])
+        for convention, action, factor in (
+            ("standard", None, 1),
+            ("ranx", None, 4 / 5),
+            ("ranx", "skip", 1),
+            ("standard", "neg", 4 / 5),
+        ):
+            result = evaluate(
+                score,
+                task_of_mixed_users(),
+                "recall@2",
+                convention=convention,
+                empty_target_action=action,
+            )
+            expected = evaluate(score, task_of_mixed_users(), "recall@2")["recall@2"] * factor
+            assert result["recall@2"] == pytest.approx(expected)
+
+    def test_the_ngcf_ndcg_depends_on_the_largest_cut_off(self):
+        scores = torch.arange(40, 0, -1).float()
+        truth = torch.tensor([[0, 0, 0], [0, 2, 8]])
+        task = RankingTask(truth, num_users=1, num_items=40)
+        alone = evaluate(scores, task, "ndcg@3", convention="ngcf")
+        among = evaluate(scores, task, ["ndcg@3", "ndcg@10"], convention="ngcf")
+        assert alone["ndcg@3"] > among["ndcg@3"]
+        assert str(among.definitions["ndcg@3"]) == (
+            "ndcg(gain=binary,ideal=retrieved,ideal_k=10)@3"
+        )
+
+    @pytest.mark.parametrize(
+        ("convention", "metric", "message"),
+        [
+            ("trec", "recall@5", r"one of \['standard', .*\] \(got 'trec'\)"),
+            ("implicit", "recall@5", r"metrics of the convention 'implicit', .*got 'recall@5'"),
+            ("rectools", "r_precision", "what it calls 'r_precision' is 'truncated_precision'"),
+        ],
+    )
+    def test_what_is_not_offered_is_named(self, convention, metric, message):
+        with pytest.raises(ValueError, match=message):
+            evaluate(torch.rand(4), task_of_mixed_users(), metric, convention=convention)
+
+    def test_every_convention_evaluates_what_it_offers(self):
+        score = torch.rand(4, generator=torch.Generator().manual_seed(0))
+        for convention in conventions.CONVENTIONS.values():
+            names = convention.metrics or metrics.names()
+            asked = [
+                f"{name}@2" if metrics.definition(name).has_cut_off else name for name in names
+            ]
+            category, embedding = torch.arange(4), torch.eye(4)
+            result = evaluate(
+                score,
+                task_of_mixed_users(),
+                asked,
+                convention=convention,
+                item_category=category,
+                item_embedding=embedding,
+            )
+            assert len(result) == len(asked)
+            assert convention.name in result.recipe()
+            assert convention.source

@@ -1,0 +1,67 @@
+"""History: which evaluation is the best, and when to stop."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.results.history import History
+
+
+class ResultStub(dict):
+    """As much of a result as a history reads."""
+
+    def __getitem__(self, metric):
+        return super().__getitem__(str(metric))
+
+    def to_dict(self):
+        return dict(self)
+
+
+def history_of(values, monitor="recall@2", patience=None):
+    history = History(parse(monitor), patience)
+    for value in values:
+        history.append(ResultStub({monitor: value}))
+    return history
+
+
+class TestHistory:
+    @given(
+        values=st.lists(st.sampled_from([0.1, 0.2, 0.3, math.nan])),
+        patience=st.integers(1, 3),
+        monitor=st.sampled_from(["recall@2", "mean_rank"]),
+    )
+    def test_the_best_and_when_to_stop(self, values, patience, monitor):
+        history = history_of(values, monitor, patience)
+        sign = -1 if monitor == "mean_rank" else 1
+        defined = [sign * value for value in values if not math.isnan(value)]
+        if not defined:
+            assert history.best is history.best_index is None
+            assert not history.is_best
+            assert history.should_stop == (len(values) >= patience)
+            return
+        first = [sign * value for value in values].index(max(defined))
+        assert history.best_index == first
+        assert history.best == {monitor: values[first]}
+        assert history.is_best == (first == len(values) - 1)
+        assert history.should_stop == (len(values) - first > patience)
+
+    def test_it_is_a_sequence_of_means(self):
+        history = history_of([0.1, 0.3, 0.2])
+        assert [row["recall@2"] for row in history] == [0.1, 0.3, 0.2]
+        assert history[-1] == {"recall@2": 0.2}
+        assert history[:2] == [{"recall@2": 0.1}, {"recall@2": 0.3}]
+        assert repr(history) == "History(3 evaluations, monitor=recall@2)"
+        assert str(history).splitlines()[3] == "1       0.3000  best"
+        history.clear()
+        assert (len(history), history.best, str(history)) == (0, None, "call\n----")
+
+    def test_without_patience_it_never_stops(self):
+        assert not history_of([0.3, *[0.1] * 50]).should_stop
+
+    @pytest.mark.parametrize("patience", [0, -1, 1.5, True])
+    def test_patience_is_checked(self, patience):
+        with pytest.raises(ValueError, match="'patience' needs to be a positive integer"):
+            History(parse("recall@2"), patience)

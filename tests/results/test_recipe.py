@@ -1,0 +1,28 @@
+"""The paragraph that says what was measured."""
+
+import torch
+from mixed_users import TRUTH, task_of_mixed_users
+
+from pyg_recmetrics import RankingTask, evaluate
+
+
+def test_the_recipe_says_all_that_a_reader_needs():
+    result = evaluate(
+        torch.rand(4), task_of_mixed_users(), ["ndcg@2", "map@2"], convention="recometrics"
+    )
+    recipe = " ".join(result.recipe().split())
+    for statement in (
+        "ndcg@2 (linear gain, discount 1 / log2(rank + 1), ideal over all relevant items)",
+        "map@2 (divided by R)",
+        "at least 2 candidates",
+        "scores that are not all equal",
+        "4 seen edges",
+        "all 4 items",
+        "equal scores rank the lower item id first",
+        "convention 'recometrics' (recometrics 0.1.6)",
+    ):
+        assert statement in recipe
+    task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=torch.arange(4))
+    assert "4 of 4 items;" in evaluate(torch.rand(4), task, "mrr@2").recipe()
+    task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=TRUTH)
+    assert "each user's own candidates" in evaluate(torch.rand(4), task, "mrr@2").recipe()

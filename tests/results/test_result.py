@@ -1,0 +1,172 @@
+"""EvaluationResult: its mapping of means, its values per user, and how it prints."""
+
+import math
+from collections.abc import Mapping
+
+import pytest
+import torch
+from missing_packages import hide_package
+from random_tasks import random_scores, random_task
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate, metrics
+
+METRICS = ["recall@2", "ndcg@3", "r_precision"]
+LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
+TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
+
+
+@pytest.fixture
+def ranked():
+    return RankedEdges.from_topk(LISTS, TRUTH)
+
+
+@pytest.fixture
+def result(ranked):
+    return EvaluationResult(ranked, ["recall@1", "recall@3", "r_precision", "mrr@3"])
+
+
+class TestResult:
+    def test_it_is_a_mapping_of_names_to_means(self, result):
+        assert isinstance(result, Mapping)
+        assert list(result) == ["recall@1", "recall@3", "r_precision", "mrr@3"]
+        assert result["recall@1"] == 0.25
+        assert result[metrics.parse("recall@3")] == 1
+        assert isinstance(result["recall@1"], float)
+        assert result.to_dict() == dict(result)
+        assert result.to_dict() is not result.to_dict()
+
+    def test_a_metric_can_be_spelled_in_other_ways(self, ranked):
+        result = EvaluationResult(ranked, ["ndcg(gain=linear)@3"])
+        assert result["ndcg(gain=linear)@3"] == result["ndcg( gain=linear ) @3"]
+
+    def test_a_metric_that_was_not_evaluated_is_a_key_error(self, result):
+        with pytest.raises(KeyError, match=r"recall@2 was not evaluated, only recall@1, "):
+            result["recall@2"]
+        with pytest.raises(KeyError, match="known metrics, such as"):
+            result["recal@1"]
+        assert "recall@2" not in result
+        assert "recal@1" not in result
+        assert "recall@1" in result
+
+    def test_there_is_a_value_for_every_user(self, result):
+        assert set(result.per_user) == set(result)
+        assert result.per_user["recall@1"].tolist() == pytest.approx(
+            [0.5, 0.0, math.nan], nan_ok=True
+        )
+        with pytest.raises(TypeError):
+            result.per_user["recall@1"] = 0
+
+    def test_more_metrics_of_the_same_ranking_can_be_computed(self, result):
+        assert metrics.map(result.ranked, k=3).nanmean() > 0
+
+    @pytest.mark.parametrize(
+        ("action", "mean"), [("skip", 0.25), ("neg", 0.5 / 3), ("pos", 1.5 / 3)]
+    )
+    def test_what_users_without_truth_count_as(self, ranked, action, mean):
+        result = EvaluationResult(ranked, ["recall@1"], empty_target_action=action)
+        assert result["recall@1"] == pytest.approx(mean)
+        assert result.per_user["recall@1"].isnan().tolist() == [False, False, True]
+
+    def test_users_without_truth_can_be_an_error(self, ranked):
+        with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
+            EvaluationResult(ranked, ["recall@1"], empty_target_action="error")
+        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
+        EvaluationResult(ranked, ["recall@1"], task=task, empty_target_action="error")
+
+    def test_an_unknown_action_is_named(self, ranked):
+        with pytest.raises(ValueError, match=r"\['skip', 'neg', 'pos', 'error'\] \(got 'drop'\)"):
+            EvaluationResult(ranked, ["recall@1"], empty_target_action="drop")
+
+    def test_users_are_counted(self, ranked):
+        result = EvaluationResult(ranked, ["recall@1"])
+        assert (result.num_evaluated, result.num_without_truth) == (2, 1)
+        assert result.num_with_few_candidates is None
+        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
+        result = EvaluationResult(ranked, ["recall@1"], task=task)
+        assert (result.num_evaluated, result.num_without_truth) == (2, 0)
+
+    def test_printing(self, result):
+        assert str(result).splitlines() == [
+            "metric                                   @1              @3",
+            "-----------------------------------------------------------",
+            "recall                       0.2500 ± .4900  1.0000 ± .0000",
+            "r_precision  0.2500 ± .4900",
+            "mrr                                          0.6667 ± .6533",
+            "±: 95% confidence interval of the mean over users",
+            "2 users evaluated, 1 without ground truth",
+        ]
+        assert repr(result) == (
+            "EvaluationResult(recall@1: 0.2500, recall@3: 1.0000, r_precision: 0.2500, "
+            "mrr@3: 0.6667)"
+        )
+
+    def test_pandas(self, result):
+        frame = result.to_pandas()
+        assert frame.loc["recall@3"].to_dict() == {"metric": "recall", "k": 3, "value": 1.0}
+        assert frame["k"].isna().tolist() == [False, False, True, False]
+
+    def test_pandas_is_asked_for_by_name(self, result, monkeypatch):
+        hide_package(monkeypatch, "pandas")
+        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[pandas\]'"):
+            result.to_pandas()
+
+
+class TestContributions:
+    @pytest.fixture
+    def task(self):
+        return random_task(60, 12, truth_share=0.2, seen_share=0.2)
+
+    @pytest.fixture
+    def result(self, task):
+        return evaluate(random_scores(task, 1), task, METRICS)
+
+    def test_their_mean_is_the_metric(self, task, result):
+        for metric in METRICS:
+            values = result.contributions(metric)
+            assert values.shape == (task.num_users,)
+            assert float(values.nanmean()) == pytest.approx(result[metric])
+
+    @pytest.mark.parametrize(("action", "value"), [("neg", 0.0), ("pos", 1.0)])
+    def test_empty_target_action_decides_who_counts(self, task, action, value):
+        users = torch.arange(1, task.num_users)
+        without = task.degree[users] == 0
+        assert without.any()
+        chosen = RankingTask(
+            task.truth,
+            num_users=task.num_users,
+            num_items=task.num_items,
+            seen=task.seen,
+            users=users,
+        )
+        scores = random_scores(task, 1)
+        skipped = evaluate(scores, chosen, METRICS).contributions("recall@2")
+        assert torch.equal(skipped[users].isnan(), without)
+        counted = evaluate(scores, chosen, METRICS, empty_target_action=action)
+        values = counted.contributions("recall@2")
+        assert values[users][without].unique().tolist() == [value]
+        assert torch.equal(values[users][~without], skipped[users][~without])
+        assert values[:1].isnan().all()
+        skipping = evaluate(scores, chosen, METRICS)
+        low, _ = skipping.confidence_interval("recall@2")
+        assert counted.confidence_interval("recall@2")[0] != pytest.approx(low)
+
+    def test_other_metrics_of_the_same_ranking(self, task, result):
+        scores = random_scores(task, 1)
+        expected = evaluate(scores, task, "map@3").per_user["map@3"]
+        assert torch.equal(result.contributions("map@3").nan_to_num(-1), expected.nan_to_num(-1))
+        micro = evaluate(scores, task, "precision@2", convention="implicit")
+        ndcg = evaluate(scores, task, "ndcg@2", convention="implicit")
+        assert float(ndcg.contributions("precision@2").nanmean()) == micro["precision@2"]
+        with pytest.raises(ValueError, match=r"at most 3, the depth"):
+            result.contributions("recall@9")
+        with pytest.raises(ValueError, match="known metrics"):
+            result.contributions("recal@2")
+
+
+class TestFormats:
+    def test_a_result_in_markdown(self):
+        task = random_task(40, 9, truth_share=0.25, seen_share=0.25)
+        names = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
+        lines = evaluate(random_scores(task, 1), task, names).to_markdown().splitlines()
+        assert lines[0] == "| metric |  | @2 | @3 |"
+        assert lines[2].startswith("| recall |  | 0.")
