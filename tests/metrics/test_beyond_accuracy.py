@@ -1,7 +1,6 @@
-"""Metrics of lists and what is known of items, against naive loops, and the laws they obey."""
+"""Metrics of lists and of the catalogue, against naive loops, and the laws they obey."""
 
 import math
-from dataclasses import replace
 
 import naive
 import pytest
@@ -9,6 +8,7 @@ import torch
 from cases import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from laws import CUT_OFFS, metrics_of_lists
 from torch_geometric.data import Data
 
 from pyg_recmetrics import (
@@ -22,25 +22,11 @@ from pyg_recmetrics import (
     rank,
 )
 
-CUT_OFFS = (1, 2, 3, 5, 20)
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
-def of_lists(k):
-    """Every metric of lists, with each value of each of its parameters."""
-    found = []
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs:
-            found.append(metrics.Metric(name, k))
-            for parameter in definition.parameters.values():
-                for value in parameter.choices or [1, 50, 100]:
-                    found.append(metrics.Metric(name, k, ((parameter.name, value),)))
-    return found
-
-
 def aggregates():
-    return [m.name for m in of_lists(1) if m.is_aggregate]
+    return [m.name for m in metrics_of_lists(1) if m.is_aggregate]
 
 
 def rank_lists(case, **options):
@@ -65,7 +51,7 @@ def test_every_metric_has_a_naive_twin():
 def test_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k):
     assume(case.seen)
     ranked = rank_lists(case)
-    for metric in of_lists(k):
+    for metric in metrics_of_lists(k):
         loop = expected(case, case.rankings, metric)
         assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
 
@@ -74,15 +60,16 @@ def test_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k):
 @given(case=cases(), k=st.sampled_from(CUT_OFFS), data=st.data())
 def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case, k, data):
     assume(case.seen)
-    place = st.integers(-1, case.num_items - 1)
-    rows = st.lists(place, min_size=4, max_size=4)
+    entry = st.integers(-1, case.num_items - 1)
+    rows = st.lists(entry, min_size=4, max_size=4)
     lists = data.draw(st.lists(rows, min_size=case.num_users, max_size=case.num_users))
     truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
     ranked = RankedEdges.from_topk(torch.tensor(lists), torch.tensor(truth).t())
     ranked = ranked.with_catalogue(case.catalogue)
-    # A gap and a repetition take a place, but are no item. Only serendipity looks at places.
+    # A gap and a repetition take up a position, but are no item. Only serendipity looks at
+    # positions.
     cut = [list(dict.fromkeys(item for item in row[:k] if item >= 0)) for row in lists]
-    for metric in of_lists(k):
+    for metric in metrics_of_lists(k):
         if metric.name != "serendipity":
             loop = expected(case, cut, metric)
             assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
@@ -93,7 +80,7 @@ def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case
 def test_values_are_within_bounds(case, k):
     assume(case.seen)
     ranked = rank_lists(case)
-    for metric in of_lists(k):
+    for metric in metrics_of_lists(k):
         value = metric(ranked)
         low, high = metrics.definition(metric.name).bounds
         assert value.dtype == torch.float64
@@ -107,26 +94,10 @@ def test_renumbering_users_and_items_changes_nothing(case, data):
     assume(case.seen)
     users = data.draw(st.permutations(range(case.num_users)))
     items = data.draw(st.permutations(range(case.num_items)))
-    # Ties go by item id, so what is renumbered here has none.
-    distinct = [
-        [score * case.num_items + item for item, score in enumerate(row)] for row in case.scores
-    ]
-    scores = [[0] * case.num_items for _ in range(case.num_users)]
-    for user, row in enumerate(distinct):
-        for item, score in enumerate(row):
-            scores[users[user]][items[item]] = score
-    old_item = sorted(range(case.num_items), key=lambda item: items[item])
-    renumbered = replace(
-        case,
-        scores=scores,
-        truth=[(users[u], items[i]) for u, i in case.truth],
-        seen=[(users[u], items[i]) for u, i in case.seen],
-        categories=[case.categories[item] for item in old_item],
-        embeddings=[case.embeddings[item] for item in old_item],
-    )
-    one, other = rank_lists(replace(case, scores=distinct)), rank_lists(renumbered)
-    for metric in of_lists(3):
-        value, again = metric(one), metric(other)
+    case = case.without_ties()
+    before, after = rank_lists(case), rank_lists(case.renumbered(users, items))
+    for metric in metrics_of_lists(3):
+        value, again = metric(before), metric(after)
         if not metric.is_aggregate:
             again = again[users]
         assert again.tolist() == pytest.approx(value.tolist(), nan_ok=True, abs=1e-12), metric
@@ -139,11 +110,11 @@ def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
     is_even = torch.arange(case.num_users) % 2 == 0
     halves = [whole.with_lists_of(is_even), whole.with_lists_of(~is_even)]
     for name in aggregates():
-        known = metrics.definition(name)
-        state = sum(known.state(half, k) for half in halves)
-        assert state.tolist() == pytest.approx(known.state(whole, k).tolist())
-        value = float(known.function(whole, k))
-        assert float(known.compute(state)) == pytest.approx(value, nan_ok=True, abs=1e-12)
+        definition = metrics.definition(name)
+        state = sum(definition.state(half, k) for half in halves)
+        assert state.tolist() == pytest.approx(definition.state(whole, k).tolist())
+        value = float(definition.function(whole, k))
+        assert float(definition.compute(state)) == pytest.approx(value, nan_ok=True, abs=1e-12)
     # Also where each half is ranked by itself.
     for remainder in (0, 1):
         users = torch.arange(remainder, case.num_users, 2)
@@ -158,17 +129,17 @@ def test_the_size_of_chunks_changes_nothing(case, size):
     assume(case.seen)
     ranked = rank_lists(case)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics.beyond_accuracy, "_NUM_SUMS_AT_ONCE", size)
-        in_chunks = {metric: metric(ranked) for metric in of_lists(3)}
+        patch.setattr(metrics.beyond_accuracy, "_ELEMENTS", size)
+        in_chunks = {metric: metric(ranked) for metric in metrics_of_lists(3)}
     for metric, value in in_chunks.items():
         assert torch.equal(value.nan_to_num(-1), metric(ranked).nan_to_num(-1)), metric
 
 
-def make_ranked(lists, **known):
+def make_ranked(lists, **catalogue):
     lists = torch.tensor(lists)
-    num_items = known.pop("num_items", int(lists.max()) + 1)
+    num_items = catalogue.pop("num_items", int(lists.max()) + 1)
     ranked = RankedEdges.from_topk(lists, torch.zeros(2, 1, dtype=torch.long))
-    return ranked.with_catalogue(Catalogue(num_items, **known))
+    return ranked.with_catalogue(Catalogue(num_items, **catalogue))
 
 
 class TestKnownValues:
@@ -268,7 +239,7 @@ def test_devices_agree(device):
     there = rank(scores.to(device), task.to(device), k=20, keep_items=10)
     assert there.catalogue.popularity.device.type == device.type
     there = there.with_catalogue(catalogue.to(device))
-    for metric in of_lists(10):
+    for metric in metrics_of_lists(10):
         assert torch.allclose(metric(here), metric(there).cpu(), atol=1e-12, equal_nan=True)
         assert torch.equal(metric(here.to(device)).isnan(), metric(there).isnan())
 
@@ -353,7 +324,7 @@ class TestEvaluate:
         assert {name: among[name] for name in alone} == alone.to_dict()
 
     def test_every_metric_of_lists_can_be_evaluated(self):
-        names = [str(metric) for metric in of_lists(2)]
+        names = [str(metric) for metric in metrics_of_lists(2)]
         evaluator = Evaluator(
             self.task(), names, item_category=self.category, item_embedding=torch.eye(4)
         )
@@ -394,58 +365,15 @@ class TestEvaluate:
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
         with pytest.raises(ValueError, match="'coverage' needs the number of items: attach"):
             metrics.coverage(ranked, k=2)
-        known = ranked.with_catalogue(Catalogue(2))
+        with_catalogue = ranked.with_catalogue(Catalogue(2))
         with pytest.raises(ValueError, match="'novelty' needs what users have seen"):
-            metrics.novelty(known, k=2)
+            metrics.novelty(with_catalogue, k=2)
         without = rank(self.scores, self.task(), k=2)
         with pytest.raises(ValueError, match="lists of recommended items: rank with 'keep_items"):
             metrics.coverage(without, k=2)
         with pytest.raises(ValueError, match=r"'k' needs to be a positive integer \(got 0\)"):
-            metrics.coverage(known, k=0)
+            metrics.coverage(with_catalogue, k=0)
         with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
             metrics.gini(torch.ones(3), k=2)
         with pytest.raises(ValueError, match=r"'head' needs to be at most 100 percent \(got 101"):
             metrics.parse("tail_share(head=101)@5")
-
-
-class TestCatalogue:
-    def test_repeated_edges_are_one_edge(self):
-        catalogue = Catalogue(3, seen=torch.tensor([[7, 0, 7], [1, 1, 1]]))
-        assert catalogue.popularity.tolist() == [0, 2, 0]
-        assert catalogue.num_active_users == 2
-
-    @pytest.mark.parametrize(
-        ("known", "message"),
-        [
-            ({"seen": torch.tensor([[0], [3]])}, r"'seen' .* item ids in \[0, 3\) \(got 3\)"),
-            ({"seen": torch.tensor([[-1], [2]])}, r"'seen' .* user ids of zero or more \(got -1\)"),
-            ({"item_embedding": torch.ones(2, 3)}, r"shape \[num_items=3, num_features\] .*\[2, 3"),
-            ({"item_embedding": torch.ones(3, 2).long()}, "'item_embedding' .* floating-point"),
-            ({"item_embedding": torch.full((3, 2), torch.nan)}, "finite numbers .got 6"),
-            ({"item_category": torch.ones(4).long()}, r"'item_category' .*\[num_items=3\] or"),
-            ({"item_category": torch.ones(3)}, "'item_category' needs to hold integers"),
-            ({"item_category": torch.tensor([0, -1, 2])}, r"zero or more \(got -1\)"),
-            ({"item_category": torch.full((3, 2), torch.inf)}, "finite numbers .got 6"),
-        ],
-    )
-    def test_wrong_arguments_are_named(self, known, message):
-        with pytest.raises(ValueError, match=message):
-            Catalogue(3, **known)
-
-    def test_it_has_to_fit_the_ranking(self):
-        ranked = RankedEdges.from_topk(torch.tensor([[0, 5]]), torch.tensor([[0], [1]]))
-        with pytest.raises(ValueError, match=r"all items of the ranking, up to 5 .*num_items=5"):
-            ranked.with_catalogue(Catalogue(5))
-        more_users = Catalogue(6, seen=torch.tensor([[1], [1]]), item_category=torch.arange(6))
-        with pytest.raises(ValueError, match=r"'seen' needs to hold user ids in \[0, 1\) \(got 1"):
-            metrics.calibration(ranked.with_catalogue(more_users), k=2)
-        with pytest.raises(TypeError, match=r"'catalogue' needs to be a 'Catalogue' \(got int\)"):
-            ranked.with_catalogue(6)
-        elsewhere = Catalogue(6)
-        elsewhere.item_embedding = torch.ones(6, 2, device="meta")
-        with pytest.raises(ValueError, match="on the device of 'ranked', cpu"):
-            ranked.with_catalogue(elsewhere)
-
-    def test_printing(self):
-        catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]), item_category=torch.arange(3))
-        assert repr(catalogue) == "Catalogue(num_items=3, seen=[2, 1], item_category=[3])"

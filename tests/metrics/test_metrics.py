@@ -1,65 +1,17 @@
 """Every metric of the registry against naive loops, and the laws they all obey."""
 
 import math
-from dataclasses import replace
 
+import laws
 import naive
 import pytest
 import torch
 from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import CUT_OFFS, metrics_of_all_ranks, metrics_of_ranks
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
-
-CUT_OFFS = (1, 2, 3, 5, 20)
-
-
-def spellings(k=None):
-    """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
-
-    Those that need all ranks are in `of_all_ranks`, those of lists in `test_catalogue.py`.
-    """
-    found = []
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs_all_ranks or definition.needs:
-            continue
-        cut_off = k if definition.has_cut_off else None
-        found.append(metrics.Metric(name, cut_off))
-        for parameter in definition.parameters.values():
-            for value in parameter.choices or ([] if k is None else [k, k + 1, k + 7]):
-                found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
-    if k is not None:
-        found += [
-            metrics.parse(text.replace("@k", f"@{k}").replace("=k+2", f"={k + 2}"))
-            for text in (
-                "ndcg(gain=binary,ideal=retrieved,ideal_k=k+2)@k",
-                "ndcg(gain=exponential,discount=lenskit,ideal=retrieved)@k",
-                "ndcg(gain=exponential,discount=lenskit,ideal=k)@k",
-                "precision(normalizer=min,average=micro)@k",
-                "precision(normalizer=length,average=micro)@k",
-                "recall(normalizer=min,average=micro)@k",
-            )
-        ]
-    return found
-
-
-def of_all_ranks():
-    """Every metric that needs all ranks, or can do without a cut-off, with all its arguments."""
-    found = [metrics.parse("partial_auc@1"), metrics.parse("partial_auc@3")]
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs_all_ranks and not definition.has_cut_off:
-            found.append(metrics.Metric(name))
-    return found + [
-        metrics.Metric(metric.name, None, metric.arguments)
-        for metric in spellings(3)
-        if metric.k
-        and not metrics.definition(metric.name).needs_cut_off
-        and "k" not in dict(metric.arguments).values()
-    ]
-
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
@@ -75,7 +27,7 @@ def expected(case, metric):
 @given(case=cases(), k=st.sampled_from(CUT_OFFS), batch_size=st.sampled_from([None, 1, 2]))
 def test_all_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k, batch_size):
     ranked = rank(case.score_matrix, case.task(), k=k + 7, batch_size=batch_size)
-    for metric in spellings(k):
+    for metric in metrics_of_ranks(k):
         assert metric(ranked).tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
 
 
@@ -83,8 +35,8 @@ def test_all_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k, batch_s
 @given(case=cases())
 def test_metrics_of_all_ranks_equal_naive_loops(case):
     ranked = rank(case.score_matrix, case.task(), full=True)
-    assert len(of_all_ranks()) > 15
-    for metric in of_all_ranks():
+    assert len(metrics_of_all_ranks()) > 15
+    for metric in metrics_of_all_ranks():
         value = metric(ranked)
         assert value.tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
         low, high = metrics.definition(metric.name).bounds
@@ -113,7 +65,7 @@ def test_all_metrics_of_given_lists_equal_naive_loops(case, k, width):
     truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
     weight = [items[item] for u, items in enumerate(case.truths) for item in items]
     ranked = RankedEdges.from_topk(padded, torch.tensor(truth).t(), torch.tensor(weight))
-    for metric in spellings(k):
+    for metric in metrics_of_ranks(k):
         arguments = dict(metric.arguments) | ({} if metric.k is None else {"k": k})
         loop = naive.per_user(metric.name, lists, case.truths, **arguments)
         assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True), metric
@@ -124,7 +76,9 @@ def test_known_values():
     lists = torch.arange(10).repeat(4, 1)
     truth = [(0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5)]
     ranked = RankedEdges.from_topk(lists, torch.tensor(truth).t())
-    means = {str(m): round(float(m(ranked).nanmean()), 4) for m in spellings(3) if not m.arguments}
+    means = {
+        str(m): round(float(m(ranked).nanmean()), 4) for m in metrics_of_ranks(3) if not m.arguments
+    }
     assert means["precision@3"] == 0.3333
     assert means["truncated_precision@3"] == 0.5556
     assert means["recall@3"] == 0.4667
@@ -136,19 +90,6 @@ def test_known_values():
     assert means["ndcg@3"] == 0.4449
 
 
-@given(case=cases(), k=st.sampled_from(CUT_OFFS))
-def test_values_are_within_bounds_and_undefined_just_without_truth(case, k):
-    ranked = rank(case.score_matrix, case.task(), k=k + 7)
-    for metric in spellings(k):
-        value = metric(ranked)
-        low, high = metrics.definition(metric.name).bounds
-        assert not value.nanmean() > high + 1e-12, metric
-        if dict(metric.arguments).get("average") != "micro":
-            assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
-        if dict(metric.arguments).get("users") != "hit":
-            assert value.isnan().tolist() == [not truth for truth in case.truths]
-
-
 @given(case=cases())
 def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
     weight = torch.full((case.num_users, case.num_items), -1.0)
@@ -157,7 +98,7 @@ def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
             weight[user, item] = truth[item]
     ranked = rank(weight, case.task(), full=True)
     for k in set(ranked.degree[ranked.degree > 0].tolist()):
-        for metric in spellings(k):
+        for metric in metrics_of_ranks(k):
             micro = dict(metric.arguments).get("average") == "micro"
             if metrics.definition(metric.name).bounds == (0, 1) and not micro:
                 if "ideal=k" in str(metric) and "gain=binary" not in str(metric):
@@ -167,69 +108,28 @@ def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
                 ), metric
 
 
-@given(case=cases(), data=st.data())
-def test_renumbering_users_and_items_changes_nothing(case, data):
-    users = data.draw(st.permutations(range(case.num_users)))
-    items = data.draw(st.permutations(range(case.num_items)))
-    # Ties go by item id, so what is renumbered here has none.
-    distinct = [
-        [score * case.num_items + item for item, score in enumerate(row)] for row in case.scores
-    ]
-    scores = [[0] * case.num_items for _ in range(case.num_users)]
-    for user, row in enumerate(distinct):
-        for item, score in enumerate(row):
-            scores[users[user]][items[item]] = score
-    renumbered = replace(
-        case,
-        scores=scores,
-        truth=[(users[u], items[i]) for u, i in case.truth],
-        seen=[(users[u], items[i]) for u, i in case.seen],
-    )
-    one = rank(torch.tensor(distinct, dtype=torch.float), case.task(), k=12)
-    other = rank(renumbered.score_matrix, renumbered.task(), k=12)
-    for metric in spellings(5):
-        assert metric(other)[users].tolist() == pytest.approx(metric(one).tolist(), nan_ok=True)
-
-
-@given(case=cases(), data=st.data())
-def test_the_order_and_repetition_of_edges_changes_nothing(case, data):
-    order = data.draw(st.permutations(range(len(case.truth))))
-    order += data.draw(st.lists(st.sampled_from(order), max_size=3))
-    shuffled = replace(
-        case,
-        truth=[case.truth[place] for place in order],
-        weights=None if case.weights is None else [case.weights[place] for place in order],
-        seen=data.draw(st.permutations(case.seen)) + case.seen[:2],
-    )
-    one = rank(case.score_matrix, case.task(), k=12)
-    other = rank(case.score_matrix, shuffled.task(), k=12)
-    for metric in spellings(5):
-        assert torch.equal(metric(one).nan_to_num(-1), metric(other).nan_to_num(-1))
-
-
 @given(case=cases(), batch_size=st.integers(1, 7))
 def test_the_size_of_chunks_changes_nothing(case, batch_size):
-    one = rank(case.score_matrix, case.task(), k=3)
-    other = rank(case.score_matrix, case.task(), k=3, batch_size=batch_size)
-    assert torch.equal(one.edge_index, other.edge_index)
-    assert torch.equal(one.rank, other.rank)
+    whole = rank(case.score_matrix, case.task(), k=3)
+    in_chunks = rank(case.score_matrix, case.task(), k=3, batch_size=batch_size)
+    assert torch.equal(whole.edge_index, in_chunks.edge_index)
+    assert torch.equal(whole.rank, in_chunks.rank)
 
 
-@given(case=cases())
-def test_both_halves_of_the_users_make_the_whole(case):
-    whole = rank(case.score_matrix, case.task(), k=12)
-    for metric in spellings(5):
-        halves = torch.full_like(metric(whole), math.nan)
-        for remainder in (0, 1):
-            users = torch.arange(remainder, case.num_users, 2)
-            if not any(case.truths[user] for user in users.tolist()):
-                continue
-            half = metric(rank(case.score_matrix, case.task(users=users), k=12))
-            halves[users] = half[users]
-            assert half.isnan().sum() >= case.num_users - users.numel()
-        if dict(metric.arguments).get("average") == "micro":
-            continue  # a ratio of sums is not the mean over two halves
-        assert torch.equal(halves.nan_to_num(-1), metric(whole).nan_to_num(-1))
+def test_values_are_within_bounds_and_undefined_just_without_truth():
+    laws.check_bounds()
+
+
+def test_renumbering_users_and_items_changes_nothing():
+    laws.check_renumbering()
+
+
+def test_the_order_and_repetition_of_edges_changes_nothing():
+    laws.check_order_and_repetition()
+
+
+def test_both_halves_of_the_users_make_the_whole():
+    laws.check_halves()
 
 
 def test_devices_agree(device):
@@ -241,7 +141,7 @@ def test_devices_agree(device):
     task = RankingTask(truth, num_users=50, num_items=50, seen=seen, weight=weight)
     here, there = rank(scores, task, k=27), rank(scores.to(device), task.to(device), k=27)
     assert there.rank.device.type == device.type
-    for metric in spellings(20):
+    for metric in metrics_of_ranks(20):
         assert torch.allclose(metric(here), metric(there).cpu(), atol=1e-12, equal_nan=True)
 
 

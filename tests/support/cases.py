@@ -1,7 +1,7 @@
-"""Random small evaluations for hypothesis: many ties, repeated edges, users without anything."""
+"""Small random evaluations for Hypothesis: many ties, repeated edges, users without any edge."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import naive
 import torch
@@ -40,7 +40,30 @@ class Case:
         )
 
     def seen_by(self, user):
-        return {item for other, item in self.seen if other == user}
+        return {item for seen_by, item in self.seen if seen_by == user}
+
+    def without_ties(self):
+        """The same case with distinct scores, since ties would be broken by the item id."""
+        distinct = [
+            [score * self.num_items + item for item, score in enumerate(row)] for row in self.scores
+        ]
+        return replace(self, scores=distinct)
+
+    def renumbered(self, users, items):
+        """The same case where `users[u]` is the new id of user `u`, and `items[i]` that of `i`."""
+        scores = [[0] * self.num_items for _ in range(self.num_users)]
+        for user, row in enumerate(self.scores):
+            for item, score in enumerate(row):
+                scores[users[user]][items[item]] = score
+        old_item = sorted(range(self.num_items), key=lambda item: items[item])
+        return replace(
+            self,
+            scores=scores,
+            truth=[(users[user], items[item]) for user, item in self.truth],
+            seen=[(users[user], items[item]) for user, item in self.seen],
+            categories=[self.categories[item] for item in old_item],
+            embeddings=[self.embeddings[item] for item in old_item],
+        )
 
     @property
     def catalogue(self):
@@ -106,8 +129,9 @@ def cases(draw, max_users=6, max_items=9):
     if draw(st.booleans()):  # a user who has seen everything
         seen += [(draw(st.integers(0, num_users - 1)), item) for item in range(num_items)]
     scores = draw(st.lists(row, min_size=num_users, max_size=num_users))
-    fewest, most = draw(st.sampled_from([(1, 1), (0, 2)]))
-    categories = st.sets(st.integers(0, NUM_CATEGORIES - 1), min_size=fewest, max_size=most)
+    min_size, max_size = draw(st.sampled_from([(1, 1), (0, 2)]))
+    category = st.integers(0, NUM_CATEGORIES - 1)
+    categories = st.sets(category, min_size=min_size, max_size=max_size)
     vector = st.lists(st.integers(-1, 1), min_size=2, max_size=2)
     case = Case(
         num_users,
@@ -122,7 +146,7 @@ def cases(draw, max_users=6, max_items=9):
     if not any(case.truths):
         # At least one edge can be retrieved: a task without any is an error.
         user, item = truth[0]
-        case.seen = [(other, it) for other, it in seen if (other, it) != (user, item)]
+        case.seen = [pair for pair in seen if pair != (user, item)]
         if weights is not None:
             case.weights = [max(weights[0], 1), *weights[1:]]
     return case

@@ -1,0 +1,13 @@
+"""Runs the files of `examples/`."""
+
+import runpy
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run_example(monkeypatch, name, *arguments):
+    """Runs an example with arguments of the command line, and returns what its `main` returns."""
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    return runpy.run_path(str(EXAMPLES / name))["main"]()

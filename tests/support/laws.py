@@ -1,0 +1,139 @@
+"""All metrics of the registry by what they need, and the laws that those of ranks obey.
+
+The laws are about whatever is registered at the moment, such as a metric that an example adds.
+"""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from cases import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics import metrics, rank
+
+CUT_OFFS = (1, 2, 3, 5, 20)
+
+
+def metrics_of_ranks(k=None):
+    """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
+
+    Those that need all ranks are in `metrics_of_all_ranks`, those of lists in `metrics_of_lists`.
+    """
+    found = []
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        if definition.needs_all_ranks or definition.needs:
+            continue
+        cut_off = k if definition.has_cut_off else None
+        found.append(metrics.Metric(name, cut_off))
+        for parameter in definition.parameters.values():
+            for value in parameter.choices or ([] if k is None else [k, k + 1, k + 7]):
+                found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
+    if k is not None:
+        found += [
+            metrics.parse(text.replace("@k", f"@{k}").replace("=k+2", f"={k + 2}"))
+            for text in (
+                "ndcg(gain=binary,ideal=retrieved,ideal_k=k+2)@k",
+                "ndcg(gain=exponential,discount=lenskit,ideal=retrieved)@k",
+                "ndcg(gain=exponential,discount=lenskit,ideal=k)@k",
+                "precision(normalizer=min,average=micro)@k",
+                "precision(normalizer=length,average=micro)@k",
+                "recall(normalizer=min,average=micro)@k",
+            )
+        ]
+    return found
+
+
+def metrics_of_all_ranks():
+    """Every metric that needs all ranks, or can do without a cut-off, with all its arguments."""
+    found = [metrics.parse("partial_auc@1"), metrics.parse("partial_auc@3")]
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        if definition.needs_all_ranks and not definition.has_cut_off:
+            found.append(metrics.Metric(name))
+    return found + [
+        metrics.Metric(metric.name, None, metric.arguments)
+        for metric in metrics_of_ranks(3)
+        if metric.k
+        and not metrics.definition(metric.name).needs_cut_off
+        and "k" not in dict(metric.arguments).values()
+    ]
+
+
+def metrics_of_lists(k):
+    """Every metric of lists, with each value of each of its parameters."""
+    found = []
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        if definition.needs:
+            found.append(metrics.Metric(name, k))
+            for parameter in definition.parameters.values():
+                for value in parameter.choices or [1, 50, 100]:
+                    found.append(metrics.Metric(name, k, ((parameter.name, value),)))
+    return found
+
+
+@given(case=cases(), k=st.sampled_from(CUT_OFFS))
+def check_bounds(case, k):
+    """Values are within bounds, and undefined for users without truth and for nobody else."""
+    ranked = rank(case.score_matrix, case.task(), k=k + 7)
+    for metric in metrics_of_ranks(k):
+        value = metric(ranked)
+        low, high = metrics.definition(metric.name).bounds
+        assert not value.nanmean() > high + 1e-12, metric
+        if dict(metric.arguments).get("average") != "micro":
+            assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
+        if dict(metric.arguments).get("users") != "hit":
+            assert value.isnan().tolist() == [not truth for truth in case.truths]
+
+
+@given(case=cases(), data=st.data())
+def check_renumbering(case, data):
+    """New ids for users and items change no metric."""
+    users = data.draw(st.permutations(range(case.num_users)))
+    items = data.draw(st.permutations(range(case.num_items)))
+    case = case.without_ties()
+    renumbered = case.renumbered(users, items)
+    before = rank(case.score_matrix, case.task(), k=12)
+    after = rank(renumbered.score_matrix, renumbered.task(), k=12)
+    for metric in metrics_of_ranks(5):
+        value = metric(before).tolist()
+        assert metric(after)[users].tolist() == pytest.approx(value, nan_ok=True)
+
+
+@given(case=cases(), data=st.data())
+def check_order_and_repetition(case, data):
+    """The order of edges and their repetition change no metric."""
+    order = data.draw(st.permutations(range(len(case.truth))))
+    order += data.draw(st.lists(st.sampled_from(order), max_size=3))
+    shuffled = replace(
+        case,
+        truth=[case.truth[edge] for edge in order],
+        weights=None if case.weights is None else [case.weights[edge] for edge in order],
+        seen=data.draw(st.permutations(case.seen)) + case.seen[:2],
+    )
+    in_order = rank(case.score_matrix, case.task(), k=12)
+    in_disorder = rank(case.score_matrix, shuffled.task(), k=12)
+    for metric in metrics_of_ranks(5):
+        assert torch.equal(metric(in_order).nan_to_num(-1), metric(in_disorder).nan_to_num(-1))
+
+
+@given(case=cases())
+def check_halves(case):
+    """Evaluating one half of the users and then the other gives the values of all."""
+    whole = rank(case.score_matrix, case.task(), k=12)
+    for metric in metrics_of_ranks(5):
+        halves = torch.full_like(metric(whole), math.nan)
+        for remainder in (0, 1):
+            users = torch.arange(remainder, case.num_users, 2)
+            if not any(case.truths[user] for user in users.tolist()):
+                continue
+            half = metric(rank(case.score_matrix, case.task(users=users), k=12))
+            halves[users] = half[users]
+            assert half.isnan().sum() >= case.num_users - users.numel()
+        if dict(metric.arguments).get("average") == "micro":
+            continue  # a ratio of sums is not the mean over two halves
+        assert torch.equal(halves.nan_to_num(-1), metric(whole).nan_to_num(-1))
