@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.ranking import adapt, has_constant_scores
 from pyg_recmetrics.ranking.embeddings import TiledRecommender
 
@@ -172,3 +172,20 @@ def test_biased_scores_beyond_single_precision_are_ranked(size):
     with in_tiles(size):
         ranked = rank((torch.full((1, 4), 1e30), item, bias), task)
     assert ranked.edge_index[1].tolist() == [1, 3, 2, 0]
+
+
+def test_inner_products_do_not_depend_on_the_chunk():
+    # Matrix products of different shapes round differently; with these items it would show.
+    generator = torch.Generator().manual_seed(0)
+    item = torch.randn(1, 64, generator=generator).repeat(50, 1)
+    item *= 1 + 1e-7 * torch.randint(-1, 2, (50, 64), generator=generator)
+    user = torch.randn(40, 64, generator=generator)
+    truth = torch.randint(40, (2, 200), generator=generator)
+    task = RankingTask(truth, num_users=40, num_items=50)
+    whole = rank((user, item), task, full=True)
+    for batch_size in (1, 2, 3, 17):
+        assert torch.equal(
+            rank((user, item), task, full=True, batch_size=batch_size).rank, whole.rank
+        )
+    exact = (user.double() @ item.double().t()).float()
+    assert torch.equal(RankedEdges.from_scores(exact, truth).rank, whole.rank)

@@ -1,0 +1,26 @@
+"""Ranks that are counted from scores in single precision, and a bound on their error."""
+
+import pytest
+import torch
+from embeddings import KINDS, rank_by_all_algorithms
+
+from pyg_recmetrics import RankingTask
+from pyg_recmetrics.kernels import bounded_counting
+from pyg_recmetrics.kernels.bounded_counting import BoundedCount
+
+
+@pytest.mark.parametrize("users", sorted(KINDS))
+@pytest.mark.parametrize("items", sorted(KINDS))
+def test_counts_over_many_tiles_of_items(monkeypatch, users, items):
+    monkeypatch.setattr(bounded_counting, "STRETCH", 8)
+    monkeypatch.setattr(BoundedCount, "group_size", 8)
+    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
+    monkeypatch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", 100)
+    generator = torch.Generator().manual_seed(len(users) * len(items))
+    user, item = KINDS[users]((12, 7), generator), KINDS[items]((203, 7), generator)
+    truth = torch.stack([torch.arange(60) % 12, torch.randint(203, (60,), generator=generator)])
+    seen = torch.stack([torch.arange(60) % 12, (truth[1] + 1 + torch.arange(60)) % 203])
+    is_seen = (truth[0] * 203 + truth[1]).unsqueeze(1) == seen[0] * 203 + seen[1]
+    truth = truth[:, ~is_seen.any(dim=1)]
+    task = RankingTask(truth, num_users=12, num_items=203, seen=seen)
+    rank_by_all_algorithms(user, item, task, k=20)

@@ -1,0 +1,172 @@
+"""Ranks from lists, score matrices and scored pairs."""
+
+import math
+
+import naive
+import pytest
+import torch
+from cases import cases, ranks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
+
+from pyg_recmetrics import RankedEdges, metrics
+
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
+
+
+class TestFromTopk:
+    def test_a_pad_is_nobodys_item_and_keeps_its_place(self):
+        ranked = RankedEdges.from_topk(
+            torch.tensor([[4, -1, 7], [-1, -1, -1]]), torch.tensor([[0, 0, 1, 1], [7, 3, 7, 4]])
+        )
+        assert ranks(ranked) == {(0, 7): 3, (0, 3): math.inf, (1, 7): math.inf, (1, 4): math.inf}
+
+    def test_a_repeated_prediction_counts_once_at_its_first_rank(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[5, 5, 2, 5]]), torch.tensor([[0, 0], [5, 2]]))
+        assert ranks(ranked) == {(0, 5): 1, (0, 2): 3}
+        assert ranked.items.tolist() == [[5, -1, 2, -1]]
+        assert metrics.recall(ranked, k=4).tolist() == [1]
+
+    def test_repeated_edges_are_one_edge(self):
+        ranked = RankedEdges.from_topk(
+            torch.tensor([[5, 2]]), torch.tensor([[0, 0, 0], [5, 5, 9]]), torch.tensor([1, 4, 2])
+        )
+        assert ranks(ranked) == {(0, 5): 1, (0, 9): math.inf}
+        assert ranked.weight.tolist() == [4, 2]
+
+    def test_a_cut_off_wider_than_the_lists(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[5, 2]]), torch.tensor([[0, 0], [5, 9]]))
+        assert metrics.precision(ranked, k=10).tolist() == [0.1]
+        assert metrics.ndcg(ranked, k=10).tolist() == pytest.approx([1 / (1 + 1 / math.log2(3))])
+
+    def test_edges_can_be_a_pair_of_tensors_as_in_pyg(self):
+        pair = (torch.tensor([0, 0]), torch.tensor([5, 9]))
+        ranked = RankedEdges.from_topk(torch.tensor([[5, 2]]), pair)
+        assert ranks(ranked) == {(0, 5): 1, (0, 9): math.inf}
+
+    def test_nothing_at_all(self):
+        ranked = RankedEdges.from_topk(
+            torch.empty(2, 0, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
+        )
+        assert ranked.num_users == 2
+        assert metrics.recall(ranked, k=3).isnan().all()
+
+    @given(case=cases(), k=st.integers(1, 6), weighted=st.booleans())
+    def test_pyg_agrees_where_it_is_right(self, case, k, weighted):
+        # PyG counts repeated edges, reads the padding as an item, and needs lists as wide as k.
+        width = max(case.num_items, k)
+        lists = torch.tensor(
+            [items + list(range(100, 100 + width - len(items))) for items in case.rankings]
+        )
+        truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
+        weight = [float(items[item]) for u, items in enumerate(case.truths) for item in items]
+        truth = torch.tensor(truth).t()
+        weight = torch.tensor(weight) if weighted else None
+        ranked = RankedEdges.from_topk(lists, truth, weight)
+        pairs = [
+            (LinkPredPrecision(k), metrics.precision(ranked, k)),
+            (LinkPredRecall(k), metrics.recall(ranked, k)),
+            (LinkPredMAP(k), metrics.map(ranked, k)),
+            (LinkPredNDCG(k, weighted=weighted), metrics.ndcg(ranked, k)),
+        ]
+        for theirs, ours in pairs:
+            theirs.update(lists, truth, weight)
+            assert float(ours.nanmean()) == pytest.approx(float(theirs.compute()), abs=1e-6)
+
+    @pytest.mark.parametrize(
+        ("lists", "edges", "message"),
+        [
+            (torch.tensor([[1.0]]), None, "'pred_index_mat' needs to hold integers"),
+            (torch.tensor([1]), None, r"'pred_index_mat' needs to have shape \[num_users, K\]"),
+            (torch.tensor([[-2]]), None, r"item ids, or -1 for none \(got -2\)"),
+            (None, torch.tensor([[1], [0]]), r"'edge_label_index' .*user ids in \[0, 1\) \(got 1"),
+            (None, torch.tensor([[0], [-1]]), r"'edge_label_index' .*item ids .*\(got -1\)"),
+            (None, torch.tensor([[0.0], [1.0]]), "'edge_label_index' needs to hold integers"),
+            (None, torch.tensor([0]), r"'edge_label_index' needs to have shape \[2, num_edges\]"),
+        ],
+    )
+    def test_wrong_arguments_are_named(self, lists, edges, message):
+        lists = torch.tensor([[3, 4]]) if lists is None else lists
+        edges = torch.tensor([[0], [3]]) if edges is None else edges
+        with pytest.raises(ValueError, match=message):
+            RankedEdges.from_topk(lists, edges)
+
+    def test_a_weight_of_another_length_is_named(self):
+        with pytest.raises(ValueError, match=r"'edge_label_weight' .*\[1\].*\(got \[2\]\)"):
+            RankedEdges.from_topk(
+                torch.tensor([[3]]), torch.tensor([[0], [3]]), torch.tensor([1.0, 2.0])
+            )
+
+
+class TestFromScores:
+    @settings(max_examples=300)
+    @given(case=cases(), dtype=st.sampled_from([torch.float, torch.double, torch.bfloat16]))
+    def test_every_rank_equals_a_sorted_list(self, case, dtype):
+        if case.weights is not None:
+            case.weights = [weight + 1 for weight in case.weights]
+        scores = case.score_matrix.to(dtype)
+        ranked = RankedEdges.from_scores(scores, case.task().truth, seen=case.task().seen)
+        assert torch.equal(scores, case.score_matrix.to(dtype))  # what is passed is not touched
+        for (user, item), place in ranks(ranked).items():
+            assert case.rankings[user].index(item) + 1 == place
+        assert ranked.num_candidates.tolist() == [len(items) for items in case.rankings]
+
+    def test_wrong_arguments_are_named(self):
+        truth = torch.tensor([[0], [0]])
+        with pytest.raises(ValueError, match="'scores' needs to hold floating-point"):
+            RankedEdges.from_scores(torch.tensor([[1]]), truth)
+        with pytest.raises(ValueError, match=r"\[num_users, num_items\] \(got \[1\]\)"):
+            RankedEdges.from_scores(torch.tensor([1.0]), truth)
+        with pytest.raises(ValueError, match=r"'scores' .*got 2 NaN or infinite"):
+            RankedEdges.from_scores(torch.tensor([[1.0, torch.nan, -torch.inf]]), truth)
+
+
+class TestFromPairs:
+    @settings(max_examples=300)
+    @given(
+        rows=st.lists(
+            st.tuples(st.integers(0, 3), st.integers(-2, 2), st.integers(0, 3)), min_size=1
+        ),
+        graded=st.booleans(),
+        k=st.integers(1, 5),
+    )
+    def test_all_metrics_equal_naive_loops(self, rows, graded, k):
+        query, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
+        target = target if graded else target > 1
+        # Queries keep their order, whatever their numbers.
+        ranked = RankedEdges.from_pairs(score.float(), target, query * 10**12 - 5)
+        rankings, truths = [], []
+        for one in query.unique().tolist():
+            mine = [place for place, row in enumerate(rows) if row[0] == one]
+            rankings.append(sorted(mine, key=lambda place: (-rows[place][1], place)))
+            truths.append({p: float(target[p]) for p in mine if target[p] > 0})
+        for name in metrics.names():
+            if metrics.definition(name).needs:
+                continue  # there are pairs, and no lists
+            cut_off = {"k": k} if metrics.definition(name).has_cut_off else {}
+            loop = naive.per_user(name, rankings, truths, **cut_off)
+            ours = getattr(metrics, name)(ranked, **cut_off)
+            assert ours.tolist() == pytest.approx(loop, nan_ok=True), name
+
+    def test_negative_scores_are_as_good_as_positive_ones(self):
+        score, target = torch.tensor([0.3, 0.2, 0.1]), torch.tensor([0, 1, 1])
+        index = torch.zeros(3, dtype=torch.long)
+        assert (
+            RankedEdges.from_pairs(score - 9, target, index).rank.tolist()
+            == RankedEdges.from_pairs(score, target, index).rank.tolist()
+            == [2, 3]
+        )
+
+    def test_wrong_arguments_are_named(self):
+        preds, target, index = torch.zeros(3), torch.ones(3), torch.zeros(3, dtype=torch.long)
+        with pytest.raises(ValueError, match=r"'target' .* as many elements as 'preds', 3 \(got 2"):
+            RankedEdges.from_pairs(preds, target[:2], index)
+        with pytest.raises(ValueError, match="'indexes' needs to hold integers"):
+            RankedEdges.from_pairs(preds, target, preds)
+        with pytest.raises(ValueError, match="'preds' needs to hold floating-point"):
+            RankedEdges.from_pairs(index, target, index)
+        with pytest.raises(ValueError, match=r"'preds' .*got 3 NaN"):
+            RankedEdges.from_pairs(preds * torch.nan, target, index)
+        with pytest.raises(TypeError, match=r"'target' needs to be a tensor \(got list\)"):
+            RankedEdges.from_pairs(preds, [1, 0, 0], index)

@@ -1,0 +1,53 @@
+"""Embeddings that are hard to rank, and their ranks by every algorithm."""
+
+import torch
+
+from pyg_recmetrics import rank
+
+#: Random embeddings of a shape, from a generator, by what is special about them.
+KINDS = {
+    "random": lambda shape, g: torch.randn(shape, generator=g),
+    "positive": lambda shape, g: torch.rand(shape, generator=g),
+    "negative": lambda shape, g: -torch.rand(shape, generator=g),
+    "whole numbers, so that many scores are equal": lambda shape, g: torch.randint(
+        -2, 3, shape, generator=g
+    ).float(),
+    "near-ties below the precision of bfloat16": lambda shape, g: (
+        torch.ones(shape) + 2.0**-9 * torch.randn(shape, generator=g)
+    ),
+    "near-ties below single precision": lambda shape, g: (
+        torch.ones(shape, dtype=torch.double)
+        + 2.0**-26 * torch.randn(shape, generator=g, dtype=torch.double)
+    ),
+    "rows of very different norms": lambda shape, g: (
+        torch.randn(shape, generator=g)
+        * torch.randint(-40, 40, (shape[0], 1), generator=g).float().exp2()
+    ),
+    "numbers of very different size": lambda shape, g: (
+        torch.randn(shape, generator=g) * torch.randint(-60, 20, shape, generator=g).float().exp2()
+    ),
+    "huge": lambda shape, g: 1e38 * torch.rand(shape, generator=g),
+    "tiny": lambda shape, g: 1e-38 * torch.rand(shape, generator=g),
+    "denormal": lambda shape, g: 1e-43 * torch.rand(shape, generator=g),
+    "zero": lambda shape, g: torch.zeros(shape),
+    "repeated": lambda shape, g: torch.randn((1, shape[1]), generator=g).repeat(shape[0], 1),
+    "halfway between two numbers of bfloat16": lambda shape, g: (
+        1 + 2.0**-8 * torch.randint(0, 2, shape, generator=g)
+    ),
+}
+
+
+def rank_by_all_algorithms(user, item, task, k, batch_size=None):
+    """Ranks by every algorithm, which all have to agree, and returns what they agree on."""
+    found = {
+        algorithm: rank((user, item), task, k=k, algorithm=algorithm, batch_size=batch_size)
+        for algorithm in ("dense", "count", "search")
+    }
+    full = rank((user, item), task, full=True, algorithm="count", batch_size=batch_size)
+    dense = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
+    assert torch.equal(full.edge_index, dense.edge_index)
+    assert torch.equal(full.rank, dense.rank)
+    for ranked in found.values():
+        assert torch.equal(found["dense"].edge_index, ranked.edge_index)
+        assert torch.equal(found["dense"].rank, ranked.rank)
+    return found["dense"]

@@ -1,0 +1,36 @@
+"""The same scores in every form of a recommender."""
+
+import torch
+
+
+class RecordingModel(torch.nn.Module):
+    """A model that only has `recommend`, and records the arguments of every call."""
+
+    def __init__(self, scores, num_users):
+        super().__init__()
+        self.scores, self.num_users = scores, num_users
+        self.calls = []
+
+    def recommend(self, edge_index, edge_weight=None, src_index=None, dst_index=None, k=1):
+        self.calls.append((src_index, dst_index, k, self.training, torch.is_grad_enabled()))
+        scores = self.scores[src_index][:, dst_index - self.num_users]
+        return dst_index[scores.sort(dim=1, descending=True, stable=True).indices[:, :k]]
+
+
+def forms(case):
+    """Yields the scores of a case in every form that ranks the lower of two tied items first."""
+    scores = case.score_matrix
+    everything = scores.sort(dim=1, descending=True, stable=True).indices
+    identity = torch.eye(case.num_items)
+    yield scores
+    yield scores.double()
+    yield scores.half()
+    yield lambda users: scores[users]
+    yield lambda users: scores[users].double()
+    yield (scores, identity)
+    yield (scores.double(), identity.double())
+    yield (scores, identity, torch.zeros(case.num_items))
+    yield (scores - 1, identity, torch.ones(case.num_items))
+    yield everything
+    yield everything.int()
+    yield RecordingModel(scores, case.num_users)
