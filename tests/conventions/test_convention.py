@@ -1,5 +1,9 @@
 """Convention and Population: which metric a name stands for, and who is evaluated."""
 
+import dataclasses
+import json
+from dataclasses import replace
+
 import pytest
 import torch
 from mixed_users import task_of_mixed_users
@@ -91,3 +95,85 @@ class TestPopulation:
             conventions.Population(min_items_pool=-1)
         with pytest.raises(ValueError, match=r"\['count', 'undefined'\] \(got 'skip'\)"):
             conventions.Population(few_candidates="skip")
+
+
+@pytest.mark.parametrize("name", list(conventions.CONVENTIONS))
+class TestValue:
+    def test_it_can_be_hashed_and_compared(self, name):
+        convention = conventions.get(name)
+        same = replace(convention)
+        assert same is not convention
+        assert same == convention
+        assert hash(same) == hash(convention)
+        assert len({convention, same, *conventions.CONVENTIONS.values()}) == len(
+            conventions.CONVENTIONS
+        )
+        assert replace(convention, note="changed") != convention
+
+    def test_it_is_the_same_as_a_dictionary_and_through_json(self, name):
+        convention = conventions.get(name)
+        fields = convention.to_dict()
+        assert set(fields) == {field.name for field in dataclasses.fields(convention)}
+        population = {field.name for field in dataclasses.fields(conventions.Population)}
+        assert set(fields["population"]) == population
+        assert conventions.Convention.from_dict(fields) == convention
+        read = conventions.Convention.from_dict(json.loads(json.dumps(fields)))
+        assert read == convention
+        assert hash(read) == hash(convention)
+
+
+def test_no_field_of_a_convention_is_lost():
+    convention = conventions.Convention(
+        "mine",
+        "a paper",
+        {"map": {"normalizer": "k"}, "mrr": {}},
+        without_cut_off=("mrr",),
+        other_names={"hit_rate": "recall"},
+        empty_target_action="pos",
+        population=conventions.Population(
+            min_pos_test=2,
+            min_items_pool=3,
+            consider_cold_start=False,
+            constant_scores=False,
+            few_candidates="undefined",
+        ),
+        note="a note",
+    )
+    for owner in (convention, convention.population):
+        for field in dataclasses.fields(owner):
+            # A field that has its default could be lost without being missed.
+            assert getattr(owner, field.name) != default_of(field), field.name
+    fields = json.loads(json.dumps(convention.to_dict()))
+    assert conventions.Convention.from_dict(fields) == convention
+
+
+def default_of(field):
+    has_factory = field.default_factory is not dataclasses.MISSING
+    return field.default_factory() if has_factory else field.default
+
+
+class TestFrozen:
+    def test_arguments_cannot_be_changed_for_everybody(self):
+        rectools = conventions.get("rectools")
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            rectools.metrics["ndcg"]["gain"] = "linear"
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            rectools.metrics["ndcg"] = {}
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            rectools.other_names["ndcg"] = "dcg"
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            rectools.metrics = None
+        assert str(rectools.resolve("ndcg@5")) == "ndcg(gain=binary,ideal=k)@5"
+
+    def test_no_convention_can_be_added_or_replaced(self):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            conventions.CONVENTIONS["x"] = conventions.get("ranx")
+        with pytest.raises(TypeError, match="support item deletion"):
+            del conventions.CONVENTIONS["ranx"]
+
+    def test_what_it_is_made_of_is_copied(self):
+        metrics_of_mine = {"ndcg": {"gain": "binary"}}
+        convention = conventions.Convention("mine", "me", metrics_of_mine)
+        metrics_of_mine["ndcg"]["gain"] = "exponential"
+        metrics_of_mine["recall"] = {}
+        assert convention.metrics == {"ndcg": {"gain": "binary"}}

@@ -1,6 +1,20 @@
 """The registry of metrics."""
 
-from pyg_recmetrics import metrics
+from typing import Annotated, Literal
+
+import pytest
+import torch
+
+from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics.metrics import registry
+
+
+@pytest.fixture
+def definitions(monkeypatch):
+    """The registry as a copy, so that what a test registers is forgotten."""
+    copied = dict(registry._DEFINITIONS)
+    monkeypatch.setattr(registry, "_DEFINITIONS", copied)
+    return copied
 
 
 def test_names_are_those_of_public_functions():
@@ -8,3 +22,75 @@ def test_names_are_those_of_public_functions():
         assert getattr(metrics, name).__name__ == name
         assert name in metrics.__all__
         assert metrics.definition(name).docstring.summary.endswith(".")
+
+
+class TestNamesAreTaken:
+    def test_another_function_of_a_known_name_is_refused(self, definitions):
+        before = dict(definitions)
+
+        def recall(ranked, k):
+            return ranked.hits(k) * 0
+
+        with pytest.raises(
+            ValueError, match=r"name is not taken \(got 'recall', which is a metric"
+        ):
+            metrics.metric()(recall)
+        with pytest.raises(ValueError, match=r"metric of 'pyg_recmetrics\.metrics\.accuracy'\)"):
+            metrics.metric()(recall)
+        assert definitions == before
+        assert metrics.definition("recall").function is metrics.recall
+
+    def test_so_is_a_metric_of_all_users_together(self, definitions):
+        before = dict(definitions)
+
+        def coverage(state):
+            return state.sum()
+
+        def state(ranked, k):
+            return ranked.hits(k)
+
+        with pytest.raises(ValueError, match=r"\(got 'coverage', .*beyond_accuracy'\)"):
+            metrics.aggregate_metric(state)(coverage)
+        assert definitions == before
+        assert metrics.definition("coverage").function is metrics.coverage
+
+    def test_a_function_of_the_same_module_but_another_place_is_another_one(self, definitions):
+        def define():
+            @metrics.metric()
+            def first_hit(ranked, k):
+                return ranked.hits(k)
+
+            return first_hit
+
+        first = define()
+
+        def first_hit(ranked, k):
+            return ranked.hits(k) * 2
+
+        with pytest.raises(ValueError, match="got 'first_hit'"):
+            metrics.metric()(first_hit)
+        assert definitions["first_hit"].function is first
+
+    def test_a_cell_of_a_notebook_can_be_run_again(self, definitions):
+        cell = (
+            "@metrics.metric()\n"
+            "def first_hit(ranked, k):\n"
+            "    return {worth} * ranked.hits(k).clamp(max=1)\n"
+        )
+        notebook = {"metrics": metrics, "__name__": "__main__"}
+        ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
+        for worth in (1.0, 0.5):
+            exec(cell.format(worth=worth), notebook)
+            assert metrics.parse("first_hit@2")(ranked).tolist() == [worth]
+        assert definitions["first_hit"].function is notebook["first_hit"]
+        with pytest.raises(ValueError, match="metric of '__main__'"):
+            exec(cell.format(worth=1), {"metrics": metrics, "__name__": "another_notebook"})
+
+
+def test_choices_need_words_that_say_what_they_mean(definitions):
+    def first_hit(ranked, k, *, gain: Annotated[Literal["a", "b"], {"a": "first"}] = "a"):
+        return ranked.hits(k)
+
+    with pytest.raises(TypeError, match="'gain' of 'first_hit' needs words for every choice"):
+        metrics.metric()(first_hit)
+    assert "first_hit" not in definitions

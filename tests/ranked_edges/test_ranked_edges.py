@@ -1,11 +1,13 @@
-"""RankedEdges: its three makers, and its reductions."""
+"""RankedEdges: how edges are grouped and summed up, and its form as a dictionary."""
+
+import dataclasses
 
 import pytest
 import torch
 from cases import cases
 from hypothesis import given
 
-from pyg_recmetrics import RankedEdges, metrics, rank
+from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
@@ -54,3 +56,53 @@ def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
             patch.setattr("torch_geometric.typing.WITH_TORCH_SCATTER", False)
             without = getattr(metrics, name)(ranked, **cut_off)
         assert torch.allclose(with_scatter, without, rtol=1e-12, atol=0, equal_nan=True), name
+
+
+class TestToDict:
+    def make_ranked(self):
+        """A ranking in which no field has its default."""
+        task = RankingTask(
+            torch.tensor([[0, 0, 1], [1, 2, 2]]),
+            num_users=3,
+            num_items=4,
+            seen=torch.tensor([[0, 2], [0, 1]]),
+            weight=torch.tensor([1.0, 2.0, 3.0]),
+        )
+        ranked = rank(torch.tensor([0.1, 0.4, 0.2, 0.3]), task, k=2, keep_items=True)
+        catalogue = Catalogue(4, seen=task.seen, item_category=torch.arange(4))
+        return dataclasses.replace(
+            ranked.with_catalogue(catalogue),
+            user_ids=("ann", "bob", "cy"),
+            item_ids=("w", "x", "y", "z"),
+        )
+
+    def test_it_holds_every_field(self):
+        ranked = self.make_ranked()
+        fields = ranked.to_dict()
+        assert list(fields) == [field.name for field in dataclasses.fields(RankedEdges)]
+        for field in dataclasses.fields(RankedEdges):
+            # A field that has its default could be lost without being missed.
+            assert fields[field.name] is not None, field.name
+            assert fields[field.name] is not field.default, field.name
+
+    def test_a_ranking_that_is_made_of_it_is_the_same(self):
+        ranked = self.make_ranked()
+        again = RankedEdges.from_dict(ranked.to_dict())
+        for field in dataclasses.fields(RankedEdges):
+            value, value_again = getattr(ranked, field.name), getattr(again, field.name)
+            if isinstance(value, torch.Tensor):
+                assert torch.equal(value_again, value), field.name
+                assert value_again.dtype == value.dtype, field.name
+            elif isinstance(value, Catalogue):
+                assert repr(value_again) == repr(value)
+                assert torch.equal(value_again.popularity, value.popularity)
+            else:
+                assert value_again == value, field.name
+        assert metrics.popularity(again, k=2).tolist() == metrics.popularity(ranked, k=2).tolist()
+
+    def test_what_is_not_known_stays_unknown(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[1, 2]]), torch.tensor([[0], [2]]))
+        again = RankedEdges.from_dict(ranked.to_dict())
+        for field in dataclasses.fields(RankedEdges):
+            is_known = getattr(ranked, field.name) is not None
+            assert (getattr(again, field.name) is not None) == is_known, field.name

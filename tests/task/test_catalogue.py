@@ -1,5 +1,7 @@
 """Catalogue: what is known about the items."""
 
+import inspect
+
 import pytest
 import torch
 
@@ -47,3 +49,24 @@ class TestCatalogue:
     def test_printing(self):
         catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]), item_category=torch.arange(3))
         assert repr(catalogue) == "Catalogue(num_items=3, seen=[2, 1], item_category=[3])"
+
+
+class TestToDict:
+    def test_it_holds_every_argument_that_was_given(self):
+        catalogue = Catalogue(
+            4,
+            seen=torch.tensor([[0, 1], [1, 2]]),
+            item_embedding=torch.eye(4),
+            item_category=torch.arange(4),
+        )
+        fields = catalogue.to_dict()
+        assert set(fields) == set(inspect.signature(Catalogue).parameters)
+        again = Catalogue(**fields)
+        for name, value in fields.items():
+            if isinstance(value, torch.Tensor):
+                assert torch.equal(getattr(again, name), value), name
+            else:
+                assert getattr(again, name) == value, name
+
+    def test_what_is_not_known_is_left_out(self):
+        assert Catalogue(4).to_dict() == {"num_items": 4}

@@ -1,5 +1,6 @@
 """RankingTask: from raw tensors, and from every kind of split that PyG makes."""
 
+import inspect
 import random
 import warnings
 
@@ -307,3 +308,42 @@ class TestData:
     def test_ground_truth_is_needed(self):
         with pytest.raises(ValueError, match="'edge_label_index'"):
             RankingTask.from_data(homogeneous(), num_users=40)
+
+
+class TestToDict:
+    def make_task(self):
+        """A task in which no argument has its default."""
+        return task(
+            seen=torch.tensor([[0, 1, 2], [0, 1, 1]]),
+            weight=torch.tensor([1.0, 2.5, 3.0]),
+            candidates=torch.tensor([0, 2, 3]),
+            users=torch.tensor([0, 1]),
+        )
+
+    def test_it_holds_every_argument(self):
+        parameters = inspect.signature(RankingTask).parameters
+        fields = self.make_task().to_dict()
+        assert set(fields) == set(parameters)
+        for name, parameter in parameters.items():
+            assert fields[name] is not parameter.default, name
+
+    def test_a_task_that_is_made_of_it_is_the_same(self):
+        made = self.make_task()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            again = RankingTask(**made.to_dict())
+        assert vars(again).keys() == vars(made).keys()
+        for name, value in vars(made).items():
+            if isinstance(value, torch.Tensor):
+                assert torch.equal(getattr(again, name), value), name
+                assert getattr(again, name).dtype == value.dtype, name
+            elif name != "catalogue":
+                assert getattr(again, name) == value, name
+        assert torch.equal(again.catalogue.seen, made.catalogue.seen)
+        assert repr(again) == repr(made)
+
+    def test_of_some_users_only(self):
+        made = task().select_users(torch.tensor([0]))
+        again = RankingTask(**made.to_dict())
+        assert again.users.tolist() == [0]
+        assert torch.equal(again.truth, made.truth)

@@ -1,0 +1,51 @@
+"""Ranks of items in lists, and lists without repeats, against plain loops."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED, ranks_in_lists, without_repeats
+
+NUM_ITEMS = 6
+
+
+@st.composite
+def lists_of_items(draw):
+    """Lists of equal length with repeats and gaps."""
+    width = draw(st.integers(0, 6))
+    items = st.lists(st.integers(-1, NUM_ITEMS - 1), min_size=width, max_size=width)
+    return draw(st.lists(items, min_size=1, max_size=4)), width
+
+
+@given(lists_and_width=lists_of_items(), data=st.data())
+def test_the_first_position_of_an_item_is_its_rank(lists_and_width, data):
+    lists, width = lists_and_width
+    pairs = st.tuples(st.integers(0, len(lists) - 1), st.integers(0, NUM_ITEMS - 1))
+    edges = sorted(data.draw(st.sets(pairs)))
+    row, item = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
+    matrix = torch.tensor(lists, dtype=torch.long).view(len(lists), width)
+    ranks = ranks_in_lists(matrix, row, item, NUM_ITEMS).tolist()
+    assert ranks == [
+        lists[row].index(item) + 1 if item in lists[row] else NOT_RETRIEVED for row, item in edges
+    ]
+
+
+@given(lists_and_width=lists_of_items())
+def test_only_the_first_of_equal_items_is_kept(lists_and_width):
+    lists, width = lists_and_width
+    matrix = torch.tensor(lists, dtype=torch.long).view(len(lists), width)
+    expected = [
+        [-1 if item in items[:index] else item for index, item in enumerate(items)]
+        for items in lists
+    ]
+    assert without_repeats(matrix).tolist() == expected
+    assert matrix.tolist() == lists  # which is only read
+
+
+def test_large_ids_do_not_run_into_the_next_row():
+    lists = torch.tensor([[9, 0], [0, 9]])
+    row, item = torch.tensor([[0, 0, 1, 1], [0, 9, 0, 9]])
+    assert ranks_in_lists(lists, row, item, num_items=10).tolist() == [2, 1, 1, 2]
+    # The padding of the second row is not the last item of the first.
+    lists = torch.tensor([[1, 2], [-1, -1]])
+    assert ranks_in_lists(lists, *torch.tensor([[0], [9]]), num_items=10).item() == NOT_RETRIEVED

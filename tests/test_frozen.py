@@ -1,0 +1,66 @@
+"""FrozenDict: a mapping that cannot be changed."""
+
+import pickle
+from collections.abc import Mapping, MutableMapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.frozen import FrozenDict
+
+dictionaries = st.dictionaries(st.text(max_size=2), st.integers(0, 2), max_size=3)
+
+
+@given(dictionaries, dictionaries)
+def test_it_compares_as_a_dictionary(items, other_items):
+    frozen, other = FrozenDict(items), FrozenDict(other_items)
+    assert (frozen == other) == (items == other_items)
+    assert frozen == items
+    assert items == frozen
+    assert dict(frozen) == items
+    assert len(frozen) == len(items)
+
+
+@given(dictionaries, dictionaries)
+def test_what_is_equal_has_the_same_hash(items, other_items):
+    backwards = dict(reversed(items.items()))
+    assert hash(FrozenDict(items)) == hash(FrozenDict(backwards))
+    assert len({FrozenDict(items), FrozenDict(other_items)}) == 2 - (items == other_items)
+
+
+def test_it_keeps_its_order_and_looks_things_up():
+    frozen = FrozenDict({"k": 20, "gain": "linear"})
+    assert list(frozen) == ["k", "gain"]
+    assert (frozen["k"], frozen.get("base"), "gain" in frozen) == (20, None, True)
+    with pytest.raises(KeyError, match="base"):
+        frozen["base"]
+    assert repr(frozen) == "FrozenDict({'k': 20, 'gain': 'linear'})"
+    assert FrozenDict() == FrozenDict(None) == {}
+
+
+def test_it_cannot_be_changed():
+    items = {"k": 20}
+    frozen = FrozenDict(items)
+    assert isinstance(frozen, Mapping)
+    assert not isinstance(frozen, MutableMapping)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        frozen["k"] = 10
+    with pytest.raises(TypeError, match="support item deletion"):
+        del frozen["k"]
+    for name in ("update", "pop", "popitem", "clear", "setdefault", "__ior__"):
+        assert not hasattr(frozen, name), name
+    items["k"] = 10  # it holds a copy of what it was made of
+    assert frozen == {"k": 20}
+
+
+def test_values_that_cannot_be_hashed_are_an_error_only_where_a_hash_is_needed():
+    frozen = FrozenDict({"k": [20]})
+    assert frozen["k"] == [20]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(frozen)
+
+
+def test_it_can_be_copied_to_another_process():
+    frozen = FrozenDict({"k": 20})
+    assert pickle.loads(pickle.dumps(frozen)) == frozen
