@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets
 
-# The same cases every time where the outcome decides, others wherever somebody is at work.
+# The same cases every time where the outcome decides about a change, new ones elsewhere.
 settings.register_profile(
     "default",
     deadline=None,
@@ -55,7 +55,7 @@ def gowalla(gowalla_folder):
 
 @pytest.fixture
 def movielens_folder(tmp_path):
-    """Files for PyG's reader in the format of MovieLens100K, since none can be downloaded here."""
+    """Files in the format of MovieLens100K for PyG's reader, so that nothing is downloaded."""
     raw = tmp_path / "data" / "MovieLens100K" / "raw"
     raw.mkdir(parents=True)
     (raw / "u.item").write_text(
@@ -63,14 +63,14 @@ def movielens_folder(tmp_path):
     )
     (raw / "u.user").write_text("".join(f"{u}|30|M|other|00000\n" for u in range(1, 6)))
     ratings = [(u, (u * 3 + n) % 8 + 1, n % 5 + 1) for u in range(1, 6) for n in range(5)]
-    for name, part in (("u1.base", ratings[::2]), ("u1.test", ratings[1::2])):
-        (raw / name).write_text("".join(f"{u}\t{i}\t{r}\t88\n" for u, i, r in part))
+    for name, rows in (("u1.base", ratings[::2]), ("u1.test", ratings[1::2])):
+        (raw / name).write_text("".join(f"{u}\t{i}\t{r}\t88\n" for u, i, r in rows))
     return raw.parent
 
 
 @pytest.fixture
 def expect_lost_truth():
-    """For random cases, in which truth is often seen or no candidate, and taken out."""
+    """Ignores the warning that truth is taken out, as happens in many random cases."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*taken out of the truth")
         yield

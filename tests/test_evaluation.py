@@ -228,7 +228,7 @@ class TestOptions:
             "batch_size": 1,
             "keep_items": 3,
         }
-        names = ["recall@1", "diversity@2"]
+        names = ["recall@1", "recall@3", "diversity@2"]
         expected = evaluate(GOOD_SCORES, TASK, names, **options)
         result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
         assert result == expected

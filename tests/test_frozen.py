@@ -14,8 +14,8 @@ dictionaries = st.dictionaries(st.text(max_size=2), st.integers(0, 2), max_size=
 
 @given(dictionaries, dictionaries)
 def test_it_compares_as_a_dictionary(items, other_items):
-    frozen, other = FrozenDict(items), FrozenDict(other_items)
-    assert (frozen == other) == (items == other_items)
+    frozen = FrozenDict(items)
+    assert (frozen == FrozenDict(other_items)) == (items == other_items)
     assert frozen == items
     assert items == frozen
     assert dict(frozen) == items

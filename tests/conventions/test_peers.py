@@ -61,9 +61,9 @@ class Case:
     def frame(self, k=None, user="user_id", item="item_id"):
         """The lists of users with truth as a data frame."""
         rows = [
-            (u, i, place, float(self.scores[u, i]))
+            (u, i, rank, float(self.scores[u, i]))
             for u in self.users
-            for place, i in enumerate(self.rankings[u][:k], start=1)
+            for rank, i in enumerate(self.rankings[u][:k], start=1)
         ]
         return pd.DataFrame(rows, columns=[user, item, "rank", "score"])
 
@@ -72,7 +72,7 @@ class Case:
         return pd.DataFrame(rows, columns=[user, item, "rating"])
 
     def hits(self, k):
-        """Whether each place of each list is relevant, for users with truth: `[num_users, k]`."""
+        """Which positions of the lists are relevant, for users with truth: `[num_users, k]`."""
         return np.array(
             [[item in self.truth[u] for item in self.rankings[u][:k]] for u in self.users]
         )
@@ -101,8 +101,8 @@ def train_lightgcn(data, epochs=10):
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(epochs):
         user, item = task.seen
-        other = torch.randint(task.num_items, item.shape, generator=generator)
-        pairs = torch.stack([user.repeat(2), torch.cat([item, other]) + task.num_users])
+        drawn_item = torch.randint(task.num_items, item.shape, generator=generator)
+        pairs = torch.stack([user.repeat(2), torch.cat([item, drawn_item]) + task.num_users])
         liked, drawn = model(task.edge_index, pairs).chunk(2)
         optimizer.zero_grad()
         model.recommendation_loss(liked, drawn).backward()
@@ -193,7 +193,7 @@ def test_trec_eval(case):
     pytrec_eval = pytest.importorskip("pytrec_eval")
     qrels = {str(u): {str(i): 1 for i in case.truth[u]} for u in case.users}
     run = {
-        str(u): {str(i): float(-place) for place, i in enumerate(case.rankings[u])}
+        str(u): {str(i): float(-index) for index, i in enumerate(case.rankings[u])}
         for u in case.users
     }
     names = {
@@ -230,7 +230,7 @@ def test_ranx(case):
     )
     run = ranx.Run(
         {
-            str(u): {str(i): float(len(ranking) - place) for place, i in enumerate(ranking)}
+            str(u): {str(i): float(len(ranking) - index) for index, i in enumerate(ranking)}
             for u, ranking in enumerate(case.rankings)
         }
     )
@@ -455,8 +455,9 @@ def test_recometrics_leaves_the_same_users_undefined(k, rules):
     seen = [set(generator.choice(6, generator.integers(0, 6)).tolist()) for _ in range(400)]
     case = Case(scores, [t - s for t, s in zip(truth, seen, strict=True)], seen)
     frame = recometrics_frame(case, k, **rules)
-    known = conventions.get("recometrics")
-    convention = replace(known, population=replace(known.population, **rules))
+    recometrics_convention = conventions.get("recometrics")
+    population = replace(recometrics_convention.population, **rules)
+    convention = replace(recometrics_convention, population=population)
     names = [f"{name}@{k}" for name in RECOMETRICS]
     ours = evaluate(torch.from_numpy(scores), case.task, names, convention=convention)
     for name, theirs in zip(names, RECOMETRICS.values(), strict=True):
@@ -488,11 +489,11 @@ def test_rectorch(case):
     for k in K:
         hits = case.hits(max(K))[:, :k]
         num_relevant = np.array([len(case.truth[u]) for u in case.users])
-        places = 1 / np.log2(np.arange(2, k + 2))
-        ideal = np.array([places[: min(n, k)].sum() for n in num_relevant])
+        discounts = 1 / np.log2(np.arange(2, k + 2))
+        ideal = np.array([discounts[: min(n, k)].sum() for n in num_relevant])
         first = np.where(hits.any(1), 1 / (hits.argmax(1) + 1), 0)
         theirs[f"recall@{k}"] = float((hits.sum(1) / np.minimum(k, num_relevant)).mean())
-        theirs[f"ndcg@{k}"] = float(((hits * places).sum(1) / ideal).mean())
+        theirs[f"ndcg@{k}"] = float(((hits * discounts).sum(1) / ideal).mean())
         theirs[f"hit_rate@{k}"] = float(hits.any(1).mean())
         theirs[f"mrr@{k}"] = float(first.mean())
     check(case, "rectorch", theirs)
@@ -546,9 +547,9 @@ class Recommended:
 
     def frame(self, user, item):
         rows = [
-            (u, i, place, float(-place))
+            (u, i, rank, float(-rank))
             for u, items in enumerate(self.lists.tolist())
-            for place, i in enumerate(items, start=1)
+            for rank, i in enumerate(items, start=1)
         ]
         return pd.DataFrame(rows, columns=[user, item, "rank", "score"])
 
@@ -573,15 +574,15 @@ def test_lists_of_torch_geometric(recommended):
     popularity = torch.from_numpy(recommended.popularity)
     theirs = {}
     for k in K:
-        known = {
+        theirs_by_name = {
             "coverage": metrics.LinkPredCoverage(k, recommended.num_items),
             "personalization": metrics.LinkPredPersonalization(k, max_src_nodes=None),
             "popularity": metrics.LinkPredAveragePopularity(k, popularity),
         }
         if k > 1:  # where it divides by zero
             category = torch.from_numpy(recommended.category)
-            known["diversity"] = metrics.LinkPredDiversity(k, category)
-        for name, metric in known.items():
+            theirs_by_name["diversity"] = metrics.LinkPredDiversity(k, category)
+        for name, metric in theirs_by_name.items():
             metric.update(lists, truth)
             theirs[f"{name}@{k}"] = float(metric.compute())
             assert definition(name).higher_is_better == metric.higher_is_better

@@ -1,4 +1,4 @@
-"""Flags are counted four at a time, which must not show."""
+"""Counts of flags, which are added up four at a time, are plain sums."""
 
 import torch
 from hypothesis import given

@@ -108,8 +108,8 @@ class TestFromScores:
         scores = case.score_matrix.to(dtype)
         ranked = RankedEdges.from_scores(scores, case.task().truth, seen=case.task().seen)
         assert torch.equal(scores, case.score_matrix.to(dtype))  # what is passed is not touched
-        for (user, item), place in ranks(ranked).items():
-            assert case.rankings[user].index(item) + 1 == place
+        for (user, item), rank in ranks(ranked).items():
+            assert case.rankings[user].index(item) + 1 == rank
         assert ranked.num_candidates.tolist() == [len(items) for items in case.rankings]
 
     def test_wrong_arguments_are_named(self):
@@ -137,10 +137,10 @@ class TestFromPairs:
         # Queries keep their order, whatever their numbers.
         ranked = RankedEdges.from_pairs(score.float(), target, query * 10**12 - 5)
         rankings, truths = [], []
-        for one in query.unique().tolist():
-            mine = [place for place, row in enumerate(rows) if row[0] == one]
-            rankings.append(sorted(mine, key=lambda place: (-rows[place][1], place)))
-            truths.append({p: float(target[p]) for p in mine if target[p] > 0})
+        for number in query.unique().tolist():
+            pairs = [pair for pair, row in enumerate(rows) if row[0] == number]
+            rankings.append(sorted(pairs, key=lambda pair: (-rows[pair][1], pair)))
+            truths.append({pair: float(target[pair]) for pair in pairs if target[pair] > 0})
         for name in metrics.names():
             if metrics.definition(name).needs:
                 continue  # there are pairs, and no lists

@@ -1,4 +1,4 @@
-"""Run and qrels files."""
+"""Files of runs and qrels: what is written can be read back."""
 
 import pytest
 import torch
@@ -28,8 +28,8 @@ def test_what_is_written_can_be_read_back(case, tmp_path):
     again = RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
     shallow = RankedEdges.from_topk(ranked.items, ranked.edge_index, ranked.weight)
     named = {
-        (int(again.user_ids[user]), int(again.item_ids[item])): place
-        for (user, item), place in ranks(again).items()
+        (int(again.user_ids[user]), int(again.item_ids[item])): rank_of_edge
+        for (user, item), rank_of_edge in ranks(again).items()
     }
     assert named == ranks(shallow)
     rows = [int(user) for user in again.user_ids]
@@ -46,7 +46,7 @@ def test_items_are_ordered_by_score_and_then_by_line(write):
             "u 0 a 1\nu 0 b 1\nu 0 c 1\nu 0 d 1\nu 0 e 0\nu 0 f -1\n",
         )
     )
-    found = {ranked.item_ids[item]: place for (_, item), place in ranks(ranked).items()}
+    found = {ranked.item_ids[item]: found_at for (_, item), found_at in ranks(ranked).items()}
     assert found == {"b": 1, "a": 2, "c": 3, "d": float("inf")}
     assert ranked.weight is None
 

@@ -1,4 +1,4 @@
-"""What can be ranked, and what cannot."""
+"""Which recommenders can be ranked, and what is said of those that cannot."""
 
 import pytest
 import torch
@@ -41,14 +41,15 @@ def test_lightgcn_is_the_same_through_recommend_and_through_its_embeddings(
         def recommend(self, *args, **kwargs):
             return super().recommend(*args, **kwargs)
 
-    other = Recommend(num_users + num_items, embedding_dim=16, num_layers=2)
-    other.load_state_dict(model.state_dict())
+    asked_by_chunk = Recommend(num_users + num_items, embedding_dim=16, num_layers=2)
+    asked_by_chunk.load_state_dict(model.state_dict())
     options = {"k": 10, "edge_index": edge_index, "edge_weight": edge_weight}
-    one, two = rank(model, task, **options), rank(other, task, **options, batch_size=7)
-    assert torch.equal(one.edge_index, two.edge_index)
-    assert torch.equal(one.rank, two.rank)
+    by_embedding = rank(model, task, **options)
+    by_recommend = rank(asked_by_chunk, task, **options, batch_size=7)
+    assert torch.equal(by_embedding.edge_index, by_recommend.edge_index)
+    assert torch.equal(by_embedding.rank, by_recommend.rank)
     user, item = model.get_embedding(edge_index, edge_weight).detach().split([num_users, num_items])
-    assert torch.equal(one.rank, rank((user, item), task, k=10, batch_size=3).rank)
+    assert torch.equal(by_embedding.rank, rank((user, item), task, k=10, batch_size=3).rank)
 
 
 def test_lightgcn_is_propagated_once(lastfm):

@@ -1,4 +1,4 @@
-"""Embeddings that pass through the device in tiles."""
+"""Embeddings, and tables that are too large for the device and pass through it in tiles."""
 
 from contextlib import contextmanager
 
@@ -18,7 +18,7 @@ from pyg_recmetrics.ranking.embeddings import TiledRecommender
 
 @contextmanager
 def in_tiles(size):
-    """Every table is too large, and a tile has this many items."""
+    """Makes every table too large for the device, with tiles of `size` items."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(adapt, "MAX_BYTES_OF_ITEMS", 0)
         patch.setattr(TiledRecommender, "items_at_once", size)
@@ -40,9 +40,9 @@ class TestSameRanks:
         got = ranks(ranked)
         for user, (ranking, truth) in enumerate(zip(case.rankings, case.truths, strict=True)):
             for item in truth:
-                place = ranking.index(item) + 1
-                if full or place <= max(k, len(truth)):
-                    assert got[user, item] == place
+                wanted = ranking.index(item) + 1
+                if full or wanted <= max(k, len(truth)):
+                    assert got[user, item] == wanted
 
     @given(case=cases(), size=st.integers(1, 10), k=st.integers(1, 9))
     def test_the_lists_are_those_of_a_naive_ranking(self, case, size, k):
@@ -70,10 +70,10 @@ class TestSameRanks:
     @given(case=cases(), size=st.integers(1, 10), full=st.booleans(), data=st.data())
     def test_with_biases(self, case, size, full, data):
         bias = st.lists(st.integers(-2, 2), min_size=case.num_items, max_size=case.num_items)
-        parts = (*factors(case), torch.tensor(data.draw(bias), dtype=torch.float))
-        wanted = rank(parts, case.task(), k=3, full=full)
+        with_bias = (*factors(case), torch.tensor(data.draw(bias), dtype=torch.float))
+        wanted = rank(with_bias, case.task(), k=3, full=full)
         with in_tiles(size):
-            assert rank(parts, case.task(), k=3, full=full).rank.equal(wanted.rank)
+            assert rank(with_bias, case.task(), k=3, full=full).rank.equal(wanted.rank)
 
 
 def task_of(num_users=40, num_items=300):
@@ -124,12 +124,12 @@ def test_embeddings_on_the_host_for_a_task_on_a_device(device):
     user, item = embeddings()
     wanted = rank((user, item), task_of(), full=True).rank
     task = task_of().to(device)
-    for parts in ((user, item), (user.to(device), item), (user, item.to(device))):
-        assert rank(parts, task, full=True).rank.cpu().equal(wanted)
+    for pair in ((user, item), (user.to(device), item), (user, item.to(device))):
+        assert rank(pair, task, full=True).rank.cpu().equal(wanted)
 
 
 class LargestTensor(TorchDispatchMode):
-    """Notes how many numbers the largest tensor has that an operation makes."""
+    """Records the size of the largest tensor that any operation makes."""
 
     def __init__(self):
         super().__init__()
@@ -150,12 +150,12 @@ def _tensors(values):
 
 @pytest.mark.parametrize("options", [{"k": 5}, {"full": True}, {"k": 5, "keep_items": True}])
 def test_there_is_never_a_copy_of_the_table(options):
-    parts = embeddings(num_users=30, num_items=5000)
+    pair = embeddings(num_users=30, num_items=5000)
     task = RankingTask(torch.arange(30).repeat(2, 1), num_users=30, num_items=5000)
     with in_tiles(50), LargestTensor() as largest:
-        rank(parts, task, batch_size=10, **options)
-        has_constant_scores(parts, task, batch_size=10)
-    assert 0 < largest.numel <= 5000 < parts[1].numel() // 10
+        rank(pair, task, batch_size=10, **options)
+        has_constant_scores(pair, task, batch_size=10)
+    assert 0 < largest.numel <= 5000 < pair[1].numel() // 10
 
 
 def test_small_tables_on_the_device_go_through_at_once():

@@ -10,7 +10,7 @@ from pyg_recmetrics import RankingTask, evaluate, rank
 
 
 def precision_and_recall(user, item, train, test, k, batch_size):
-    """What the evaluation loop of PyG's `examples/lightgcn.py` computes, in its own steps.
+    """Follows the evaluation loop of PyG's `examples/lightgcn.py` step by step.
 
     For a batch of users: score all items, mask those of the training edges, take the top k, mark
     the test edges in a dense matrix, look up the recommended ones, and add up the precision and
@@ -44,7 +44,7 @@ def test_precision_and_recall_are_those_of_the_loop_in_pygs_example(gowalla):
 
 
 def peak_memory(function, trace_file):
-    """The most bytes that tensors held at once while a function ran, by PyTorch's profiler."""
+    """How many bytes tensors held at the peak of a function, by PyTorch's profiler."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
         function()

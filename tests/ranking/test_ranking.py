@@ -16,12 +16,13 @@ pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
 def naive_ranks(case, rankings, depth):
-    """The rank of every edge of the truth that is above `depth` or the user's own degree."""
+    """The rank of every truth edge, infinite below `depth` and the degree of its user."""
     found = {}
     for user, truth in enumerate(case.truths):
         for item in truth:
-            place = rankings[user].index(item) + 1 if item in rankings[user] else math.inf
-            found[user, item] = place if place <= max(depth, len(truth)) else math.inf
+            ranking = rankings[user]
+            item_rank = ranking.index(item) + 1 if item in ranking else math.inf
+            found[user, item] = item_rank if item_rank <= max(depth, len(truth)) else math.inf
     return found
 
 
@@ -63,8 +64,8 @@ def test_full_rankings_are_those_of_a_sorted_list(case, num_comparisons, batch_s
 def test_one_score_per_item_is_the_same_for_everybody(case, k):
     case.scores = [case.scores[0]] * case.num_users
     scores = torch.tensor(case.scores[0], dtype=torch.float)
-    for one in (scores, scores.double(), scores.bfloat16()):
-        ranked = rank(one, case.task(), k=k)
+    for item_scores in (scores, scores.double(), scores.bfloat16()):
+        ranked = rank(item_scores, case.task(), k=k)
         assert ranks(ranked) == naive_ranks(case, case.rankings, k)
 
 
@@ -80,7 +81,7 @@ def test_candidates_are_all_that_is_ranked(case, data, shared, batch_size):
     else:
         pairs = data.draw(st.lists(st.tuples(user, item), min_size=1))
         candidates = torch.tensor(pairs).t()
-        own = [[i for u, i in pairs if u == one] for one in range(case.num_users)]
+        own = [[item for other, item in pairs if other == u] for u in range(case.num_users)]
     rankings = [
         naive.ranking(case.scores[u], case.seen_by(u), own[u]) for u in range(case.num_users)
     ]
@@ -115,9 +116,11 @@ def test_lists_are_kept_if_wanted(case, k):
 @given(case=cases())
 def test_depth(case):
     task = case.task()
-    most = max(len(truth) for truth in case.truths)
-    candidates = max(len(ranking) for ranking in case.rankings)
-    assert rank(case.score_matrix, task).depth == (None if most >= candidates else most)
+    max_degree = max(len(truth) for truth in case.truths)
+    max_candidates = max(len(ranking) for ranking in case.rankings)
+    assert rank(case.score_matrix, task).depth == (
+        None if max_degree >= max_candidates else max_degree
+    )
     assert rank(case.score_matrix, task, full=True).depth is None
     full = rank(case.score_matrix, task, full=True)
     scores = RankedEdges.from_scores(case.score_matrix, task.truth, seen=task.seen)

@@ -19,7 +19,7 @@ NUM_USERS, NUM_ITEMS = 70, 14
 
 
 def make(device="cpu", **options):
-    """A result, its lists of edges, and its ranks as a dictionary."""
+    """The result of a random task, in which the last items are seen by more users."""
     generator = torch.Generator().manual_seed(0)
     kind = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
     kind += torch.linspace(0, 0.15, NUM_ITEMS)
@@ -139,7 +139,7 @@ class TestDegree:
         by_degree = result.by_degree(bins)
         assert 1 <= len(by_degree) <= bins
         ranges = [tuple(map(int, (label.split("-") * 2)[:2])) for label in by_degree]
-        assert all(one[1] < other[0] for one, other in itertools.pairwise(ranges))
+        assert all(lower[1] < upper[0] for lower, upper in itertools.pairwise(ranges))
 
         def label_of(user):
             (label,) = (
@@ -220,9 +220,9 @@ class TestBins:
         assert sorted(set(group)) == list(range(max(group) + 1))  # no holes
         assert max(group) < bins
         in_order = sorted(zip(values, group, strict=True))
-        for (value, number), (other, next_number) in itertools.pairwise(in_order):
+        for (value, number), (next_value, next_number) in itertools.pairwise(in_order):
             assert number <= next_number
-            if value == other:
+            if value == next_value:
                 assert number == next_number
 
     @given(st.integers(1, 40), st.integers(1, 12), st.randoms())

@@ -37,7 +37,7 @@ def make_task(**options):
 
 
 def scores_of(task, skill, seed):
-    """Random scores, in which the truth stands out by `skill`."""
+    """Random scores, to which `skill` is added where an item is relevant."""
     scores = random_scores(task, seed)
     scores[tuple(task.truth)] += skill
     return scores
@@ -65,8 +65,8 @@ class TestNumbers:
         keys = [(metric, a, b) for metric in METRICS for a, b in pairs]
         assert list(zip(frame.metric, frame.a, frame.b, strict=True)) == keys
         for row in frame.itertuples():
-            one, other = (results[name].per_user[row.metric].tolist() for name in (row.a, row.b))
-            pairs = [(x, y) for x, y in zip(one, other, strict=True) if x == x and y == y]
+            a, b = (results[name].per_user[row.metric].tolist() for name in (row.a, row.b))
+            pairs = [(x, y) for x, y in zip(a, b, strict=True) if x == x and y == y]
             x, y = np.array(pairs).T
             t_test = stats.ttest_rel(x, y)
             expected = {
@@ -93,9 +93,9 @@ class TestNumbers:
         assert frame.p_adjusted.tolist() == inference.holm(frame.p_value.tolist())
 
     def test_swapping_two_results_swaps_signs(self, results):
-        one = compare(results["good"], results["none"])
-        other = compare(results["none"], results["good"])
-        for forth, back in zip(one, other, strict=True):
+        forwards = compare(results["good"], results["none"])
+        backwards = compare(results["none"], results["good"])
+        for forth, back in zip(forwards, backwards, strict=True):
             assert forth.difference == -back.difference
             assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
             assert (forth.wins, forth.losses) == (back.losses, back.wins)
@@ -119,10 +119,10 @@ class TestNumbers:
     def test_users_for_whom_either_is_undefined_are_left_out(self, results):
         name = "r_precision(users=hit)"
         (row,) = compare(results["good"], results["none"], metrics=name)
-        one, other = (results[which].contributions(name) for which in ("good", "none"))
-        both = ~(one.isnan() | other.isnan())
-        assert row.wins + row.ties + row.losses == int(both.sum()) < int((~one.isnan()).sum())
-        assert row.difference == pytest.approx(float((one - other)[both].mean()))
+        good, none = (results[which].contributions(name) for which in ("good", "none"))
+        both = ~(good.isnan() | none.isnan())
+        assert row.wins + row.ties + row.losses == int(both.sum()) < int((~good.isnan()).sum())
+        assert row.difference == pytest.approx(float((good - none)[both].mean()))
 
     def test_where_less_is_better_wins_are_still_larger_values(self, task):
         good, none = (
@@ -213,12 +213,12 @@ class TestNames:
             compare(good, good, num_samples=0)
 
     def test_only_metrics_that_all_have(self, task, results):
-        one = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
-        assert [row.metric for row in compare(one, results["fair"])] == ["ndcg@3"]
-        other = evaluate(scores_of(task, 0.5, 0), task, ["map@3"])
+        ranked_well = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
+        assert [row.metric for row in compare(ranked_well, results["fair"])] == ["ndcg@3"]
+        of_map = evaluate(scores_of(task, 0.5, 0), task, ["map@3"])
         with pytest.raises(ValueError, match="metrics in common"):
-            compare(one, other)
-        assert len(compare(one, other, metrics=["recall@3"])) == 1
+            compare(ranked_well, of_map)
+        assert len(compare(ranked_well, of_map, metrics=["recall@3"])) == 1
 
     def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
         hide_package(monkeypatch, "scipy")
@@ -228,7 +228,7 @@ class TestNames:
 
 class TestSameTask:
     def test_what_differs_is_named(self, task):
-        first = {
+        variants = {
             "seen": (task.seen, task.seen[:, 1:]),
             "truth": (task.truth, task.truth[:, 1:]),
             "users": (None, torch.arange(3, 80)),
@@ -237,7 +237,7 @@ class TestSameTask:
         }
         scores = scores_of(task, 0.5, 0)
         reference = evaluate(scores, task, METRICS)
-        for name, (same, different) in first.items():
+        for name, (same, different) in variants.items():
             assert compare(evaluate(scores, make_task(**{name: same}), METRICS), reference)
             other = evaluate(scores, make_task(**{name: different}), METRICS)
             with pytest.raises(ValueError, match=rf"'a' and 'b', which differ in .*{name}"):
@@ -262,10 +262,15 @@ class TestSameTask:
 
     def test_lists_alone_are_compared_by_their_truth(self):
         truth = torch.tensor([[0, 0, 1, 2], [1, 3, 0, 2]])
-        one, other = torch.tensor([[1, 3], [1, 0], [2, 0]]), torch.tensor([[3, 2], [0, 1], [2, 1]])
+        lists_a = torch.tensor([[1, 3], [1, 0], [2, 0]])
+        lists_b = torch.tensor([[3, 2], [0, 1], [2, 1]])
         results = [
             EvaluationResult(RankedEdges.from_topk(lists, edges), ["recall@1", "mrr@2"])
-            for lists, edges in ((one, truth), (other, truth.flip(1)), (other, truth[:, 1:]))
+            for lists, edges in (
+                (lists_a, truth),
+                (lists_b, truth.flip(1)),
+                (lists_b, truth[:, 1:]),
+            )
         ]
         row, _ = compare(*results[:2])
         assert (row.wins, row.ties, row.losses) == (0, 2, 1)
@@ -273,7 +278,7 @@ class TestSameTask:
             compare(results[0], results[2])
         task = RankingTask(truth, num_users=3, num_items=4)
         with pytest.raises(ValueError, match="differ in"):
-            compare(results[0], evaluate(one, task, ["recall@1"]))
+            compare(results[0], evaluate(lists_a, task, ["recall@1"]))
 
 
 class TestTable:

@@ -66,11 +66,11 @@ class TestIntervals:
 
     def test_the_seed_decides_and_no_global_state_is_touched(self, result):
         state = torch.get_rng_state()
-        one = result.confidence_interval("ndcg@3")
+        interval = result.confidence_interval("ndcg@3")
         assert torch.equal(torch.get_rng_state(), state)
         torch.rand(1)
-        assert result.confidence_interval("ndcg@3") == one
-        assert result.confidence_interval("ndcg@3", seed=1) != one
+        assert result.confidence_interval("ndcg@3") == interval
+        assert result.confidence_interval("ndcg@3", seed=1) != interval
 
     def test_it_holds_the_mean_as_often_as_promised(self):
         """Of intervals of 200 samples from a skewed distribution, nine in ten hold its mean."""
@@ -107,23 +107,23 @@ class TestIntervals:
 
 
 def naive_holm(p_values):
-    """Holm's method as his paper has it: is a hypothesis rejected at a level or not?"""
+    """Holm's method as in his paper, which says for a level which hypotheses are rejected."""
 
     def rejected(level):
         left = dict(enumerate(p_values))
         out = set()
         while left:
-            place = min(left, key=left.get)
-            if left[place] * len(left) > level:
+            hypothesis = min(left, key=left.get)
+            if left[hypothesis] * len(left) > level:
                 break
-            out.add(place)
-            del left[place]
+            out.add(hypothesis)
+            del left[hypothesis]
         return out
 
     candidates = sorted({min(1.0, p * m) for p in p_values for m in range(1, len(p_values) + 1)})
     adjusted = []
-    for place in range(len(p_values)):
-        adjusted.append(next((lv for lv in candidates if place in rejected(lv)), 1.0))
+    for hypothesis in range(len(p_values)):
+        adjusted.append(next((lv for lv in candidates if hypothesis in rejected(lv)), 1.0))
     return adjusted
 
 

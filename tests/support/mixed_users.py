@@ -1,4 +1,4 @@
-"""A task of five users and four items, of whom no two are alike.
+"""A task of five users, who differ in their numbers of candidates and relevant items.
 
 User 0 has two relevant items and three candidates. User 1 has a single candidate, which is
 relevant. Users 2 to 4 have seen nothing, so that all four items are their candidates; user 4 has no

@@ -1,9 +1,10 @@
-"""What the package computes, written down once more: one user after the other, in plain Python.
+"""An independent reference for every metric: plain loops in Python, one user after the other.
 
-Shares no code with the package. Where a metric is undefined, the value is `nan`.
+It shares no code with the package. Where a metric is undefined, the value is `nan`.
 """
 
 import inspect
+import itertools
 import math
 import statistics
 from dataclasses import dataclass
@@ -57,18 +58,18 @@ def hit_rate(ranked, truth, k):
 
 
 def mrr(ranked, truth, k=None):
-    for place, item in enumerate(ranked[:k]):
+    for position, item in enumerate(ranked[:k]):
         if item in truth:
-            return 1 / (place + 1)
+            return 1 / (position + 1)
     return 0.0
 
 
 def map(ranked, truth, k=None, normalizer="min"):
     total, hits = 0.0, 0
-    for place, item in enumerate(ranked[:k]):
+    for position, item in enumerate(ranked[:k]):
         if item in truth:
             hits += 1
-            total += precision(ranked, truth, place + 1)
+            total += precision(ranked, truth, position + 1)
     if hits == 0:
         return 0.0
     least = len(truth) if k is None else min(k, len(truth))
@@ -120,7 +121,7 @@ def pr_auc(ranked, truth):
 
 
 def ranks(ranked, truth):
-    return [place for place, item in enumerate(ranked, start=1) if item in truth]
+    return [rank for rank, item in enumerate(ranked, start=1) if item in truth]
 
 
 def mean_rank(ranked, truth):
@@ -133,7 +134,7 @@ def median_rank(ranked, truth):
 
 @dataclass
 class Catalogue:
-    """What is known of the items: who has seen what, and sets of categories and vectors of each."""
+    """Who has seen which items, and the set of categories and the vector of each item."""
 
     num_items: int
     seen: list[set[int]]
@@ -154,7 +155,7 @@ def coverage(rankings, k, catalogue):
 
 def gini(rankings, k, catalogue):
     counts = exposures(rankings, k, catalogue)
-    differences = sum(abs(one - other) for one in counts for other in counts)
+    differences = sum(abs(count - other) for count in counts for other in counts)
     return differences / (2 * len(counts) * sum(counts)) if any(counts) else nan
 
 
@@ -167,9 +168,8 @@ def entropy(rankings, k, catalogue):
 def personalization(rankings, k, catalogue):
     lists = [set(ranked[:k]) for ranked in rankings if ranked[:k]]
     distances = [
-        1 - len(one & other) / math.sqrt(len(one) * len(other))
-        for place, one in enumerate(lists)
-        for other in lists[:place]
+        1 - len(first & second) / math.sqrt(len(first) * len(second))
+        for first, second in itertools.combinations(lists, 2)
     ]
     return statistics.mean(distances) if distances else nan
 
@@ -201,9 +201,9 @@ def map_to(function, values):
     return [function(value) for value in values]
 
 
-def cosine(one, other):
-    norms = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / norms if norms else 0.0
+def cosine(first, second):
+    norms = math.hypot(*first) * math.hypot(*second)
+    return sum(a * b for a, b in zip(first, second, strict=True)) / norms if norms else 0.0
 
 
 def diversity(ranked, truth, k, catalogue, history, over="category"):
@@ -213,18 +213,17 @@ def diversity(ranked, truth, k, catalogue, history, over="category"):
         return [float(category in catalogue.categories[item]) for category in range(10)]
 
     vectors = map_to(vector, ranked[:k])
-    distances = [
-        1 - cosine(one, other) for place, one in enumerate(vectors) for other in vectors[:place]
-    ]
+    pairs = itertools.combinations(vectors, 2)
+    distances = [1 - cosine(first, second) for first, second in pairs]
     return statistics.mean(distances) if distances else nan
 
 
 def serendipity(ranked, truth, k, catalogue, history):
     levels = sorted({catalogue.count(i) for i in range(catalogue.num_items)} - {0}, reverse=True)
     total = 0.0
-    for place, item in enumerate(ranked[:k]):
+    for position, item in enumerate(ranked[:k]):
         if item in truth:
-            chance = (catalogue.num_items - place) / catalogue.num_items
+            chance = (catalogue.num_items - position) / catalogue.num_items
             if catalogue.count(item):
                 by_popularity = levels.index(catalogue.count(item))
                 chance -= (catalogue.num_items - by_popularity) / catalogue.num_items
@@ -254,15 +253,15 @@ def calibration(ranked, truth, k, catalogue, history):
 def truth_of(user, edges, weights=None):
     """The relevant items of one user with their weights: the largest where an edge is repeated."""
     truth = {}
-    for place, (other, item) in enumerate(edges):
-        weight = 1.0 if weights is None else weights[place]
-        if other == user and weight > 0:
+    for edge, (user_of_edge, item) in enumerate(edges):
+        weight = 1.0 if weights is None else weights[edge]
+        if user_of_edge == user and weight > 0:
             truth[item] = max(weight, truth.get(item, 0.0))
     return truth
 
 
 def value(name, rankings, truths, catalogue, **arguments):
-    """A metric for every user, or for all of them together."""
+    """The values of a metric for every user, or its one value for all users together."""
     takes = inspect.signature(globals()[name]).parameters
     if "rankings" in takes:
         return globals()[name](rankings, catalogue=catalogue, **arguments)
@@ -278,7 +277,7 @@ def value(name, rankings, truths, catalogue, **arguments):
 
 
 def per_user(name, rankings, truths, average="macro", **arguments):
-    """A metric for every user, `nan` for those without truth."""
+    """The values of a metric for every user, `nan` for those without truth."""
     function = globals()[name]
     values = [
         function(ranked, truth, **arguments) if truth else nan

@@ -18,7 +18,7 @@ USER_ITEM = ("user", "rates", "item")
 
 @pytest.fixture(autouse=True)
 def _the_same_split_every_time():
-    """PyG's split draws from the global generators."""
+    """Seeds the global generators, from which PyG's split draws."""
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
@@ -209,11 +209,11 @@ class TestHeteroData:
 
     def test_the_edge_type_is_found_or_has_to_be_given(self):
         data = hetero()
-        other = ("user", "views", "item")
-        data[other].edge_index = data[USER_ITEM].edge_index
+        views = ("user", "views", "item")
+        data[views].edge_index = data[USER_ITEM].edge_index
         *_, test = RandomLinkSplit(edge_types=USER_ITEM)(data)
         assert RankingTask.from_data(test).truth.size(1) > 0
-        test[other].edge_label_index = test[USER_ITEM].edge_label_index
+        test[views].edge_label_index = test[USER_ITEM].edge_label_index
         with pytest.raises(ValueError, match=r"'edge_type' .*'rates'.*'views'"):
             RankingTask.from_data(test)
         assert RankingTask.from_data(test, USER_ITEM).truth.size(1) > 0
