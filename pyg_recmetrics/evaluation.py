@@ -76,15 +76,20 @@ def _takes(
     def decorate(
         function: Callable[[First, Second, Options], Returned],
     ) -> Callable[Concatenate[First, Second, P], Returned]:
-        @wraps(function)
-        def taking_options(
-            first: First, second: Second, /, *args: P.args, **kwargs: P.kwargs
-        ) -> Returned:
-            return function(first, second, options(*args, **kwargs))
-
         *own, _ = inspect.signature(function).parameters.values()
         taken = inspect.signature(options).parameters.values()
         signature = inspect.signature(function).replace(parameters=[*own, *taken])
+        make_options: Callable[..., Options] = options
+
+        @wraps(function)
+        def taking_options(*args: Any, **kwargs: Any) -> Returned:
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__qualname__}() {error}") from None
+            first, second = (given.pop(parameter.name) for parameter in own)
+            return function(first, second, make_options(**given))
+
         taking_options.__signature__ = signature  # type: ignore[attr-defined]
         return taking_options
 
@@ -206,6 +211,9 @@ class Evaluator:
         >>> evaluator(torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])).to_dict()
         {'recall@1': 0.5, 'mrr@3': 0.75}
     """
+
+    # No other attributes, so that setting an option afterwards is an error instead of ignored.
+    __slots__ = ("_prepared", "history")
 
     @_takes(EvaluatorOptions)
     def __init__(
