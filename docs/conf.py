@@ -63,7 +63,7 @@ BASES = {"pyg_recmetrics.modules": ["RankingMetric", "MeanOverUsers", "OverAllUs
 RETURNED = {
     "pyg_recmetrics": [
         "results.History",
-        "results.users.UserCounts",
+        "results.user_counts.UserCounts",
         "results.CohortMean",
         "results.PairedDifference",
     ],

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    # Imports torchmetrics where that is installed, which takes seconds that few have a use for.
+    # Imported only when it is asked for: where torchmetrics is installed, its import takes seconds.
     if name == "modules":
         return import_module("pyg_recmetrics.modules")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -109,6 +109,13 @@ def check_natural_number(value: object, name: str) -> int:
     return value
 
 
+def check_boolean(value: object, name: str) -> bool:
+    """Returns `value` if it is a boolean."""
+    if not isinstance(value, bool):
+        raise TypeError(f"'{name}' needs to be a boolean (got {value!r})")
+    return value
+
+
 def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
     """Returns `value` if it lies between zero and one. It may be zero only if `or_zero`."""
     number = check_finite_number(value, name)

@@ -97,10 +97,16 @@ def check_same(*values: Tensor | int) -> None:
         )
 
 
-def combine(values: Tensor, *, largest: bool) -> None:
-    """Replaces each element by the largest, or the smallest, that any process has for it."""
+def take_largest(values: Tensor) -> None:
+    """Replaces each element by the largest that any process has for it."""
     if num_processes() > 1:
-        _all_reduce(values, dist.ReduceOp.MAX if largest else dist.ReduceOp.MIN)
+        _all_reduce(values, dist.ReduceOp.MAX)
+
+
+def take_smallest(values: Tensor) -> None:
+    """Replaces each element by the smallest that any process has for it."""
+    if num_processes() > 1:
+        _all_reduce(values, dist.ReduceOp.MIN)
 
 
 def _device(values: tuple[Tensor | int, ...]) -> torch.device:

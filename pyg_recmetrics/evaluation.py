@@ -1,22 +1,19 @@
 """evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
 import copy
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics import conventions
+from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
 from pyg_recmetrics.ranking import RecommenderLike, has_constant_scores, rank
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.task import Catalogue, RankingTask
@@ -24,79 +21,8 @@ from pyg_recmetrics.task import Catalogue, RankingTask
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
 
-P = ParamSpec("P")
-First = TypeVar("First")
-Second = TypeVar("Second")
-Options = TypeVar("Options")
-Returned = TypeVar("Returned")
 
-#: What is evaluated if nothing else is asked for.
-DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationOptions:
-    """The options of an evaluation, which :func:`evaluate` explains."""
-
-    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS
-    _: KW_ONLY
-    convention: str | Convention = "standard"
-    empty_target_action: EmptyTargetAction | None = None
-    edge_index: Adj | None = None
-    edge_weight: Tensor | None = None
-    edge_type: EdgeType | None = None
-    num_users: int | None = None
-    item_embedding: Tensor | None = None
-    item_category: Tensor | None = None
-    batch_size: int | None = None
-    keep_items: bool | int = False
-    progress: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluatorOptions(EvaluationOptions):
-    """The options of an :class:`Evaluator`: those of an evaluation, and when to stop."""
-
-    _: KW_ONLY
-    monitor: str | Metric | None = None
-    patience: int | None = None
-
-
-def _takes(
-    options: Callable[P, Options],
-) -> Callable[
-    [Callable[[First, Second, Options], Returned]],
-    Callable[Concatenate[First, Second, P], Returned],
-]:
-    """Lets a function take options one by one, and makes its third argument of them.
-
-    So two functions have the same options, with the same defaults, from one definition.
-    """
-
-    def decorate(
-        function: Callable[[First, Second, Options], Returned],
-    ) -> Callable[Concatenate[First, Second, P], Returned]:
-        *own, _ = inspect.signature(function).parameters.values()
-        taken = inspect.signature(options).parameters.values()
-        signature = inspect.signature(function).replace(parameters=[*own, *taken])
-        make_options: Callable[..., Options] = options
-
-        @wraps(function)
-        def taking_options(*args: Any, **kwargs: Any) -> Returned:
-            try:
-                given = signature.bind(*args, **kwargs).arguments
-            except TypeError as error:
-                raise TypeError(f"{function.__qualname__}() {error}") from None
-            first, second = (given.pop(parameter.name) for parameter in own)
-            return function(first, second, make_options(**given))
-
-        taking_options.__signature__ = signature  # type: ignore[attr-defined]
-        return taking_options
-
-    return decorate
-
-
-@_takes(EvaluationOptions)
+@takes(EvaluationOptions)
 def evaluate(  # noqa: D417 (`options` are taken one by one)
     recommender: RecommenderLike,
     task_or_data: RankingTask | Data | HeteroData,
@@ -141,10 +67,10 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
             :class:`Catalogue`. (default: `None`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items, or how
-            many items of each list to keep. They take memory for `[num_users, k]` items. Metrics
-            of lists, such as `coverage@20`, keep as many items as they need without being told.
-            (default: `False`)
+        keep_items (bool or int, optional): Whether to keep the lists of recommended items, as deep
+            as users are ranked, or how many items of each list to keep. Metrics of lists, such as
+            `coverage@20`, keep at least as many as they need. Lists take memory for all users of
+            the task. (default: `False`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:
@@ -215,7 +141,7 @@ class Evaluator:
     # No other attributes, so that setting an option afterwards is an error instead of ignored.
     __slots__ = ("_prepared", "history")
 
-    @_takes(EvaluatorOptions)
+    @takes(EvaluatorOptions)
     def __init__(
         self, task_or_data: RankingTask | Data | HeteroData, options: EvaluatorOptions
     ) -> None:
@@ -291,29 +217,25 @@ class Evaluator:
 
 @dataclass(frozen=True, eq=False)
 class _PreparedEvaluation:
-    """All that can be known before a recommender comes.
+    """Everything about an evaluation that does not depend on the recommender.
 
     Attributes:
-        options (EvaluationOptions): The options as they were given.
+        options (EvaluationOptions): The options.
         task (RankingTask): The task, without the users whom the convention does not evaluate.
+        num_left_out (int): How many users these are.
         catalogue (Catalogue): What is known about the items.
+        convention (Convention): The convention.
         metrics (tuple of Metric): The metrics that were asked for.
         resolved (tuple of Metric): The metrics that the convention computes under these names.
-        convention (Convention): The convention.
-        num_left_out (int): How many users the convention does not evaluate.
-        edge_index (torch.Tensor, optional): The edges that a model propagates over.
-        edge_weight (torch.Tensor, optional): Their weights.
     """
 
     options: EvaluationOptions
     task: RankingTask
+    num_left_out: int
     catalogue: Catalogue
+    convention: Convention
     metrics: tuple[Metric, ...]
     resolved: tuple[Metric, ...]
-    convention: Convention
-    num_left_out: int
-    edge_index: Adj | None
-    edge_weight: Tensor | None
 
     @classmethod
     def of(
@@ -328,15 +250,13 @@ class _PreparedEvaluation:
             metric.check_catalogue(catalogue)
         is_eligible = convention.population.is_eligible(task)[task.users]
         return cls(
-            options,
-            task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
-            catalogue,
-            metrics,
-            resolved,
-            convention,
-            int((~is_eligible).sum()),
-            options.edge_index,
-            options.edge_weight,
+            options=options,
+            task=task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
+            num_left_out=int((~is_eligible).sum()),
+            catalogue=catalogue,
+            convention=convention,
+            metrics=metrics,
+            resolved=resolved,
         )
 
     def run(self, recommender: RecommenderLike) -> EvaluationResult:
@@ -346,8 +266,8 @@ class _PreparedEvaluation:
             is_constant = has_constant_scores(
                 recommender,
                 task,
-                edge_index=self.edge_index,
-                edge_weight=self.edge_weight,
+                edge_index=options.edge_index,
+                edge_weight=options.edge_weight,
                 batch_size=options.batch_size,
             )[task.users]
             num_left_out += int(is_constant.sum())
@@ -358,10 +278,10 @@ class _PreparedEvaluation:
             task,
             k=max((depth for depth in depths if depth), default=1),
             full=None in depths,
-            edge_index=self.edge_index,
-            edge_weight=self.edge_weight,
+            edge_index=options.edge_index,
+            edge_weight=options.edge_weight,
             batch_size=options.batch_size,
-            keep_items=options.keep_items or self._list_depth or False,
+            keep_items=self._items_to_keep(),
             progress=options.progress,
         )
         return EvaluationResult(
@@ -375,18 +295,24 @@ class _PreparedEvaluation:
 
     def to(self, device: torch.device | str) -> "_PreparedEvaluation":
         """Returns the same on another device."""
-        return replace(
-            self,
-            task=self.task.to(device),
-            catalogue=self.catalogue.to(device),
-            edge_index=None if self.edge_index is None else self.edge_index.to(device),
-            edge_weight=None if self.edge_weight is None else self.edge_weight.to(device),
+        edge_index, edge_weight = self.options.edge_index, self.options.edge_weight
+        options = replace(
+            self.options,
+            edge_index=None if edge_index is None else edge_index.to(device),
+            edge_weight=None if edge_weight is None else edge_weight.to(device),
         )
+        task, catalogue = self.task.to(device), self.catalogue.to(device)
+        return replace(self, options=options, task=task, catalogue=catalogue)
 
-    @property
-    def _list_depth(self) -> int:
-        """How many items of each list the metrics need; zero if they need no lists."""
-        return max((m.k for m in self.resolved if m.k and "items" in m.needs), default=0)
+    def _items_to_keep(self) -> bool | int:
+        """Returns whether to keep lists, or how many items of each: at least what metrics need."""
+        wanted = self.options.keep_items
+        if wanted is True:
+            return True
+        if wanted is not False:
+            check_positive_integer(wanted, "keep_items")
+        needed = (metric.k or 0 for metric in self.resolved if "items" in metric.needs)
+        return max(int(wanted), *needed, 0) or False
 
 
 def _as_task(

@@ -1,4 +1,4 @@
-"""The callback for Lightning, which only this module imports."""
+"""The callback for Lightning. Only this module imports Lightning."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
 
 
-class Evaluates(Protocol):
+class RecommenderEvaluator(Protocol):
     """Whatever evaluates a recommender, and knows when to stop."""
 
     @property
     def should_stop(self) -> bool:
-        """Whether the last evaluations were no improvement."""
+        """Whether the last `patience` evaluations did not improve the monitored metric."""
 
     def __call__(self, recommender: Any) -> EvaluationResult:
         """Evaluates a recommender."""
 
-    def to(self, device: torch.device | str) -> "Evaluates":
+    def to(self, device: torch.device | str) -> "RecommenderEvaluator":
         """Returns the same on another device."""
 
 
 def make_callback(
-    evaluator: Evaluates, recommender: Callable[[Any], Any] | None, every_n_epochs: int
+    evaluator: RecommenderEvaluator, recommender: Callable[[Any], Any] | None, every_n_epochs: int
 ) -> "Callback":
     """Returns a callback, see :meth:`~pyg_recmetrics.Evaluator.as_callback`."""
     with requires_extra("Lightning", "lightning", "as_callback"):

@@ -46,6 +46,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_type_hints
 
 import torch
@@ -452,6 +453,7 @@ def base_class(definition: Definition) -> type[RankingMetric] | None:
     return OverAllUsers if isinstance(definition, AggregateDefinition) else MeanOverUsers
 
 
+@cache
 def _make_class(definition: Definition) -> type[RankingMetric]:
     base = base_class(definition)
     name = class_name(definition.name)
@@ -506,7 +508,11 @@ def _docstring(definition: Definition) -> str:
 
 
 def _definitions_by_class_name() -> dict[str, Definition]:
-    return {class_name(name): metrics.definition(name) for name in metrics.names()}
+    # Where two metrics have one class name, such as `ndcg` and `n_dcg`, the first keeps it.
+    by_class_name: dict[str, Definition] = {}
+    for name in metrics.names():
+        by_class_name.setdefault(class_name(name), metrics.definition(name))
+    return by_class_name
 
 
 def __getattr__(name: str) -> type[RankingMetric]:
@@ -514,8 +520,7 @@ def __getattr__(name: str) -> type[RankingMetric]:
     definitions = _definitions_by_class_name()
     if name not in definitions:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = new_class = _make_class(definitions[name])
-    return new_class
+    return _make_class(definitions[name])
 
 
 def __dir__() -> list[str]:

@@ -98,7 +98,6 @@ def tables():
     """One of everything that prints as a table."""
     task = random_task(40, 9, truth_share=0.25, seen_share=0.25)
     evaluator = Evaluator(task, METRICS)
-    unused = Evaluator(task, METRICS)
     result, other_result = (evaluator(random_scores(task, seed)) for seed in (1, 2))
     edge_type = ("user", "rates", "item")
     split = RandomLinkSplit(edge_types=edge_type, neg_sampling_ratio=0.0)
@@ -110,7 +109,6 @@ def tables():
         "degrees": result.by_degree(2),
         "popularity": result.recall_by_popularity(3, 2),
         "history": evaluator.history,
-        "empty history": unused.history,
         "split": transforms.check_split(*split(data)),
         "conventions": conventions.table(),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),

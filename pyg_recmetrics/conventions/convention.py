@@ -7,10 +7,10 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice, check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.metrics import Metric, Value, parse
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.metrics import Metric, Value, definition, parse
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import RankingTask
 
@@ -42,6 +42,7 @@ class Population:
     Raises:
         ValueError: If a number is not a positive integer, or `few_candidates` is neither
             `"count"` nor `"undefined"`.
+        TypeError: If `consider_cold_start` or `constant_scores` is not a boolean.
     """
 
     min_pos_test: int = 1
@@ -53,6 +54,8 @@ class Population:
     def __post_init__(self) -> None:
         check_positive_integer(self.min_pos_test, "min_pos_test")
         check_positive_integer(self.min_items_pool, "min_items_pool")
+        check_boolean(self.consider_cold_start, "consider_cold_start")
+        check_boolean(self.constant_scores, "constant_scores")
         check_choice(self.few_candidates, "few_candidates", get_args(FewCandidates))
 
     def is_eligible(self, task: RankingTask) -> Tensor:
@@ -112,6 +115,10 @@ class Convention:
         population (Population, optional): Who is evaluated. (default: everybody)
         note (str, optional): What to know about the convention. (default: `""`)
 
+    Raises:
+        TypeError: If `population` is not a `Population`.
+        ValueError: If there is no such metric, argument or `empty_target_action`.
+
     Example:
         To evaluate only users with at least five relevant items, change a convention by
         :func:`dataclasses.replace`:
@@ -134,12 +141,25 @@ class Convention:
     note: str = ""
 
     def __post_init__(self) -> None:
+        check_empty_target_action(self.empty_target_action)
+        if not isinstance(self.population, Population):
+            raise TypeError(
+                f"'population' needs to be a 'Population' (got {type(self.population).__name__})"
+            )
         # A convention is a value: nobody changes it for all others by accident.
         if self.metrics is not None:
             metrics = {name: FrozenDict(arguments) for name, arguments in self.metrics.items()}
             object.__setattr__(self, "metrics", FrozenDict(metrics))
+            self._check_metrics(metrics)
         object.__setattr__(self, "without_cut_off", tuple(self.without_cut_off))
         object.__setattr__(self, "other_names", FrozenDict(self.other_names))
+
+    def _check_metrics(self, metrics: Mapping[str, Mapping[str, Value]]) -> None:
+        for name, arguments in metrics.items():
+            spelled_out = {key: value for key, value in arguments.items() if value != DEEPEST}
+            # A cut-off of one, since whether there is one does not matter here.
+            k = 1 if definition(name).has_cut_off else None
+            Metric(name, k, tuple(spelled_out.items()))
 
     def resolve(self, asked: str | Metric, deepest: int | None = None) -> Metric:
         """Returns the metric that the library computes under a name.

@@ -1,6 +1,7 @@
 """The arithmetic of ranking: tensors in, tensors out.
 
-The kernels know neither tasks nor recommenders, and import nothing from the rest of the package.
+The kernels know neither tasks nor recommenders, and may import nothing else of the package. Inside
+the package, their modules are imported one by one.
 """
 
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount

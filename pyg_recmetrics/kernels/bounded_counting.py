@@ -84,7 +84,7 @@ class BoundedCount(BoundedRanking):
             at_row, at_slot, other = _find_close(keys, close, low, high)
             found.append((edge[at_row, at_slot], at_row, other + first))
         at_edge, row_of_edge, other = (torch.cat(parts) for parts in zip(*found, strict=True))
-        # An item is close to itself.
+        # A relevant item is always close to itself.
         is_other = (other != item[at_edge]).nonzero().squeeze(1)
         at_edge, row_of_edge, other = (x[is_other] for x in (at_edge, row_of_edge, other))
         wins = self.wins(user, row_of_edge, other, item[at_edge], score[at_edge])
@@ -123,7 +123,7 @@ class BoundedCount(BoundedRanking):
 
 
 def _max_close(depth: Depth) -> Depth:
-    """How many items may be close to what is ranked, before a user is left unsettled."""
+    """Returns how many undecided items a user may have before it is left unsettled."""
     return 32 * depth + 256
 
 
@@ -140,7 +140,7 @@ def _side_by_side(value: Tensor, row: Tensor, slot: Tensor, num_rows: int, fill:
 
 
 def _counts(keys: Tensor, low: Tensor, high: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor]:
-    """Counts what is above `high`, and in every stretch what is from `low` to `high`.
+    """Counts the keys above `high`, and in every stretch those from `low` to `high`.
 
     Returns:
         The counts, of shape `[num_rows, num_slots]`, and those of shape

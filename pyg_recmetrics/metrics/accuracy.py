@@ -90,6 +90,7 @@ def precision(
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+        With `average="micro"`, the value of a user may exceed one.
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
@@ -172,6 +173,7 @@ def recall(
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+        With `average="micro"`, the value of a user may exceed one.
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
@@ -243,7 +245,8 @@ def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
             then leaves them out and is too high. (default: `"all"`)
 
     Returns:
-        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
+        and with `users="hit"` for users who score zero.
 
     Raises:
         ValueError: If `users` is not `"all"` or `"hit"`.

@@ -326,9 +326,9 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
         \text{tail\_share@}k = \frac{\lvert L \cap T \rvert}{\lvert L \rvert}
 
     where :math:`L` are the user's top `k` items, and :math:`T` is the tail: all items that are not
-    in the head. The head consists of the most popular items that together have 80 percent of the
-    seen edges. Items that are as popular as the last item of the head are in the head too. Items
-    that nobody has seen are in the tail.
+    in the head. The head consists of the most popular items that together have `head` percent of
+    the seen edges. Items that are as popular as the last item of the head are in the head too.
+    Items that nobody has seen are in the tail.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.

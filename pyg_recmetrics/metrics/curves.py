@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice, check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.metrics.spelling import Metric, parse
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,
@@ -114,8 +114,7 @@ def precision_recall_curve(
         >>> recalls
         tensor([0.5000, 0.5000, 1.0000, 1.0000], dtype=torch.float64)
     """
-    if not isinstance(adaptive_k, bool):
-        raise TypeError(f"'adaptive_k' needs to be a boolean (got {adaptive_k!r})")
+    check_boolean(adaptive_k, "adaptive_k")
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)
     check_num_without_truth(int((ranked.degree == 0).sum()), empty_target_action)

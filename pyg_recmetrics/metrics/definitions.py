@@ -22,11 +22,11 @@ class Parameter:
 
     Attributes:
         name (str): Its name.
-        default (str, int or None): Its default; `None` if it is an integer that need not be given.
+        default (str, int or None): Its default; `None` for an optional integer.
         choices (mapping): The words it takes, and what each says in a sentence; empty for an
             integer.
-        percentage (str): What it says in a sentence if it is a percentage; empty if it is not.
-            Other integers are cut-offs.
+        percentage (str): What a percentage says in a sentence, with `{}` for the number; empty for
+            other parameters. Other integers are cut-offs.
     """
 
     name: str
@@ -111,11 +111,11 @@ class Definition:
         name (str): The name of its function.
         function (callable): `f(ranked, ...) -> [num_users]` with all checks.
         has_cut_off (bool): Whether it can be measured at k.
-        needs_cut_off (bool): Whether it cannot be measured otherwise.
+        needs_cut_off (bool): Whether the cut-off is required.
         parameters (mapping): Its other parameters, by name.
         needs_all_ranks (bool): Whether it needs the rank of every item, however deep.
         bounds (tuple): The smallest and the largest value that it can have by default.
-        higher_is_better (bool): Whether a better recommender has more of it.
+        higher_is_better (bool): Whether higher values are better.
         needs_truth (bool): Whether it is undefined for users without truth.
         needs (tuple): What it needs besides ranks: `"items"` for the lists, or what a
             :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces stands for

@@ -40,14 +40,14 @@ def metric(
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
 
-    The function may rely on checked arguments. It need not care about users without truth: for
-    them, every metric that needs truth is undefined (`NaN`).
+    The function may rely on checked arguments. It may return anything for users without truth:
+    the decorator sets them to `NaN` if the metric needs truth.
 
     Args:
         bounds (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         needs_all_ranks (bool, optional): Whether the metric needs the rank of every item, however
             deep. (default: `False`)
-        higher_is_better (bool, optional): Whether a better recommender has more of it.
+        higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)
         needs_truth (bool, optional): Whether it is undefined for users without truth.
             (default: `True`)
@@ -60,7 +60,8 @@ def metric(
 
     Raises:
         ValueError: If the name of the function is that of another metric.
-        TypeError: If a choice has no words that say what it means.
+        TypeError: If a parameter besides `k` is neither an integer nor a choice with words that
+            say what each of its values means.
     """
 
     def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
@@ -116,7 +117,7 @@ def aggregate_metric(
         state (callable): Makes the state of the users of a ranking: a tensor whose size does not
             depend on the users.
         bounds (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
-        higher_is_better (bool, optional): Whether a better recommender has more of it.
+        higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)
         needs (tuple, optional): What the state is made of, see :func:`metric`.
             (default: `("items", "num_items")`)
@@ -192,7 +193,7 @@ def definition(name: str) -> Definition:
 
 
 def _add(defined: Definition) -> None:
-    """Registers a metric, also where its cell of a notebook is run again."""
+    """Registers a metric. Running the notebook cell that defines it again replaces it."""
     taken = _DEFINITIONS.get(defined.name)
     if taken is not None and _origin(taken) != _origin(defined):
         raise ValueError(
@@ -215,15 +216,20 @@ def _parameters(
     for name, parameter in signature.parameters.items():
         if name in ("ranked", "k"):
             continue
-        words, meaning = hints[name], ""
-        if get_origin(hints[name]) is Annotated:
-            words, meaning = get_args(hints[name])
-        if isinstance(meaning, str):
+        kind, meaning = hints[name], None
+        if get_origin(kind) is Annotated:
+            kind, meaning = get_args(kind)
+        if kind in (int, int | None) and meaning is None:
+            parameters[name] = Parameter(name, parameter.default, FrozenDict())
+        elif kind is int and isinstance(meaning, str):
             parameters[name] = Parameter(name, parameter.default, FrozenDict(), percentage=meaning)
-            continue
-        if set(get_args(words)) != set(meaning):
-            raise TypeError(f"'{name}' of '{function.__name__}' needs words for every choice")
-        parameters[name] = Parameter(name, parameter.default, FrozenDict(meaning))
+        elif isinstance(meaning, dict) and set(get_args(kind)) == set(meaning):
+            parameters[name] = Parameter(name, parameter.default, FrozenDict(meaning))
+        else:
+            raise TypeError(
+                f"'{name}' of '{function.__name__}' needs words for every choice, as in "
+                f"Annotated[Literal['a'], {{'a': 'words'}}], or to be an integer (got {hints[name]})"
+            )
     return FrozenDict(parameters)
 
 
@@ -245,7 +251,7 @@ def _check_needs(name: str, needs: tuple[str, ...], ranked: RankedEdges) -> None
         if need != "items":  # which are checked where they are read
             check_has(ranked.catalogue, need, name)
         if need == "seen":
-            # What every user has seen goes beside what it is recommended.
+            # The history and the lists need to have the same users.
             check_ids(ranked.required_catalogue.interactions[0], "seen", "user", ranked.num_users)
 
 

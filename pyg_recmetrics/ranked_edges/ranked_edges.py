@@ -35,14 +35,13 @@ class RankedEdges:
         num_candidates (torch.Tensor or None): How many items each user could have been
             recommended, of shape `[num_users]`; `None` if only lists are known.
         depth (int or None): Ranks are known down to this k, and always down to the user's own
-            number of relevant items. `None` if there is nothing below: the ranking is complete,
-            or the lists are all there is.
+            number of relevant items. `None` if the ranking is complete, or comes from
+            given lists.
         items (torch.Tensor or None): The lists of recommended items, if they were kept, of shape
             `[num_users, K]`; `-1` where there is none.
         catalogue (Catalogue or None): What is known about the items.
-        user_ids (tuple or None): The name of each user where the ranking comes from; `None` if
-            users are just numbers.
-        item_ids (tuple or None): The name of each item there.
+        user_ids (tuple or None): The original id of each user; `None` if ids are row numbers.
+        item_ids (tuple or None): The original id of each item.
 
     Example:
         >>> import torch
@@ -93,8 +92,8 @@ class RankedEdges:
     ) -> "RankedEdges":
         r"""Ranks edges by their position in given lists, with PyG's argument names.
 
-        The lists are all there is: an item that is not in its user's list is not retrieved at
-        any k. The padding `-1` is nobody's item but keeps its position. A repeated item counts
+        An item that is not in its user's list is not retrieved at any k. The padding `-1` matches
+        no item but keeps its position. A repeated item counts
         once, at its first position. Repeated edges are one edge.
 
         Args:

@@ -34,7 +34,7 @@ class TrecRanking(NamedTuple):
         lists: The items of every user, best first, of shape `[num_users, K]`, padded with `-1`.
         edges: The judged edges of shape `[2, num_edges]`.
         relevance: The relevance of every edge, of shape `[num_edges]`.
-        is_binary: Whether everything relevant is as relevant.
+        is_binary: Whether all relevant items have a relevance of one.
         user_ids: The names of the users.
         item_ids: The names of the items.
     """
@@ -99,7 +99,7 @@ def to_ranx(judged: Iterable[Judgement], lists: Iterable[NamedList]) -> tuple[An
     Raises:
         ImportError: If ranx is not installed.
     """
-    with requires_extra("ranx", "peers", "to_ranx"):
+    with requires_extra("ranx", "ranx", "to_ranx"):
         import ranx
     qrels: dict[str, dict[str, int]] = {}
     for user, item, relevance in judged:

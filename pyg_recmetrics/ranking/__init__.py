@@ -1,6 +1,6 @@
 """Ranking: what can be ranked, in which order users go through, and three ways to their ranks.
 
-Imports the task, the ranked edges, the kernels, and what these stand on. It knows no metrics.
+This package may import the ranked edges and all layers below them. It knows no metrics.
 """
 
 from pyg_recmetrics.ranking.adapt import RecommenderLike

@@ -32,6 +32,7 @@ RecommenderLike: TypeAlias = (
     | Tensor
     | tuple[Tensor, Tensor]
     | tuple[Tensor, Tensor, Tensor]
+    | list[Tensor]
     | Callable[[Tensor], Tensor]
 )
 
@@ -45,7 +46,7 @@ def as_recommender(
     edge_index: Adj | None = None,
     edge_weight: Tensor | None = None,
 ) -> Recommender:
-    """Finds out what `value` is, and checks that it fits the task.
+    """Converts `value` to a recommender, and checks that it fits the task.
 
     Args:
         value: What to rank, see :func:`pyg_recmetrics.rank`.
@@ -55,7 +56,7 @@ def as_recommender(
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
 
     Raises:
-        TypeError: If `value` is nothing that can be ranked.
+        TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
     if isinstance(value, torch.nn.Module):
@@ -95,7 +96,8 @@ def _from_model(
     if not callable(getattr(model, "recommend", None)):
         raise TypeError(f"'recommender' needs to have a method 'recommend' (got {name} without)")
     if edge_index is None:
-        edge_index, edge_weight = task.edge_index, task.edge_weight
+        edge_index = task.edge_index
+        edge_weight = task.edge_weight if edge_weight is None else edge_weight
     if edge_index is None:
         raise ValueError(
             f"'edge_index' needs to be given for {name}: the edges it propagates over, in its own "
@@ -135,7 +137,7 @@ def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor
     if len(parts) == 3:
         check_shape(parts[2], "recommender", (task.num_items,), "item biases")
     for part in parts:
-        if part.device.type != "cpu":  # from where it can go to any device
+        if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
         check_finite(part, "recommender")
     return parts
@@ -166,7 +168,7 @@ def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
 
 
 def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
-    # One sort breaks all ties for everybody. What is left to rank by are distinct positions.
+    # One sort breaks all ties for all users. The positions replace the scores.
     position = torch.empty_like(scores, dtype=torch.float64)
     order = scores.argsort(descending=True, stable=True)
     position[order] = -torch.arange(scores.numel(), dtype=torch.float64, device=scores.device)

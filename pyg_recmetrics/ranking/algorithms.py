@@ -41,7 +41,7 @@ class Request:
 
     @property
     def is_counted(self) -> bool:
-        """Whether exact ranks come from counting, so that lists take a walk of their own."""
+        """Whether the exact algorithm counts instead of sorting. Lists then take a second pass."""
         return self.is_full and isinstance(self.recommender, ScoreRecommender)
 
 
@@ -64,8 +64,8 @@ class RankingAlgorithm(ABC):
     """One way to rank the users of a chunk.
 
     Attributes:
-        depth (int): How deep it looks at each user, besides the user's own number of relevant
-            items. This is what a user costs.
+        depth (int): The depth to which every user is ranked, or the user's own number of relevant
+            items if that is larger. The size of chunks depends on it.
     """
 
     depth: int
@@ -79,7 +79,7 @@ class RankingAlgorithm(ABC):
         """Ranks the users of a chunk."""
 
     def check(self) -> None:  # noqa: B027 (there may be nothing to check)
-        """Raises if something was wrong with what came in during the ranking."""
+        """Raises if the recommender returned invalid scores or ids."""
 
 
 class _ExactAlgorithm(RankingAlgorithm):
@@ -160,11 +160,11 @@ class RankByBound(RankingAlgorithm):
         return Findings(*self.kernel.ranks(chunk.users, chunk.depth, relevant, seen, chunk.scratch))
 
 
-class Search(RankByBound):
+class SearchByBound(RankByBound):
     """Proves ranks down to a depth from scores in half precision."""
 
     @classmethod
-    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "Search":
+    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "SearchByBound":
         return cls(BoundedSearch(recommender.user, recommender.item), depth)
 
     @classmethod
@@ -177,12 +177,12 @@ class Search(RankByBound):
         return 8 * request.depth <= request.task.num_items and has_fast_bfloat16()
 
 
-class Count(RankByBound):
+class CountByBound(RankByBound):
     """Proves ranks, however deep, from scores in single precision."""
 
     @classmethod
-    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "Count":
-        # A user costs as much as it has edges to rank, however deep these are.
+    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "CountByBound":
+        # The cost of a user depends on its number of truth edges, not on their ranks.
         return cls(BoundedCount(recommender.user, recommender.item), depth=1)
 
     @classmethod
@@ -191,7 +191,7 @@ class Count(RankByBound):
 
 
 #: The algorithms that prove ranks by a bound, the fastest first.
-_BOUNDED: dict[str, type[RankByBound]] = {"search": Search, "count": Count}
+_BOUNDED: dict[str, type[RankByBound]] = {"search": SearchByBound, "count": CountByBound}
 
 
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:

@@ -1,4 +1,4 @@
-"""Which users a recommender does not tell any items apart for."""
+"""Finds the users whose candidates all have the same score."""
 
 import torch
 from torch import Tensor
@@ -37,5 +37,5 @@ def has_constant_scores(
             is_constant[chunk.users] = ranker.is_constant(chunk).byte()
         ranker.check()
     distributed.check_same(task.users, task.seen, task.num_candidates)
-    distributed.combine(is_constant, largest=True)
+    distributed.take_largest(is_constant)
     return is_constant.bool()

@@ -2,7 +2,8 @@
 
 :mod:`pyg_recmetrics.kernels.scores` says what exactly this product is.
 
-An item bias is one more dimension of the item, in which every user has a one.
+A bias is appended to the embedding of its item, as one more dimension in which every user has a
+one.
 """
 
 from collections.abc import Iterator
@@ -45,8 +46,8 @@ class TiledRecommender(ScoreRecommender):
     """Scores by the inner product of embeddings that never are on the device as a whole.
 
     The embeddings may stay in the memory of the host, or in a file that is mapped into it. Items
-    pass through the device in tiles, once for every chunk, and users pass chunk by chunk. Only
-    what is wanted is kept of the scores of a tile: the best so far, or how many are above.
+    pass through the device in tiles, once for every chunk, and users pass chunk by chunk. Of the
+    scores of each tile, only the best items so far are kept, or how many are above.
 
     Args:
         user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
@@ -129,10 +130,10 @@ class TiledRecommender(ScoreRecommender):
         return scaled(self._unscaled_items(index), self.largest)
 
     def _unscaled_items(self, index: Tensor | slice) -> Tensor:
-        item = _taken_to(self.device, self.item, index)
+        item = _copy_rows(self.device, self.item, index)
         if self.bias is None:
             return item
-        return _with_column(item, _taken_to(self.device, self.bias, index))
+        return _with_column(item, _copy_rows(self.device, self.bias, index))
 
     def _scores(self, user: Tensor, first: int, last: int, scratch: Scratch) -> Tensor:
         shape = (user.size(0), last - first)
@@ -147,7 +148,7 @@ class TiledRecommender(ScoreRecommender):
         return torch.cat(scores)
 
 
-def _taken_to(device: torch.device, table: Tensor, index: Tensor | slice) -> Tensor:
+def _copy_rows(device: torch.device, table: Tensor, index: Tensor | slice) -> Tensor:
     """Copies some rows of a table to a device."""
     index = index if isinstance(index, slice) else index.to(table.device)
     return table[index].to(device)

@@ -76,14 +76,14 @@ def rank(
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items, of
-            shape `[num_users, k]`, for all users of the task; or how many items of each list to
-            keep. (default: `False`)
+        keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
+            users of the task, as deep as ranks are wanted; or how many items of each list to keep.
+            (default: `False`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
             items. For embeddings on a CPU, `"count"` proves most ranks from scores in single
             precision (:mod:`pyg_recmetrics.kernels.bounded_counting`), and `"search"` from scores
-            in half precision (:mod:`pyg_recmetrics.kernels.bounded_searching`). Both compare what
-            is close exactly, and take a fraction of the time. The ranks are the same.
+            in half precision (:mod:`pyg_recmetrics.kernels.bounded_searching`). Both compare
+            near-ties by exact scores, and take a fraction of the time. The ranks are the same.
             (default: `"auto"`, the fastest one that applies; `"search"` is fast on a processor
             that multiplies `bfloat16` fast)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
@@ -119,9 +119,9 @@ def rank(
     distributed.check_same(
         task.truth, task.users, task.seen, task.num_candidates, depth, keep_items
     )
-    distributed.combine(ranking.rank, largest=False)
+    distributed.take_smallest(ranking.rank)
     if ranking.lists is not None:
-        distributed.combine(ranking.lists, largest=True)
+        distributed.take_largest(ranking.lists)
     return RankedEdges.from_ranks(
         task.truth,
         ranking.rank,
@@ -137,7 +137,7 @@ def rank(
 class _Ranking:
     """What has been found out so far: the rank of every truth edge, and the list of every user.
 
-    What nobody has found out is left as not retrieved, and as `-1`.
+    Edges without a rank are left as not retrieved, and empty entries of lists as `-1`.
     """
 
     def __init__(self, request: Request) -> None:
@@ -179,8 +179,8 @@ def _rank_share(
         lists = ListItems(request.recommender, task.num_items, request.list_width)
         with tqdm(total=users.numel(), desc="Listing", unit=" users", disable=is_quiet) as bar:
             _walk(lists, task, users, batch_size, ranking, bar)
-    # A chunk is as deep as its deepest user. What it found out about the others beyond their own
-    # depth is forgotten, as it would depend on who shares a chunk.
+    # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own depth
+    # are discarded, since they would depend on the size of the chunks.
     ranking.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
     return ranking
 

@@ -30,9 +30,9 @@ class Recommender(ABC):
         """
 
     def check(self) -> None:  # noqa: B027 (there may be nothing to check)
-        """Raises if something was wrong with what came in during the ranking.
+        """Raises if the recommender returned invalid scores or ids.
 
-        What goes wrong is noted on the device, and asked for once, after the last chunk.
+        Chunks only count them, on the device. The count is looked at once, after the last chunk.
         """
 
 

@@ -49,7 +49,7 @@ class ChunkEdges:
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some users, and what is to be found out about them.
+    """A chunk of users, with their truth, seen edges and candidates.
 
     Attributes:
         users (torch.Tensor): User ids of shape `[num_rows]`.
@@ -117,7 +117,7 @@ class Chunk:
 class Schedule:
     """The order in which users are ranked: the deepest first.
 
-    So one user who must be ranked deep does not make every chunk deep. What a chunk needs to know
+    A single deep user therefore makes only the first chunk deep. What a chunk needs to know
     on the host, such as where its edges start, is fetched from the device once, so that no chunk
     has to wait for it.
 

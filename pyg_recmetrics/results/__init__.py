@@ -1,6 +1,6 @@
 """Results: the metrics of one evaluation, and all that is asked of them beyond the mean.
 
-Imports metrics, conventions, ranked edges and the task. It knows no recommenders.
+This package may import the conventions and all layers below them. It knows no recommenders.
 """
 
 from pyg_recmetrics.results.cohorts import CohortMean, Cohorts

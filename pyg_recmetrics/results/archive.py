@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: The format of the files. It is raised if older versions of this package cannot read a file.
+#: The format of the files. It increases whenever older versions cannot read the new files.
 FORMAT = 2
 
 #: What stands in the header for a tensor, beside the name of its array.
@@ -68,7 +68,7 @@ def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
 
 
 def _put_tensors(value: Any, arrays: Any) -> Any:
-    """Puts the tensors back where they were taken from."""
+    """Restores the tensors in nested dictionaries."""
     if not isinstance(value, dict):
         return value
     if _TENSOR in value:

@@ -13,8 +13,8 @@ V = TypeVar("V")
 class ByMetric(Mapping[str, V]):
     """A mapping of `name@k` to a value, which says why a metric is not in it.
 
-    A key may be a string, spaced and ordered as one likes, or a
-    :class:`~pyg_recmetrics.metrics.Metric`.
+    A key is a :class:`~pyg_recmetrics.metrics.Metric`, or a string that `metrics.parse` reads as
+    the same metric: spaces and the order of arguments do not matter.
     """
 
     def __init__(self, values: Mapping[str, V]) -> None:

@@ -182,9 +182,9 @@ def compare(
         The differences. They print as a table that marks what is significant after Holm's
         correction over all metrics and pairs. The intervals are those of the paired t-test,
         whatever the test, and are not corrected. `wins` counts users for whom the *value* of `a`
-        is larger. For metrics such as `mean_rank`, where less is better, `a` is therefore better
-        where it loses. Metrics that have one value for all users together have no interval and no
-        test.
+        is larger. For metrics where lower is better, such as `mean_rank`, a loss of `a` means
+        that `a` is better. Metrics that have one value for all users together have no interval
+        and no test.
 
     Raises:
         ImportError: If scipy is not installed.

@@ -52,8 +52,7 @@ def interval_of_mean(
 
     Args:
         values (torch.Tensor): A value per user, of shape `[num_users]`.
-        level (float, optional): The fraction of such intervals that hold the mean.
-            (default: `0.95`)
+        level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
         method (str, optional): `"bootstrap"` or `"normal"`. (default: `"bootstrap"`)
         num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
         seed (int, optional): The seed of the bootstrap samples. (default: `0`)
@@ -182,11 +181,11 @@ _TESTS: dict[PairedTest, Callable[[Differences, int, int], float]] = {
 def holm(p_values: Sequence[float]) -> list[float]:
     r"""Corrects p-values for having tested several hypotheses, by Holm's step-down method.
 
-    The smallest of `m` p-values is multiplied by `m`, the next by `m - 1`, and so on. None becomes
-    smaller than one before it, or larger than one. If all hypotheses with a corrected p-value of
-    at most :math:`\alpha` are rejected, the chance that a true one is among them is at most
-    :math:`\alpha`. A p-value of `NaN` stands for a hypothesis that was not tested, and does not
-    count.
+    The smallest of `m` p-values is multiplied by `m`, the next by `m - 1`, and so on. Corrected
+    p-values never decrease in this order, and never exceed one. If all hypotheses with a corrected
+    p-value of at most :math:`\alpha` are rejected, the chance that a true one is among them is at
+    most :math:`\alpha`. A p-value of `NaN` stands for a hypothesis that was not tested, and does
+    not count.
 
     Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
 

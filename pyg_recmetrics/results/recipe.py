@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction
-from pyg_recmetrics.results.users import UserCounts
+from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -37,7 +37,7 @@ def write_recipe(
 def summarize_users(
     users: UserCounts, action: EmptyTargetAction, convention: Convention, max_k: int | None
 ) -> str:
-    """Returns one line that says over whom the means are."""
+    """Returns one line that counts the users behind the means."""
     parts = [f"{users.num_evaluated:,} users evaluated"]
     if users.num_without_truth:
         counted_as = {"neg": " (count as 0)", "pos": " (count as 1)"}.get(action, "")

@@ -28,7 +28,7 @@ from pyg_recmetrics.results.inference import (
     normal_margin,
 )
 from pyg_recmetrics.results.recipe import summarize_users, write_recipe
-from pyg_recmetrics.results.users import UserCounts
+from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
@@ -62,7 +62,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         per_user (mapping): A tensor of shape `[num_users]` for every metric, except for those
             that have one value for all users together, such as `coverage@20`.
         definitions (mapping): What the convention computes under the name of each metric.
-        users (UserCounts): How many users stand behind the result.
+        user_counts (UserCounts): How many users stand behind the result.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
 
     Raises:
@@ -104,7 +104,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(self.convention.resolve_all(self.metrics))
-        self.users = UserCounts.of(
+        self.user_counts = UserCounts.of(
             ranked, self._is_evaluated, self.max_k, num_left_out, self.empty_target_action
         )
         values = {name: self._measure(metric) for name, metric in self.definitions.items()}
@@ -116,17 +116,17 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     @property
     def num_evaluated(self) -> int:
         """The number of users who have truth that can be retrieved."""
-        return self.users.num_evaluated
+        return self.user_counts.num_evaluated
 
     @property
     def num_without_truth(self) -> int:
         """The number of users who were to be evaluated but have no truth."""
-        return self.users.num_without_truth
+        return self.user_counts.num_without_truth
 
     @property
     def num_left_out(self) -> int:
         """The number of users whom the convention does not evaluate."""
-        return self.users.num_left_out
+        return self.user_counts.num_left_out
 
     @property
     def num_with_few_candidates(self) -> int | None:
@@ -134,7 +134,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
         `None` if candidates are not known.
         """
-        return self.users.num_with_few_candidates
+        return self.user_counts.num_with_few_candidates
 
     def contributions(self, metric: str | Metric) -> Tensor:
         r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
@@ -184,14 +184,13 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         r"""Returns a confidence interval of the mean of a metric.
 
         It regards the users as a sample of all possible users. It does not cover what else may
-        vary, such as the initialisation of a model, and it takes the denominator of a micro
-        average as known. Whether the intervals of two recommenders overlap does not say whether
-        one is better than the other: use :func:`compare`.
+        vary, such as the initialisation of a model, and it treats the denominator of a
+        micro-average as fixed. Whether the intervals of two recommenders overlap does not say
+        whether one is better than the other: use :func:`compare`.
 
         Args:
             metric (str or Metric): The metric; see :meth:`contributions`.
-            level (float, optional): The fraction of such intervals that hold the mean.
-                (default: `0.95`)
+            level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
             method (str, optional): `"bootstrap"` draws samples of as many users with replacement,
                 and returns quantiles of their means. `"normal"` assumes that the mean is normally
                 distributed; it takes no time, and the printed table shows it. The two agree
@@ -459,7 +458,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """
         return write_recipe(
             self.definitions.values(),
-            self.users,
+            self.user_counts,
             self.empty_target_action,
             self.convention,
             self.task,
@@ -527,7 +526,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             (metric.label, metric.k or 0): format_mean(self[metric], margin)
             for metric, margin in margins.items()
         }
-        notes = [summarize_users(self.users, self.empty_target_action, self.convention, self.max_k)]
+        notes = [
+            summarize_users(self.user_counts, self.empty_target_action, self.convention, self.max_k)
+        ]
         if not all(math.isnan(margin) for margin in margins.values()):
             notes.insert(0, "±: 95% confidence interval of the mean over users")
         return Table(

@@ -1,6 +1,7 @@
 """The task: who is ranked, over what, what is relevant and what is seen, read from PyG data.
 
-Imports only the checks and `distributed`. It knows neither recommenders nor ranks.
+This package may import `distributed` and the layers below it. It knows neither recommenders nor
+ranks.
 """
 
 from pyg_recmetrics.task.catalogue import Catalogue

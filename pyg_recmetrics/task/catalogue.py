@@ -18,7 +18,7 @@ from pyg_recmetrics.checks import (
     check_tensor,
 )
 
-#: What a metric may need to know, and how to give it.
+#: For each thing that a metric may need to know, how to give it.
 _HOW_TO_GIVE = {
     "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
     "popularity": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the "
@@ -180,6 +180,6 @@ def _check_category(category: object, num_items: int) -> Tensor:
     if bool((tensor < 0).any()):
         raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
     if tensor.dim() == 1:
-        # Numbered one after the other, so that large numbers do not take memory.
+        # Categories are renumbered from zero on, so that large ids do not take memory.
         tensor = tensor.unique(return_inverse=True)[1]
     return tensor

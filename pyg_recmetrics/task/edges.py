@@ -19,9 +19,9 @@ def coalesce_edges(edges: Tensor, num_users: int, num_items: int) -> Tensor:
 def coalesce_truth(
     edges: Tensor, weight: Tensor | None, num_nodes: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Coalesces ground-truth edges, of which those without a positive weight are none.
+    """Coalesces ground-truth edges, and drops those without a positive weight.
 
-    A repeated edge keeps its largest weight, which does not depend on the order of the edges.
+    A repeated edge keeps its largest weight, whatever the order of the edges.
     """
     if weight is not None:
         edges, weight = edges[:, weight > 0], weight[weight > 0]
@@ -33,7 +33,7 @@ def contains(coalesced: Tensor, edges: Tensor, num_items: int) -> Tensor:
     """Returns a mask `[num_edges]` of the `edges` that are among the `coalesced` ones."""
     if coalesced.size(1) == 0:
         return edges.new_zeros(edges.size(1), dtype=torch.bool)
-    known = coalesced[0] * num_items + coalesced[1]
-    asked = edges[0] * num_items + edges[1]
-    place = torch.searchsorted(known, asked).clamp(max=known.numel() - 1)
-    return known[place] == asked
+    keys = coalesced[0] * num_items + coalesced[1]
+    wanted = edges[0] * num_items + edges[1]
+    nearest = torch.searchsorted(keys, wanted).clamp(max=keys.numel() - 1)
+    return keys[nearest] == wanted

@@ -32,7 +32,7 @@ class UserItemEdges:
     #: The users to evaluate and the candidates, in local ids, where the data says so.
     users: Tensor | None = None
     candidates: Tensor | None = None
-    #: What the edge types in the opposite direction say, from users to items in local ids.
+    #: The edges of all types in the opposite direction, flipped to run from users to items.
     reverse: Tensor | None = None
 
 
@@ -76,7 +76,7 @@ def check_graph(data: object, *, num_users: int | None, **edge_types: EdgeType |
 def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
     """Which truth edges are also there as edges of an opposite type: a mask `[num_edges]`.
 
-    None in a homogeneous graph, whose `seen` edges are those of both directions.
+    In a homogeneous graph, the result is `False` for all: `seen` already covers both directions.
     """
     if edges.reverse is None:
         return torch.zeros_like(truth[0], dtype=torch.bool)
@@ -143,7 +143,10 @@ def _read_homogeneous(data: Data, num_users: int | None) -> UserItemEdges:
 
 
 def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
-    """How many users and items a homogeneous graph has, which may say so itself."""
+    """Returns how many users and items a homogeneous graph has.
+
+    The number of users comes from the argument, or else from `data.num_users`.
+    """
     if num_users is None:
         num_users = data.get("num_users")
     if num_users is None:
@@ -168,8 +171,8 @@ def choose_edge_type(
     Args:
         data (HeteroData): The graph.
         edge_type (tuple, optional): The edge type that the user gave.
-        found (list of tuple): The edge types that come into question otherwise.
-        description (str): What a type of edges does to come into question, for the error.
+        found (list of tuple): The edge types to choose from otherwise.
+        description (str): What these edge types have in common, for the error.
     """
     if edge_type is not None:
         return check_edge_type(edge_type, data)

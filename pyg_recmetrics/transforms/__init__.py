@@ -23,7 +23,7 @@ need them, and loaders sample their own.
 
 `evaluate(model, test)`, :meth:`RankingTask.from_data` and PyG's loaders take the parts as they are.
 
-This package imports the task, checks and tables. It knows neither recommenders nor metrics.
+This package may import the task and all layers below it. It knows neither recommenders nor metrics.
 """
 
 from pyg_recmetrics.transforms.candidates import SampledCandidates

@@ -5,8 +5,6 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_fraction
-
 #: A float is a fraction of all, and an integer an absolute number.
 Amount: TypeAlias = int | float
 
@@ -14,8 +12,10 @@ Amount: TypeAlias = int | float
 def check_amounts(num_val: object, num_test: object) -> tuple[Amount, Amount]:
     """Returns both amounts if they leave something to train with."""
     val, test = _check_amount(num_val, "num_val", or_zero=True), _check_amount(num_test, "num_test")
-    if isinstance(val, float) and isinstance(test, float):
-        check_fraction(val + test, "num_val' + 'num_test")
+    if isinstance(val, float) and isinstance(test, float) and val + test >= 1:
+        raise ValueError(
+            f"'num_val' and 'num_test' need to sum to less than one (got {val} and {test})"
+        )
     return val, test
 
 
@@ -42,7 +42,7 @@ def count_held_out(num_items: Tensor, num_val: Amount, num_test: Amount) -> tupl
     """Returns how many of each user's items validate, and how many test.
 
     If an amount is a positive integer, each user keeps at least one item to train with. A user
-    with too few items tests before it validates.
+    with too few items has test items rather than validation items.
 
     Args:
         num_items (torch.Tensor): The number of items of each user, of shape `[num_users]`.

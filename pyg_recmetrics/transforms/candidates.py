@@ -42,7 +42,7 @@ class SampledCandidates(BaseTransform):
             to its number of message-passing edges to the power of this exponent: `0.0` samples
             uniformly, `1.0` by popularity. Items without such edges are only sampled with `0.0`.
             (default: `0.0`)
-        seed (int): Makes the same sample every time, on every device and whatever the order of
+        seed (int): Equal seeds give equal samples, on every device and whatever the order of
             the edges. (default: `0`)
         progress (bool): Whether to show a progress bar. (default: `False`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.

@@ -15,7 +15,7 @@ from torch_geometric.utils import select
 
 from pyg_recmetrics.transforms.interactions import EdgeGroup, Interactions, read_interactions
 
-#: The stages of an experiment, in the order of time. An edge in none of them has the last number.
+#: Training, validation and test, in this order. `NO_STAGE` marks an edge in none of them.
 TRAIN, VAL, TEST, NO_STAGE = range(4)
 
 #: Training, validation and test data.
@@ -118,7 +118,7 @@ def cut(
 
 
 def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data | HeteroData:
-    """Removes what an earlier split has left, and writes down the number of nodes."""
+    """Removes the labels of an earlier split, and stores the number of nodes."""
     data = copy.copy(data)
     for group in interactions.groups:
         store = group.store(data)

@@ -72,7 +72,7 @@ class Interactions:
     num_users: int
     num_items: int
     user_type: str | None
-    groups: list[EdgeGroup]
+    groups: tuple[EdgeGroup, ...]
     pairs: Pairs
 
     @property
@@ -149,7 +149,7 @@ def _read_homogeneous(data: Data, num_users: int | None) -> Interactions:
     edge_index = read_edge_index(data)
     edges = to_bipartite(edge_index, "edge_index", num_users)
     check_bipartite(edges, "edge_index", num_users, num_items)
-    groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
+    groups = (EdgeGroup(None, edges, is_forward=edge_index[0] < num_users),)
     return Interactions(num_users, num_items, None, groups, _find_pairs(groups, num_items))
 
 
@@ -158,12 +158,13 @@ def _read_hetero(
 ) -> Interactions:
     edge_type = _find_edge_type(data, edge_type)
     num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
-    groups = []
+    found = []
     for key in (edge_type, *_find_opposite(data, edge_type, rev_edge_type)):
         edges = read_edge_index(data[key])
         edges = edges if key == edge_type else edges.flip([0])
         check_bipartite(edges, "edge_index", num_users, num_items)
-        groups.append(EdgeGroup(key, edges, torch.full_like(edges[0], key == edge_type).bool()))
+        found.append(EdgeGroup(key, edges, torch.full_like(edges[0], key == edge_type).bool()))
+    groups = tuple(found)
     pairs = _find_pairs(groups, num_items)
     is_reverse = _hold_the_same_pairs(groups, pairs)
     if rev_edge_type is not None and not is_reverse[0]:
@@ -173,7 +174,7 @@ def _read_hetero(
         )
     if not all(is_reverse):
         opposite = zip(groups[1:], is_reverse, strict=True)
-        groups = [groups[0], *(group for group, keep in opposite if keep)]
+        groups = (groups[0], *(group for group, keep in opposite if keep))
         pairs = _find_pairs(groups, num_items)
     return Interactions(num_users, num_items, edge_type[0], groups, pairs)
 
@@ -205,7 +206,7 @@ def _find_opposite(
     return [rev_edge_type]
 
 
-def _hold_the_same_pairs(groups: list[EdgeGroup], pairs: Pairs) -> list[bool]:
+def _hold_the_same_pairs(groups: tuple[EdgeGroup, ...], pairs: Pairs) -> list[bool]:
     """Whether each group after the first one connects exactly the pairs of the first one."""
     masks = []
     for pair in pairs.of_edge.split([group.edges.size(1) for group in groups]):
@@ -215,7 +216,7 @@ def _hold_the_same_pairs(groups: list[EdgeGroup], pairs: Pairs) -> list[bool]:
     return [torch.equal(masks[0], mask) for mask in masks[1:]]
 
 
-def _find_pairs(groups: list[EdgeGroup], num_items: int) -> Pairs:
+def _find_pairs(groups: tuple[EdgeGroup, ...], num_items: int) -> Pairs:
     edges = torch.cat([group.edges for group in groups], dim=1)
     key, order = (edges[0] * num_items + edges[1]).sort(stable=True)  # faster than unstable
     is_first = torch.ones_like(key, dtype=torch.bool)

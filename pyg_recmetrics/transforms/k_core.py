@@ -14,8 +14,8 @@ from pyg_recmetrics.transforms.renumber import remember_ids
 class KCore(BaseTransform):
     r"""Keeps the largest graph in which each user has at least `k` items, and each item `k` users.
 
-    Users and items with fewer are removed. This leaves others with fewer, so it is repeated until
-    nothing changes. Repeated edges count once. Apply this transform before a split.
+    The transform removes users and items with fewer. This leaves others with fewer, so it repeats
+    until nothing changes. Repeated edges count once. Apply this transform before a split.
 
     The remaining users and items are renumbered without gaps, in the order they had, as PyG's
     :class:`~torch_geometric.transforms.LargestConnectedComponents` does it. Removed items are

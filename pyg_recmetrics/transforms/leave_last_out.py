@@ -17,7 +17,8 @@ class LeaveLastOut(WithinUserSplit):
     r"""Leaves out each user's last items by time: the last to test with, those before to validate.
 
     Amounts mean the same as in :class:`PerUserSplit`. If one of them is a positive integer, as
-    both are by default, a user always keeps one item to train with, and tests before it validates.
+    both are by default, a user always keeps one item to train with, and then has test
+    items rather than validation items.
     Of a user with :math:`n` items and with `num_test` :math:`= k`, :math:`\min(k, n - 1)` items
     are tested. Of the remaining items, all but one are validated, at most `num_val`.
 
@@ -34,7 +35,7 @@ class LeaveLastOut(WithinUserSplit):
         time_attr (str, optional): The attribute of the edges that holds their time. With `None`,
             items are left out at random. The same happens, with a warning, if there is no such
             attribute. (default: `"time"`)
-        seed (int): Makes the same split every time, on every device and whatever the order of the
+        seed (int): Equal seeds give equal splits, on every device and whatever the order of the
             edges. (default: `0`)
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)

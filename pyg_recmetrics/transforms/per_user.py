@@ -17,7 +17,7 @@ class PerUserSplit(WithinUserSplit):
     float, and an absolute number if it is an integer; here, of the items of each user. Of a user
     with :math:`n` items, a fraction :math:`f` is `round(n * f)` items, where halves are rounded
     up. If an amount is a positive integer, each user keeps at least one item to train with, and a
-    user with too few items tests before it validates.
+    user with too few items has test items rather than validation items.
 
     The items of each user are drawn independently of those of other users. All repeated edges of
     a user with an item belong to the same part.
@@ -33,7 +33,7 @@ class PerUserSplit(WithinUserSplit):
             positive integer. Two fractions need to sum to less than one. (default: `0.3`)
         users (SeparatedUsers or JoinedUsers, optional): The users to evaluate, whose edges are
             split. All edges of the others are in training. (default: `None`, all users)
-        seed (int): Makes the same split every time, on every device and whatever the order of the
+        seed (int): Equal seeds give equal splits, on every device and whatever the order of the
             edges. (default: `0`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
             (default: `None`, the only one between two types of nodes, besides those that start

@@ -1,4 +1,4 @@
-"""A report on a split: its leaks, its sizes, and what else decides what its numbers mean."""
+"""A report on a split: its leaks, sizes, degrees, repeated edges and cold nodes."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class StageReport:
 
     Attributes:
         num_edges: The number of message-passing edges.
-        num_repeated_edges: The number of further message-passing edges, which repeat one.
+        num_repeated_edges: The number of message-passing edges that repeat another.
         num_truth: The number of ground-truth edges.
         num_repeated_truth: The number of further ground-truth edges, which repeat one.
         num_leaks: The number of truth edges that are also message-passing edges. `None` for
@@ -130,7 +130,7 @@ def check_split(
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
 ) -> SplitReport:
-    r"""Reports the leaks of a split, and what else decides what its numbers mean.
+    r"""Reports the leaks of a split, and its sizes, degrees, repeated edges and cold nodes.
 
     It works on any split in PyG's convention, such as one of
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own

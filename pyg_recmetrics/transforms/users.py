@@ -7,7 +7,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from pyg_recmetrics.checks import check_fraction, check_natural_number, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_fraction,
+    check_natural_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.transforms.cut import NO_STAGE, TRAIN, VAL, Assignment
 from pyg_recmetrics.transforms.interactions import Interactions
 from pyg_recmetrics.transforms.renumber import users_first
@@ -30,11 +35,7 @@ class EvaluationUsers(ABC):
             check_positive_integer(self.max_users, "max_users")
         check_natural_number(self.min_items_pool, "min_items_pool")
         check_natural_number(self.min_pos_test, "min_pos_test")
-        if not isinstance(self.consider_cold_start, bool):
-            raise ValueError(
-                f"'consider_cold_start' needs to be True or False (got "
-                f"{self.consider_cold_start!r})"
-            )
+        check_boolean(self.consider_cold_start, "consider_cold_start")
 
     @abstractmethod
     def arrange(
@@ -44,7 +45,7 @@ class EvaluationUsers(ABC):
         assignment: Assignment,
         users: Tensor,
     ) -> tuple[Data | HeteroData, Assignment]:
-        """Arranges what training has of the drawn users.
+        """Decides which edges of the drawn users training may use.
 
         Args:
             data (Data or HeteroData): The graph.
@@ -173,8 +174,8 @@ class JoinedUsers(EvaluationUsers):
     r"""Evaluates some of the users that a model is trained with.
 
     A split draws the same users as with :class:`SeparatedUsers`, but what remains of their edges
-    is in training, together with all edges of the other users. The drawn users are renumbered to
-    be the first ones, both they and the others in the order they had. `n_id` of the nodes is the
+    is in training, together with all edges of the other users. After renumbering, the drawn users
+    come first, and the order within both groups stays the same. `n_id` of the nodes is the
     number that each had before. `eval_mask` of the user nodes marks the drawn users, and only
     these are evaluated.
 

@@ -129,7 +129,7 @@ def test_the_size_of_chunks_changes_nothing(case, size):
     assume(case.seen)
     ranked = rank_lists(case)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics.beyond_accuracy, "_ELEMENTS", size)
+        patch.setattr(metrics.beyond_accuracy, "_NUM_SUMS_AT_ONCE", size)
         in_chunks = {metric: metric(ranked) for metric in metrics_of_lists(3)}
     for metric, value in in_chunks.items():
         assert torch.equal(value.nan_to_num(-1), metric(ranked).nan_to_num(-1)), metric

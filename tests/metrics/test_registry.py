@@ -87,10 +87,15 @@ class TestNamesAreTaken:
             exec(cell.format(worth=1), {"metrics": metrics, "__name__": "another_notebook"})
 
 
-def test_choices_need_words_that_say_what_they_mean(definitions):
-    def first_hit(ranked, k, *, gain: Annotated[Literal["a", "b"], {"a": "first"}] = "a"):
+@pytest.mark.parametrize(
+    "choice",
+    [Annotated[Literal["a", "b"], {"a": "first"}], Literal["a", "b"], str, float, bool],
+)
+def test_choices_need_words_that_say_what_they_mean(definitions, choice):
+    def first_hit(ranked, k, *, gain="a"):
         return ranked.hits(k)
 
+    first_hit.__annotations__["gain"] = choice
     with pytest.raises(TypeError, match="'gain' of 'first_hit' needs words for every choice"):
         metrics.metric()(first_hit)
     assert "first_hit" not in definitions

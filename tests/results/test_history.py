@@ -56,7 +56,7 @@ class TestHistory:
         assert repr(history) == "History(3 evaluations, monitor=recall@2)"
         assert str(history).splitlines()[3] == "1       0.3000  best"
         history.clear()
-        assert (len(history), history.best, str(history)) == (0, None, "call\n----")
+        assert (len(history), history.best, str(history)) == (0, None, "no evaluation so far")
 
     def test_without_patience_it_never_stops(self):
         assert not history_of([0.3, *[0.1] * 50]).should_stop

@@ -141,7 +141,7 @@ def test_validation_is_a_fraction_or_a_natural_number(split, value):
 
 @ALL_SPLITS
 def test_fractions_leave_something_to_train_with(split):
-    with pytest.raises(ValueError, match=r"'num_val' \+ 'num_test' needs to be in \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"need to sum to less than one \(got 0.5 and 0.5\)"):
         split(num_val=0.5, num_test=0.5)
     split(num_val=3, num_test=0.9)
     split(num_val=0.9, num_test=3)

@@ -246,12 +246,15 @@ class TestValues:
             ({"max_users": 0}, "'max_users' needs to be a positive"),
             ({"min_pos_test": -1}, "'min_pos_test' needs to be a non-negative"),
             ({"min_items_pool": 0.5}, "'min_items_pool' needs to be a non-neg"),
-            ({"consider_cold_start": "no"}, "'consider_cold_start' needs to be True or False"),
         ],
     )
     def test_wrong_arguments_are_named(self, kind, arguments, message):
         with pytest.raises(ValueError, match=message):
             kind(**arguments)
+
+    def test_a_condition_that_is_no_boolean_is_named(self, kind):
+        with pytest.raises(TypeError, match="'consider_cold_start' needs to be a boolean"):
+            kind(consider_cold_start="no")
 
 
 def test_separated_users_are_not_joined_ones():

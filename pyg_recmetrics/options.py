@@ -1,0 +1,85 @@
+"""The options of an evaluation, in one definition for `evaluate` and `Evaluator`."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from torch import Tensor
+from torch_geometric.typing import Adj, EdgeType
+
+from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+
+P = ParamSpec("P")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Options = TypeVar("Options")
+Returned = TypeVar("Returned")
+
+#: The metrics that are evaluated by default.
+DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationOptions:
+    """The options of an evaluation, which :func:`evaluate` explains."""
+
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS
+    _: KW_ONLY
+    convention: str | Convention = "standard"
+    empty_target_action: EmptyTargetAction | None = None
+    edge_index: Adj | None = None
+    edge_weight: Tensor | None = None
+    edge_type: EdgeType | None = None
+    num_users: int | None = None
+    item_embedding: Tensor | None = None
+    item_category: Tensor | None = None
+    batch_size: int | None = None
+    keep_items: bool | int = False
+    progress: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatorOptions(EvaluationOptions):
+    """The options of an :class:`Evaluator`: those of an evaluation, and when to stop."""
+
+    _: KW_ONLY
+    monitor: str | Metric | None = None
+    patience: int | None = None
+
+
+def takes(
+    options: Callable[P, Options],
+) -> Callable[
+    [Callable[[First, Second, Options], Returned]],
+    Callable[Concatenate[First, Second, P], Returned],
+]:
+    """Lets a function take options one by one, and makes its third argument of them.
+
+    So two functions have the same options, with the same defaults, from one definition.
+    """
+
+    def decorate(
+        function: Callable[[First, Second, Options], Returned],
+    ) -> Callable[Concatenate[First, Second, P], Returned]:
+        *own, _ = inspect.signature(function).parameters.values()
+        taken = inspect.signature(options).parameters.values()
+        signature = inspect.signature(function).replace(parameters=[*own, *taken])
+        make_options: Callable[..., Options] = options
+
+        @wraps(function)
+        def taking_options(*args: Any, **kwargs: Any) -> Returned:
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__qualname__}() {error}") from None
+            first, second = (given.pop(parameter.name) for parameter in own)
+            return function(first, second, make_options(**given))
+
+        taking_options.__signature__ = signature  # type: ignore[attr-defined]
+        return taking_options
+
+    return decorate
