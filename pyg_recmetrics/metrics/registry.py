@@ -210,27 +210,31 @@ def _origin(defined: Definition) -> tuple[str, str]:
 def _parameters(
     function: Callable[..., Tensor], signature: inspect.Signature
 ) -> FrozenDict[str, Parameter]:
-    """Reads the parameters from the annotations: a cut-off, a percentage, words with a meaning."""
-    parameters = {}
     hints = get_type_hints(function, include_extras=True)
-    for name, parameter in signature.parameters.items():
-        if name in ("ranked", "k"):
-            continue
-        kind, meaning = hints[name], None
-        if get_origin(kind) is Annotated:
-            kind, meaning = get_args(kind)
-        if kind in (int, int | None) and meaning is None:
-            parameters[name] = Parameter(name, parameter.default, FrozenDict())
-        elif kind is int and isinstance(meaning, str):
-            parameters[name] = Parameter(name, parameter.default, FrozenDict(), percentage=meaning)
-        elif isinstance(meaning, dict) and set(get_args(kind)) == set(meaning):
-            parameters[name] = Parameter(name, parameter.default, FrozenDict(meaning))
-        else:
-            raise TypeError(
-                f"'{name}' of '{function.__name__}' needs words for every choice, as in "
-                f"Annotated[Literal['a'], {{'a': 'words'}}], or to be an integer (got {hints[name]})"
-            )
-    return FrozenDict(parameters)
+    return FrozenDict(
+        {
+            name: _parameter(name, parameter.default, hints[name], function.__name__)
+            for name, parameter in signature.parameters.items()
+            if name not in ("ranked", "k")
+        }
+    )
+
+
+def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
+    """Reads a parameter from its annotation: a cut-off, a percentage, or words with a meaning."""
+    kind, meaning = hint, None
+    if get_origin(hint) is Annotated:
+        kind, meaning = get_args(hint)
+    if kind in (int, int | None) and meaning is None:
+        return Parameter(name, default, FrozenDict())
+    if kind is int and isinstance(meaning, str):
+        return Parameter(name, default, FrozenDict(), percentage=meaning)
+    if isinstance(meaning, dict) and set(get_args(kind)) == set(meaning):
+        return Parameter(name, default, FrozenDict(meaning))
+    raise TypeError(
+        f"'{name}' of '{metric_name}' needs words for every choice, as in "
+        f"Annotated[Literal['a'], {{'a': 'words'}}], or to be an integer (got {hint})"
+    )
 
 
 def _check_ranked(ranked: Any) -> None:
