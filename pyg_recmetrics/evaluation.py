@@ -139,7 +139,7 @@ class Evaluator:
     """
 
     # No other attributes, so that setting an option afterwards is an error instead of ignored.
-    __slots__ = ("_prepared", "history")
+    __slots__ = ("__weakref__", "_prepared", "history")
 
     @takes(EvaluatorOptions)
     def __init__(

@@ -80,6 +80,10 @@ def takes(
             return function(first, second, make_options(**given))
 
         taking_options.__signature__ = signature  # type: ignore[attr-defined]
+        taking_options.__annotations__ = {
+            parameter.name: parameter.annotation for parameter in signature.parameters.values()
+        } | {"return": signature.return_annotation}
+        del taking_options.__wrapped__  # which has another signature
         return taking_options
 
     return decorate

@@ -1,9 +1,5 @@
 """evaluate() and Evaluator."""
 
-import ast
-import inspect
-import re
-
 import pytest
 import torch
 from missing_packages import hide_package
@@ -15,7 +11,6 @@ from torch_geometric.transforms import RandomLinkSplit
 from pyg_recmetrics import (
     Evaluator,
     RankingTask,
-    conventions,
     datasets,
     evaluate,
     metrics,
@@ -154,87 +149,6 @@ class TestEvaluator:
         hide_package(monkeypatch, "lightning")
         with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[lightning\]'"):
             Evaluator(TASK).as_callback()
-
-
-def options_of(function):
-    """The parameters of a function after the recommender and the task."""
-    parameters = inspect.signature(function).parameters
-    return {
-        name: (parameter.kind, parameter.default)
-        for name, parameter in parameters.items()
-        if name not in ("recommender", "task_or_data")
-    }
-
-
-def documented_arguments(function):
-    """The entries of the section Args of a docstring, by argument, each in one line."""
-    section = inspect.getdoc(function).partition("\nArgs:\n")[2].partition("\n\n")[0]
-    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?= {4}\S)", "\n" + section)]
-    return {re.match(r"[*\w]+", entry)[0]: entry for entry in entries if entry}
-
-
-class TestOptions:
-    def test_an_evaluator_takes_the_options_of_evaluate_and_two_more(self):
-        options = options_of(evaluate)
-        of_evaluator = options_of(Evaluator)
-        assert set(of_evaluator) - set(options) == {"monitor", "patience"}
-        assert {name: of_evaluator[name] for name in options} == options
-        assert [name for name in of_evaluator if name in options] == list(options)
-        assert of_evaluator["monitor"][1] is of_evaluator["patience"][1] is None
-
-    @pytest.mark.parametrize("function", [evaluate, Evaluator])
-    def test_options_are_given_by_name_and_metrics_also_by_position(self, function):
-        (metrics_kind, _), *others = options_of(function).values()
-        assert metrics_kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-        assert {kind for kind, _ in others} == {inspect.Parameter.KEYWORD_ONLY}
-
-    def test_every_option_is_explained_with_its_default(self):
-        explained = documented_arguments(evaluate)
-        assert list(explained) == list(inspect.signature(evaluate).parameters)
-        for name, (_, default) in options_of(evaluate).items():
-            stated = re.search(r"\(default: `([^`]+)`", explained[name])
-            assert stated is not None, name
-            assert ast.literal_eval(stated[1]) == default, name
-
-    def test_the_options_of_an_evaluator_are_explained(self):
-        explained = documented_arguments(Evaluator)
-        assert set(explained) == {"task_or_data", "metrics", "monitor", "patience", "**options"}
-
-    def test_an_unknown_option_is_a_type_error(self):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
-            evaluate(GOOD_SCORES, TASK, convnetion="ranx")
-        with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
-            Evaluator(TASK, convnetion="ranx")
-        with pytest.raises(TypeError, match="unexpected keyword argument 'patience'"):
-            evaluate(GOOD_SCORES, TASK, patience=3)
-        with pytest.raises(TypeError, match="positional argument"):
-            evaluate(GOOD_SCORES, TASK, ["recall@2"], "ranx")
-
-    def test_all_arguments_can_be_given_by_name(self):
-        result = evaluate(recommender=GOOD_SCORES, task_or_data=TASK, metrics="recall@2")
-        assert Evaluator(task_or_data=TASK, metrics="recall@2")(recommender=GOOD_SCORES) == result
-
-    def test_arguments_that_are_missing_are_named(self):
-        with pytest.raises(TypeError, match="'task_or_data'"):
-            evaluate(GOOD_SCORES)
-        with pytest.raises(TypeError, match="'task_or_data'"):
-            Evaluator()
-
-    def test_both_apply_them_alike(self):
-        options = {
-            "convention": conventions.Convention("mine", "me", None),
-            "empty_target_action": "pos",
-            "item_category": torch.arange(4),
-            "batch_size": 1,
-            "keep_items": 3,
-        }
-        names = ["recall@1", "recall@3", "diversity@2"]
-        expected = evaluate(GOOD_SCORES, TASK, names, **options)
-        result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
-        assert result == expected
-        assert result.convention == expected.convention == options["convention"]
-        assert result.ranked.items.size(1) == expected.ranked.items.size(1) == 3
-        assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
 
     @pytest.mark.parametrize("name", ["task", "metrics", "best", "should_stop"])
     def test_what_was_prepared_cannot_be_replaced(self, name):

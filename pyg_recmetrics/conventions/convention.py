@@ -116,7 +116,7 @@ class Convention:
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
-        TypeError: If `population` is not a `Population`.
+        TypeError: If `population` is not a `Population`, or `without_cut_off` is a string.
         ValueError: If there is no such metric, argument or `empty_target_action`.
 
     Example:
@@ -151,6 +151,10 @@ class Convention:
             metrics = {name: FrozenDict(arguments) for name, arguments in self.metrics.items()}
             object.__setattr__(self, "metrics", FrozenDict(metrics))
             self._check_metrics(metrics)
+        if isinstance(self.without_cut_off, str):
+            raise TypeError(
+                f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
+            )
         object.__setattr__(self, "without_cut_off", tuple(self.without_cut_off))
         object.__setattr__(self, "other_names", FrozenDict(self.other_names))
 

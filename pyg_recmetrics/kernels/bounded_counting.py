@@ -58,6 +58,8 @@ class BoundedCount(BoundedRanking):
     ) -> tuple[Tensor, Tensor]:
         row, item = relevant
         num_rows = users.numel()
+        if row.numel() == 0:
+            return torch.ones_like(item), torch.zeros_like(users, dtype=torch.bool)
         user = scaled_by_row(self.user[users])
         single = user.float()
         score = inner_products(user, row, self.item, item)

@@ -135,4 +135,8 @@ def has_exact_single_precision() -> bool:
 
     PyTorch can be set to compute them from fewer bits, which the bound does not cover.
     """
-    return torch.get_float32_matmul_precision() == "highest"
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # if the precision was set for each backend, as newer versions do
+        precision: str = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
+        return precision in ("none", "ieee")

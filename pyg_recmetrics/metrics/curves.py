@@ -46,8 +46,9 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
         `[max_k]`.
 
     Raises:
-        ValueError: If there is no metric of that name, if it has no cut-off, or if `max_k` is not a
-            positive integer or is larger than the depth of the ranking.
+        TypeError: If `ranked` is not `RankedEdges`.
+        ValueError: If there is no metric of that name, if it has no cut-off or is spelled with one,
+            or if `max_k` is not a positive integer or is larger than the depth of the ranking.
 
     Example:
         >>> import torch
@@ -56,7 +57,11 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
         >>> metrics.curve(RankedEdges.from_topk(lists, truth), "recall", max_k=3)
         tensor([[0.0000, 0.5000, 1.0000]], dtype=torch.float64)
     """
+    if not isinstance(ranked, RankedEdges):
+        raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
     check_positive_integer(max_k, "max_k")
+    if "@" in metric:
+        raise ValueError(f"'metric' needs to be spelled without a cut-off (got {metric!r})")
     at_max_k = parse(f"{metric}@{max_k}")
     at_every_k = [Metric(at_max_k.name, k, at_max_k.arguments) for k in range(1, max_k + 1)]
     return torch.stack([metric_at_k(ranked) for metric_at_k in at_every_k], dim=-1)

@@ -13,6 +13,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, ParamSpec, get_args, get_origin, get_type_hints
 
 import torch
@@ -195,7 +196,7 @@ def definition(name: str) -> Definition:
 def _add(defined: Definition) -> None:
     """Registers a metric. Running the notebook cell that defines it again replaces it."""
     taken = _DEFINITIONS.get(defined.name)
-    if taken is not None and _origin(taken) != _origin(defined):
+    if taken is not None and not _is_same_function(taken.function, defined.function):
         raise ValueError(
             f"'metric' needs a function whose name is not taken (got '{defined.name}', which is a "
             f"metric of '{taken.function.__module__}')"
@@ -203,8 +204,17 @@ def _add(defined: Definition) -> None:
     _DEFINITIONS[defined.name] = defined
 
 
-def _origin(defined: Definition) -> tuple[str, str]:
-    return defined.function.__module__, defined.function.__qualname__
+def _is_same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
+    """Returns whether two functions come from the same lines of code.
+
+    A cell of a notebook has another file each time it runs. A script has another module if it is
+    also imported.
+    """
+    if first.__qualname__ != second.__qualname__:
+        return False
+    file, other_file = (inspect.unwrap(f).__code__.co_filename for f in (first, second))
+    is_same_file = file == other_file and Path(file).is_file()
+    return is_same_file or first.__module__ == second.__module__
 
 
 def _parameters(

@@ -146,11 +146,27 @@ def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor
 def _from_embeddings(
     task: RankingTask, user: Tensor, item: Tensor, bias: Tensor | None = None
 ) -> Recommender:
+    if bias is not None:
+        _check_range(user, item, bias)
     parts = [part for part in (user, item, bias) if part is not None]
     is_elsewhere = any(part.device != task.device for part in parts)
     if is_elsewhere or item.numel() * 8 > MAX_BYTES_OF_ITEMS:
         return TiledRecommender(user, item, bias, task.device)
     return EmbeddingRecommender(user, item, bias)
+
+
+def _check_range(user: Tensor, item: Tensor, bias: Tensor) -> None:
+    # A bias and the products it is added to share one scale. Otherwise, any size would do.
+    largest = _largest(user) * _largest(item) * user.size(1) + _largest(bias)
+    if largest > torch.finfo(torch.float32).max:
+        raise ValueError(
+            f"'recommender' needs to have scores in the range of single precision (got embeddings "
+            f"whose scores may reach {largest:.1e})"
+        )
+
+
+def _largest(values: Tensor) -> float:
+    return max(abs(float(bound)) for bound in values.aminmax())
 
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:

@@ -19,19 +19,14 @@ _TENSOR = "__tensor__"
 def write(path: str | Path, fields: dict[str, Any]) -> None:
     """Writes nested dictionaries of tensors and of what JSON can hold.
 
-    The file replaces an older one only when it is complete.
-
     Args:
         path (str or Path): The file to write.
         fields (dict): What to write. Keys are strings without a dot.
     """
-    path = Path(path)
     arrays: dict[str, Any] = {}
     header = json.dumps({"format": FORMAT, "fields": _take_tensors(fields, "", arrays)})
-    unfinished = path.with_name(f"{path.name}.tmp")
-    with unfinished.open("wb") as file:  # a file, since NumPy appends '.npz' to a name
+    with Path(path).open("wb") as file:  # a file, since NumPy appends '.npz' to a name
         np.savez_compressed(file, header=np.array(header), **arrays)
-    unfinished.replace(path)
 
 
 def read(path: str | Path) -> dict[str, Any]:

@@ -177,3 +177,21 @@ class TestFrozen:
         metrics_of_mine["ndcg"]["gain"] = "exponential"
         metrics_of_mine["recall"] = {}
         assert convention.metrics == {"ndcg": {"gain": "binary"}}
+
+
+def test_a_name_instead_of_a_tuple_of_names_is_refused():
+    with pytest.raises(TypeError, match="'without_cut_off' needs to be a tuple of names"):
+        conventions.Convention("mine", "a paper", {"mrr": {}}, without_cut_off="mrr")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"metrics": {"no": {}}}, "'metrics' needs to name known metrics"),
+        ({"metrics": {"ndcg": {"gain": "no"}}}, "'gain' needs to be one of"),
+        ({"metrics": {}, "empty_target_action": "no"}, "'empty_target_action' needs to be one of"),
+    ],
+)
+def test_wrong_fields_are_named(fields, message):
+    with pytest.raises(ValueError, match=message):
+        conventions.Convention("mine", "a paper", **fields)

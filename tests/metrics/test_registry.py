@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import pytest
 import torch
 
-from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from pyg_recmetrics.metrics import registry
 
 
@@ -99,3 +99,26 @@ def test_choices_need_words_that_say_what_they_mean(definitions, choice):
     with pytest.raises(TypeError, match="'gain' of 'first_hit' needs words for every choice"):
         metrics.metric()(first_hit)
     assert "first_hit" not in definitions
+
+
+def test_a_cut_off_below_what_was_ranked_is_an_error():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
+    ranked = rank(torch.zeros(9), task, k=4)
+    assert metrics.recall(ranked, k=4).tolist() == [1]
+    with pytest.raises(ValueError, match=r"'k' needs to be at most 4, .*\(got 5\)"):
+        metrics.recall(ranked, k=5)
+
+
+@pytest.mark.parametrize("k", [0, -3, 1.5, True, "3"])
+def test_a_cut_off_that_is_no_positive_integer_is_an_error(k):
+    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
+    with pytest.raises(ValueError, match="'k' needs to be a positive integer"):
+        metrics.recall(ranked, k=k)
+
+
+def test_other_arguments_are_checked():
+    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
+    with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
+        metrics.recall(torch.tensor([[0]]), k=1)
+    with pytest.raises(ValueError, match=r"'gain' needs to be one of .*'exponential'.*'cubic'"):
+        metrics.ndcg(ranked, 1, gain="cubic")

@@ -122,6 +122,11 @@ class TestWrongRecommenders:
                 ValueError,
                 "got 12 NaN or infinite",
             ),
+            (
+                (torch.full((2, 4), 1e30), torch.full((3, 4), 1e30), torch.zeros(3)),
+                ValueError,
+                "range of single",
+            ),
             ((torch.rand(2, 4), torch.zeros(3, 4).long()), ValueError, "floating-point"),
             (torch.rand(2, 3, device="meta"), ValueError, r"device of 'task', cpu \(got meta\)"),
         ],

@@ -163,15 +163,50 @@ def test_small_tables_on_the_device_go_through_at_once():
     assert not isinstance(ranker, TiledRecommender)
 
 
-@pytest.mark.parametrize("size", [1000, 2])
-def test_biased_scores_beyond_single_precision_are_ranked(size):
-    # The scores are 4e60 times -1, 0 and 1, and a bias that matters between equal ones.
-    task = RankingTask(torch.tensor([[0, 0, 0, 0], [0, 1, 2, 3]]), num_users=1, num_items=4)
-    item = torch.tensor([-1e30, 1e30, 0.0, 0.0]).unsqueeze(1).expand(-1, 4)
-    bias = torch.tensor([1e38, -1e38, -1.0, 1.0])
+@pytest.mark.parametrize("size", [1000, 3])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e15])
+def test_biases_are_added_whatever_their_size(size, scale):
+    generator = torch.Generator().manual_seed(0)
+    user, item = (torch.randn(n, 4, generator=generator, dtype=torch.double) for n in (5, 40))
+    bias = scale * torch.randn(40, generator=generator, dtype=torch.double)
+    truth = torch.stack([torch.arange(5).repeat(8), torch.arange(40)])
+    task = RankingTask(truth, num_users=5, num_items=40)
+    scores = user @ item.T + bias
     with in_tiles(size):
-        ranked = rank((torch.full((1, 4), 1e30), item, bias), task)
-    assert ranked.edge_index[1].tolist() == [1, 3, 2, 0]
+        ranked = rank((user, item, bias), task, full=True)
+    for (u, i), found in zip(ranked.edge_index.T.tolist(), ranked.rank.tolist(), strict=True):
+        tolerance = 2.0**-22 * scores[u].abs().max()
+        highest = 1 + int((scores[u] > scores[u, i] + tolerance).sum())
+        lowest = int((scores[u] >= scores[u, i] - tolerance).sum())
+        assert highest <= found <= lowest
+
+
+@pytest.mark.parametrize("algorithm", ["count", "search"])
+def test_biased_ranks_are_proved_as_those_of_sorting(algorithm):
+    generator = torch.Generator().manual_seed(1)
+    user, item = (torch.randn(n, 8, generator=generator) for n in (30, 500))
+    bias = torch.randn(500, generator=generator)
+    truth = torch.stack([torch.arange(30).repeat(6), torch.arange(180)])
+    task = RankingTask(truth, num_users=30, num_items=500)
+    proved, sorted_ = (
+        rank((user, item, bias), task, k=20, algorithm=a) for a in (algorithm, "dense")
+    )
+    assert torch.equal(proved.rank, sorted_.rank)
+    assert not torch.equal(proved.rank, rank((user, item), task, k=20).rank)
+
+
+def test_biases_beyond_single_precision_are_refused():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=3)
+    bias = torch.tensor([0.0, 1.0, torch.finfo(torch.float64).min], dtype=torch.double)
+    with pytest.raises(ValueError, match="scores in the range of single precision"):
+        rank((torch.ones(1, 2), torch.ones(3, 2), bias), task)
+
+
+def test_a_chunk_without_truth_is_counted():
+    task = RankingTask(torch.tensor([[0], [3]]), num_users=40, num_items=50)
+    parts = (torch.randn(40, 8), torch.randn(50, 8))
+    ranked = rank(parts, task, full=True, keep_items=5, batch_size=1)
+    assert torch.equal(ranked.rank, rank(parts, task, full=True, algorithm="dense").rank)
 
 
 def test_inner_products_do_not_depend_on_the_chunk():

@@ -1,4 +1,7 @@
-"""The Gowalla split of the LightGCN paper, with the embeddings of a trained LightGCN."""
+"""The Gowalla split of the LightGCN paper, with the embeddings of a trained LightGCN.
+
+These tests are of several modules together: the ranking at its full size, and metrics of it.
+"""
 
 import itertools
 import json

@@ -127,6 +127,14 @@ def test_depth(case):
     assert torch.equal(full.rank, scores.rank)
 
 
+@given(case=cases(), batch_size=st.integers(1, 7))
+def test_the_size_of_chunks_changes_nothing(case, batch_size):
+    whole = rank(case.score_matrix, case.task(), k=3)
+    in_chunks = rank(case.score_matrix, case.task(), k=3, batch_size=batch_size)
+    assert torch.equal(whole.edge_index, in_chunks.edge_index)
+    assert torch.equal(whole.rank, in_chunks.rank)
+
+
 def test_the_global_random_state_is_not_touched():
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=2)
     state = torch.get_rng_state()

@@ -35,19 +35,6 @@ class TestResult:
         assert result.to_dict() == dict(result)
         assert result.to_dict() is not result.to_dict()
 
-    def test_a_metric_can_be_spelled_in_other_ways(self, ranked):
-        result = EvaluationResult(ranked, ["ndcg(gain=linear)@3"])
-        assert result["ndcg(gain=linear)@3"] == result["ndcg( gain=linear ) @3"]
-
-    def test_a_metric_that_was_not_evaluated_is_a_key_error(self, result):
-        with pytest.raises(KeyError, match=r"recall@2 was not evaluated, only recall@1, "):
-            result["recall@2"]
-        with pytest.raises(KeyError, match="known metrics, such as"):
-            result["recal@1"]
-        assert "recall@2" not in result
-        assert "recal@1" not in result
-        assert "recall@1" in result
-
     def test_there_is_a_value_for_every_user(self, result):
         assert set(result.per_user) == set(result)
         assert result.per_user["recall@1"].tolist() == pytest.approx(
@@ -77,14 +64,6 @@ class TestResult:
         with pytest.raises(ValueError, match=r"\['skip', 'neg', 'pos', 'error'\] \(got 'drop'\)"):
             EvaluationResult(ranked, ["recall@1"], empty_target_action="drop")
 
-    def test_users_are_counted(self, ranked):
-        result = EvaluationResult(ranked, ["recall@1"])
-        assert (result.num_evaluated, result.num_without_truth) == (2, 1)
-        assert result.num_with_few_candidates is None
-        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
-        result = EvaluationResult(ranked, ["recall@1"], task=task)
-        assert (result.num_evaluated, result.num_without_truth) == (2, 0)
-
     def test_printing(self, result):
         assert str(result).splitlines() == [
             "metric                                   @1              @3",
@@ -109,68 +88,6 @@ class TestResult:
         hide_package(monkeypatch, "pandas")
         with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[pandas\]'"):
             result.to_pandas()
-
-
-class TestLookingUp:
-    """Means, values per user and definitions are looked up by the same names."""
-
-    @pytest.fixture
-    def result(self):
-        task = random_task(30, 9, truth_share=0.25, seen_share=0.25, seed=3)
-        names = ["recall@3", "ndcg(gain=exponential)@3", "r_precision", "coverage@3"]
-        return evaluate(random_scores(task, 1), task, names, convention="standard")
-
-    @pytest.mark.parametrize("spelled", ["recall@3", "recall @ 3", " recall@3 "])
-    def test_any_spelling_will_do(self, result, spelled):
-        for values in (result, result.per_user, result.definitions):
-            assert spelled in values
-            assert values[spelled] is values["recall@3"]
-            assert values.get(spelled) is values["recall@3"]
-
-    def test_so_will_a_metric(self, result):
-        for spelled in ("recall@3", "ndcg( gain = exponential )@3", "r_precision"):
-            metric = metrics.parse(spelled)
-            for values in (result, result.per_user, result.definitions):
-                assert metric in values
-                assert values[metric] is values[str(metric)]
-        assert result.definitions[metrics.parse("recall@3")] == metrics.parse("recall@3")
-
-    def test_what_cannot_be_a_metric_is_not_in_it(self, result):
-        for values in (result, result.per_user, result.definitions):
-            for key in (5, None, 0.5, ("recall", 3), "recal@3", "recall", "recall@0", ""):
-                assert key not in values
-                assert values.get(key) is None
-            assert "recall@4" not in values
-            assert metrics.parse("recall@4") not in values
-
-    def test_an_error_says_why(self, result):
-        for values in (result, result.definitions):
-            with pytest.raises(KeyError, match=r"recall@4 was not evaluated, only recall@3, ndcg"):
-                values["recall@4"]
-            with pytest.raises(KeyError, match=r"recall@4 was not evaluated, only"):
-                values[metrics.parse("recall@4")]
-        for values in (result, result.per_user, result.definitions):
-            with pytest.raises(KeyError, match=r"known metrics, such as \['recall'.*'recal'"):
-                values["recal@3"]
-            with pytest.raises(KeyError, match="'recall' needs a cut-off"):
-                values["recall"]
-            with pytest.raises(KeyError, match=r"needs to hold strings \(got int\)"):
-                values[5]
-        with pytest.raises(KeyError, match="recall@4 was not evaluated per user, only recall@3, "):
-            result.per_user[metrics.parse("recall@4")]
-        with pytest.raises(KeyError, match="coverage@3 has one value for all users together"):
-            result.per_user[metrics.parse("coverage@3")]
-        assert metrics.parse("coverage@3") in result
-        assert metrics.parse("coverage@3") not in result.per_user
-
-    def test_names_are_spelled_alike_everywhere(self, result):
-        assert list(result) == list(result.definitions) == list(result.to_dict())
-        assert list(result) == [*result.per_user, "coverage@3"]
-
-    def test_none_of_them_can_be_changed(self, result):
-        for values in (result, result.per_user, result.definitions):
-            with pytest.raises(TypeError, match="does not support item assignment"):
-                values["recall@3"] = 0
 
 
 class TestContributions:

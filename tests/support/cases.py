@@ -107,6 +107,11 @@ def edges(pairs):
     return torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t().contiguous()
 
 
+def pairs(edges):
+    """The pairs of nodes that edges connect."""
+    return set(zip(*edges.tolist(), strict=True))
+
+
 def ranks(ranked):
     """The rank of every edge as a dictionary, infinite where the item was not retrieved."""
     return {

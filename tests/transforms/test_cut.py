@@ -195,9 +195,3 @@ class TestConvention:
             for batch in batches:
                 assert torch.equal(batch.edge_index, part.edge_index)
                 assert torch.equal(batch.time, part.time)
-
-    def test_a_mask_of_users_is_checked(self):
-        *_, test = PerUserSplit()(interactions())
-        test["user"].eval_mask = torch.ones(60)
-        with pytest.raises(ValueError, match=r"'eval_mask' needs to be a mask of shape \[60\]"):
-            RankingTask.from_data(test)

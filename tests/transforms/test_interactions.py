@@ -6,7 +6,6 @@ from graphs import ITEM_USER, USER_ITEM, Graph, interactions
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.transforms import (
-    JoinedUsers,
     LeaveLastOut,
     PerUserSplit,
     TemporalSplit,
@@ -25,13 +24,6 @@ class TestFindingEdges:
         parts = PerUserSplit(edge_type=USER_ITEM)(data)
         for part in parts:
             assert torch.equal(part[views].edge_index, data[views].edge_index)
-        joined, *_ = PerUserSplit(edge_type=USER_ITEM, users=JoinedUsers())(data)
-        ids = joined["user"].n_id
-        for key, ends in ((views, (True, False)), (("user", "knows", "user"), (True, True))):
-            for new, old, is_user in zip(
-                joined[key].edge_index, data[key].edge_index, ends, strict=True
-            ):
-                assert torch.equal(ids[new] if is_user else new, old)
 
     def test_a_type_is_the_reverse_if_it_holds_the_same_edges(self):
         data = interactions()

@@ -1,4 +1,7 @@
-"""The sizes of our splits of users against recometrics, which has defined these splits."""
+"""The sizes of our splits of users against recometrics, which has defined these splits.
+
+These tests are of several modules together: how each user is split, and who is evaluated.
+"""
 
 import pytest
 import torch

@@ -261,21 +261,6 @@ def test_separated_users_are_not_joined_ones():
     assert SeparatedUsers() != JoinedUsers()
 
 
-@pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut])
-class TestArguments:
-    @pytest.mark.parametrize("users", ["separated", SeparatedUsers, 0.1])
-    def test_users_are_one_of_two_kinds(self, split, users):
-        with pytest.raises(TypeError, match=r"'users' needs to be 'SeparatedUsers\(\.\.\.\)'"):
-            split(users=users)
-
-    @pytest.mark.parametrize(
-        "flag", ["split_type", "users_test_fraction", "max_test_users", "min_pos_test"]
-    )
-    def test_there_is_no_flag(self, split, flag):
-        with pytest.raises(TypeError, match=flag):
-            split(**{flag: "separated"})
-
-
 def test_a_split_by_time_has_no_users():
     with pytest.raises(TypeError, match="users"):
         TemporalSplit(users=SeparatedUsers())

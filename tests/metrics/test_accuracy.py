@@ -1,0 +1,82 @@
+"""Accuracy metrics: values worked out by hand, and arguments that do not go together."""
+
+import math
+
+import pytest
+import torch
+from laws import metrics_of_ranks
+
+from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+
+
+def test_known_values():
+    # Hits at ranks 1 and 3 of five relevant; at rank 2 of one; at 5 and 6 of two; no truth.
+    lists = torch.arange(10).repeat(4, 1)
+    truth = [(0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5)]
+    ranked = RankedEdges.from_topk(lists, torch.tensor(truth).t())
+    means = {
+        str(m): round(float(m(ranked).nanmean()), 4) for m in metrics_of_ranks(3) if not m.arguments
+    }
+    assert means["precision@3"] == 0.3333
+    assert means["truncated_precision@3"] == 0.5556
+    assert means["recall@3"] == 0.4667
+    assert means["f1@3"] == 0.3333
+    assert means["r_precision"] == 0.1333
+    assert means["hit_rate@3"] == 0.6667
+    assert means["mrr@3"] == 0.5
+    assert means["map@3"] == 0.3519
+    assert means["ndcg@3"] == 0.4449
+
+
+def test_weights_are_graded_by_gain():
+    lists, truth = torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [0, 2]])
+    ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1.0, 3.0]))
+    second, third = 1 / math.log2(3), 1 / math.log2(4)
+    ideal = {"linear": 3 + second, "exponential": 7 + second, "binary": 1 + second}
+    got = {"linear": 1 + 3 * third, "exponential": 1 + 7 * third, "binary": 1 + third}
+    for gain in ideal:
+        value = float(metrics.ndcg(ranked, 3, gain=gain))
+        assert value == pytest.approx(got[gain] / ideal[gain])
+
+
+@pytest.fixture
+def ranked():
+    return RankedEdges.from_topk(torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [0, 2]]))
+
+
+def test_normalizers():
+    # Both users have hits at the ranks 1 and 3. The first one has a list of three items and six
+    # relevant ones, the second one a list of four and two.
+    lists = torch.tensor([[0, 9, 1, -1], [0, 9, 1, 8]])
+    truth = torch.tensor([[0] * 6 + [1] * 2, [0, 1, 2, 3, 4, 5, 0, 1]])
+    ranked = RankedEdges.from_topk(lists, truth)
+    sum_of_precisions = 1 / 1 + 2 / 3
+    expected = {
+        metrics.precision: (2, {"k": [4, 4], "length": [3, 4], "min": [4, 2]}),
+        metrics.recall: (2, {"R": [6, 2], "min": [4, 2]}),
+        metrics.map: (
+            sum_of_precisions,
+            {"min": [4, 2], "R": [6, 2], "k": [4, 4], "hits": [2, 2]},
+        ),
+    }
+    for metric, (numerator, denominators_of) in expected.items():
+        for normalizer, denominators in denominators_of.items():
+            values = metric(ranked, 4, normalizer=normalizer).tolist()
+            wanted = [numerator / denominator for denominator in denominators]
+            assert values == pytest.approx(wanted), (metric, normalizer)
+
+
+def test_arguments_that_need_a_cut_off_are_named(ranked):
+    with pytest.raises(ValueError, match=r"'normalizer' can only be 'k' if there is a cut-off"):
+        metrics.map(ranked, normalizer="k")
+    with pytest.raises(ValueError, match=r"'ideal' can only be 'k' if there is a cut-off"):
+        metrics.ndcg(ranked, ideal="k")
+
+
+def test_an_ideal_looks_as_deep_as_the_cut_off_and_no_deeper_than_the_ranking(ranked):
+    with pytest.raises(ValueError, match=r"'ideal_k' needs to be at least k=3 \(got 2\)"):
+        metrics.ndcg(ranked, 3, ideal="retrieved", ideal_k=2)
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
+    shallow = rank(torch.zeros(9), task, k=4)
+    with pytest.raises(ValueError, match=r"'ideal_k' needs to be at most 4, the depth .*\(got 5"):
+        metrics.ndcg(shallow, 3, ideal="retrieved", ideal_k=5)

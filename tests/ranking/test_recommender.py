@@ -1,0 +1,71 @@
+"""What a recommender inherits that only knows its scores, against plain Python."""
+
+import pytest
+import torch
+from cases import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender, ScoreRecommender
+from pyg_recmetrics.ranking.schedule import Schedule
+
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
+
+
+class ScoreTable(DenseRecommender):
+    """Knows the scores of everybody, and the users it was asked about."""
+
+    def __init__(self, table):
+        self.table = table
+        self.asked = []
+
+    def scores(self, users, scratch):
+        self.asked.append(users.tolist())
+        return self.table[users]
+
+
+def chunks_of(task, depth, num_rows):
+    return Schedule(task, task.users, depth, lambda depth: num_rows).chunks()
+
+
+class TestDenseRecommender:
+    @given(case=cases(), k=st.integers(1, 9), num_rows=st.integers(1, 7))
+    def test_lists_are_those_of_a_sorted_list(self, case, k, num_rows):
+        for chunk in chunks_of(case.task(), 1, num_rows):
+            recommender = ScoreTable(case.score_matrix)
+            length = min(k, case.num_items)
+            lists = recommender.top_k(chunk, length)
+            for user, items in zip(chunk.users.tolist(), lists.tolist(), strict=True):
+                assert items == (case.rankings[user] + [-1] * length)[:length]
+            assert recommender.asked == [chunk.users.tolist()]
+
+    @given(case=cases(), depth=st.integers(1, 9), num_rows=st.integers(1, 7))
+    def test_ranks_are_positions_in_a_sorted_list(self, case, depth, num_rows):
+        task = case.task()
+        for chunk in chunks_of(task, depth, num_rows):
+            ranks = ScoreTable(case.score_matrix).ranks(chunk)
+            users, items = task.truth[:, chunk.truth.index].tolist()
+            for user, item, rank in zip(users, items, ranks.tolist(), strict=True):
+                assert rank == case.rankings[user].index(item) + 1
+
+    @given(case=cases(), depth=st.integers(1, 9), num_rows=st.integers(1, 7))
+    def test_scores_are_constant_if_candidates_share_a_single_score(self, case, depth, num_rows):
+        for chunk in chunks_of(case.task(), depth, num_rows):
+            is_constant = ScoreTable(case.score_matrix).is_constant(chunk)
+            assert is_constant.tolist() == [
+                len({case.scores[user][item] for item in case.rankings[user]}) <= 1
+                for user in chunk.users.tolist()
+            ]
+
+
+@pytest.mark.parametrize("kind", [Recommender, ScoreRecommender, DenseRecommender])
+def test_what_is_missing_has_to_be_added(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
+
+
+def test_unless_it_says_otherwise_nothing_is_limited_or_wrong():
+    recommender = ScoreTable(torch.zeros(1, 1))
+    assert recommender.items_at_once is None
+    assert recommender.max_depth is None
+    assert recommender.check() is None

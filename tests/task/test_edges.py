@@ -1,0 +1,56 @@
+"""Coalesced edges, against sets and dictionaries in plain Python."""
+
+import pytest
+import torch
+from cases import edges
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
+
+NUM_USERS, NUM_ITEMS = 4, 6
+PAIR = st.tuples(st.integers(0, NUM_USERS - 1), st.integers(0, NUM_ITEMS - 1))
+PAIRS = st.lists(PAIR, max_size=20)
+
+
+def as_list(edge_index):
+    return list(zip(*edge_index.tolist(), strict=True))
+
+
+@given(pairs=PAIRS)
+def test_coalesced_edges_are_a_sorted_set(pairs):
+    assert as_list(coalesce_edges(edges(pairs), NUM_USERS, NUM_ITEMS)) == sorted(set(pairs))
+
+
+@given(coalesced=st.sets(PAIR), pairs=PAIRS)
+def test_edges_are_found_as_in_a_set(coalesced, pairs):
+    mask = contains(edges(sorted(coalesced)), edges(pairs), NUM_ITEMS)
+    assert mask.dtype == torch.bool
+    assert mask.tolist() == [pair in coalesced for pair in pairs]
+
+
+def test_the_last_item_of_a_user_is_not_the_first_of_the_next():
+    coalesced = edges([(0, NUM_ITEMS - 1), (2, 0)])
+    asked = edges([(1, 0), (0, NUM_ITEMS - 1), (1, NUM_ITEMS - 1), (2, 0), (3, NUM_ITEMS - 1)])
+    assert contains(coalesced, asked, NUM_ITEMS).tolist() == [False, True, False, True, False]
+
+
+@given(pairs=PAIRS)
+def test_truth_without_weights_is_a_sorted_set(pairs):
+    coalesced, weight = coalesce_truth(edges(pairs), None, NUM_ITEMS)
+    assert as_list(coalesced) == sorted(set(pairs))
+    assert weight is None
+
+
+@given(weighted=st.lists(st.tuples(PAIR, st.integers(-2, 3)), max_size=20))
+@pytest.mark.parametrize("dtype", [torch.double, torch.long])
+def test_truth_has_the_largest_of_its_positive_weights(dtype, weighted):
+    largest = {}
+    for pair, weight in weighted:
+        if weight > 0:
+            largest[pair] = max(weight, largest.get(pair, weight))
+    weights = torch.tensor([weight for _, weight in weighted], dtype=dtype)
+    coalesced, weight = coalesce_truth(edges([pair for pair, _ in weighted]), weights, NUM_ITEMS)
+    assert as_list(coalesced) == sorted(largest)
+    assert weight.dtype == dtype
+    assert weight.tolist() == [largest[pair] for pair in sorted(largest)]

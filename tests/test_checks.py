@@ -1,0 +1,357 @@
+"""Checks of what comes in from outside: what they accept, and what they say of all else."""
+
+import math
+import re
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import HeteroData
+
+from pyg_recmetrics import checks
+
+CPU = torch.device("cpu")
+
+
+def expected(error):
+    """Expects an error of this type and with just this message, or no error if it is `None`."""
+    if error is None:
+        return nullcontext()
+    return pytest.raises(type(error), match=f"^{re.escape(str(error))}$")
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (torch.zeros(2), None),
+        (torch.tensor(True), None),
+        ([0, 1], TypeError("'x' needs to be a tensor (got list)")),
+        (np.zeros(2), TypeError("'x' needs to be a tensor (got ndarray)")),
+        (None, TypeError("'x' needs to be a tensor (got NoneType)")),
+    ],
+)
+def test_tensor(value, error):
+    with expected(error):
+        assert checks.check_tensor(value, "x") is value
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (torch.tensor([1, -2]), None),
+        (torch.tensor([1, -2], dtype=torch.int32), None),
+        (torch.tensor([1, 200], dtype=torch.uint8), None),
+        (torch.tensor([True]), ValueError("'x' needs to hold integers (got torch.bool)")),
+        (torch.tensor([1.0]), ValueError("'x' needs to hold integers (got torch.float32)")),
+        (torch.tensor([1j]), ValueError("'x' needs to hold integers (got torch.complex64)")),
+        ([1], TypeError("'x' needs to be a tensor (got list)")),
+    ],
+)
+def test_integers(value, error):
+    with expected(error):
+        checked = checks.check_integers(value, "x")
+        assert checked.dtype == torch.long
+        assert checked.tolist() == value.tolist()
+
+
+@pytest.mark.parametrize(
+    ("device", "error"),
+    [
+        (CPU, None),
+        (
+            torch.device("meta"),
+            ValueError("'x' needs to be on the device of 'truth', meta (got cpu)"),
+        ),
+    ],
+)
+def test_device(device, error):
+    with expected(error):
+        checks.check_device(torch.zeros(2), "x", device, "truth")
+
+
+@pytest.mark.parametrize(
+    ("ids", "num_ids", "error"),
+    [
+        ([0, 2, 1], 3, None),
+        ([[0, 1], [2, 0]], 3, None),
+        ([], 0, None),
+        ([0, 3], 3, ValueError("'x' needs to hold item ids in [0, 3) (got 3)")),
+        ([-1, 0], 3, ValueError("'x' needs to hold item ids in [0, 3) (got -1)")),
+        ([-1, 9], 3, ValueError("'x' needs to hold item ids in [0, 3) (got -1)")),
+        ([0], 0, ValueError("'x' needs to hold item ids in [0, 0) (got 0)")),
+    ],
+)
+def test_ids(ids, num_ids, error):
+    with expected(error):
+        checks.check_ids(torch.tensor(ids, dtype=torch.long), "x", "item", num_ids)
+
+
+@pytest.mark.parametrize(
+    ("edges", "error"),
+    [
+        (torch.zeros(2, 3).long(), None),
+        (torch.zeros(2, 0).int(), None),
+        (torch.zeros(2).long(), ValueError("'x' needs to have shape [2, num_edges] (got [2])")),
+        (
+            torch.zeros(3, 2).long(),
+            ValueError("'x' needs to have shape [2, num_edges] (got [3, 2])"),
+        ),
+        (
+            torch.zeros(2, 3, 1).long(),
+            ValueError("'x' needs to have shape [2, num_edges] (got [2, 3, 1])"),
+        ),
+        (torch.zeros(2, 3), ValueError("'x' needs to hold integers (got torch.float32)")),
+        (((0, 1), (1, 2)), TypeError("'x' needs to be a tensor (got tuple)")),
+    ],
+)
+def test_edges(edges, error):
+    with expected(error):
+        checked = checks.check_edges(edges, "x")
+        assert checked.dtype == torch.long
+        assert checked.tolist() == edges.tolist()
+
+
+@pytest.mark.parametrize(
+    ("edges", "error"),
+    [
+        ([[0, 1], [4, 0]], None),
+        ([[], []], None),
+        ([[0, 2], [4, 0]], ValueError("'x' needs to hold user ids in [0, 2) (got 2)")),
+        ([[0, 1], [5, 0]], ValueError("'x' needs to hold item ids in [0, 5) (got 5)")),
+        ([[-1, 1], [5, 0]], ValueError("'x' needs to hold user ids in [0, 2) (got -1)")),
+        ([0, 1], ValueError("'x' needs to have shape [2, num_edges] (got [2])")),
+    ],
+)
+def test_bipartite(edges, error):
+    with expected(error):
+        checked = checks.check_bipartite(torch.tensor(edges).int(), "x", num_users=2, num_items=5)
+        assert checked.dtype == torch.long
+        assert checked.tolist() == edges
+
+
+@pytest.mark.parametrize(
+    ("weight", "error"),
+    [
+        (torch.tensor([0.5, -1.0]), None),
+        (torch.tensor([2, 0]), None),
+        (torch.tensor([True, False]), None),
+        (
+            torch.ones(3),
+            ValueError("'x' needs to have shape [2], a number for every edge (got [3])"),
+        ),
+        (
+            torch.ones(2, 1),
+            ValueError("'x' needs to have shape [2], a number for every edge (got [2, 1])"),
+        ),
+        (
+            torch.tensor([1, torch.inf]),
+            ValueError("'x' needs to hold finite numbers (got 1 NaN or infinite)"),
+        ),
+        ([1.0, 2.0], TypeError("'x' needs to be a tensor (got list)")),
+    ],
+)
+def test_weight(weight, error):
+    with expected(error):
+        checked = checks.check_weight(weight, "x", torch.zeros(2, 2).long())
+        assert checked.dtype == torch.double
+        assert checked.tolist() == weight.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "num_wrong"),
+    [
+        ([], 0),
+        ([0.0, -3e38, 3e38], 0),
+        ([[1, 2], [3, 4]], 0),
+        ([0.0, math.nan], 1),
+        ([math.inf, 0.0, -math.inf], 2),
+        ([[math.nan, 1.0], [-math.inf, math.nan]], 3),
+    ],
+)
+def test_finite(values, num_wrong):
+    message = f"'x' needs to hold finite numbers (got {num_wrong} NaN or infinite)"
+    with expected(ValueError(message) if num_wrong else None):
+        checks.check_finite(torch.tensor(values), "x")
+
+
+#: What is no number, and so is refused wherever a number is needed.
+NO_NUMBERS = [True, False, None, "1", [1], torch.tensor(1), math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [(1, True), (10**30, True), *((value, False) for value in (0, -1, 1.0, 0.5, *NO_NUMBERS))],
+)
+def test_positive_integer(value, is_accepted):
+    message = f"'x' needs to be a positive integer (got {value!r})"
+    with expected(None if is_accepted else ValueError(message)):
+        assert checks.check_positive_integer(value, "x") is value
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [
+        (0, True),
+        (1, True),
+        (10**30, True),
+        *((value, False) for value in (-1, 0.0, 1.0, *NO_NUMBERS)),
+    ],
+)
+def test_natural_number(value, is_accepted):
+    message = f"'x' needs to be a non-negative integer (got {value!r})"
+    with expected(None if is_accepted else ValueError(message)):
+        assert checks.check_natural_number(value, "x") is value
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [
+        (0, True),
+        (-3, True),
+        (0.5, True),
+        (1e308, True),
+        *((value, False) for value in NO_NUMBERS),
+    ],
+)
+def test_finite_number(value, is_accepted):
+    message = f"'x' needs to be a finite number (got {value!r})"
+    with expected(None if is_accepted else ValueError(message)):
+        assert checks.check_finite_number(value, "x") is value
+
+
+@pytest.mark.parametrize(
+    ("value", "or_zero", "error"),
+    [
+        (0.5, False, None),
+        (5e-324, False, None),
+        (0.0, True, None),
+        (0, True, None),
+        (0.0, False, ValueError("'x' needs to be in (0, 1) (got 0.0)")),
+        (1, False, ValueError("'x' needs to be in (0, 1) (got 1)")),
+        (1.0, True, ValueError("'x' needs to be in [0, 1) (got 1.0)")),
+        (-0.5, True, ValueError("'x' needs to be in [0, 1) (got -0.5)")),
+        (math.nan, True, ValueError("'x' needs to be a finite number (got nan)")),
+        (False, True, ValueError("'x' needs to be a finite number (got False)")),
+        ("0.5", False, ValueError("'x' needs to be a finite number (got '0.5')")),
+    ],
+)
+def test_fraction(value, or_zero, error):
+    with expected(error):
+        assert checks.check_fraction(value, "x", or_zero=or_zero) is value
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [
+        (0.5, True),
+        (0.999, True),
+        *((value, False) for value in (0, 1, 0.0, 1.0, 95, -0.5, *NO_NUMBERS)),
+    ],
+)
+def test_level(value, is_accepted):
+    message = f"'level' needs to be a number between 0 and 1 (got {value!r})"
+    with expected(None if is_accepted else ValueError(message)):
+        assert checks.check_level(value) is value
+
+
+@pytest.mark.parametrize(
+    ("scores", "error"),
+    [
+        (torch.zeros(2, dtype=torch.half), None),
+        (torch.zeros(2, dtype=torch.bfloat16), None),
+        (torch.zeros(2), None),
+        (torch.zeros(2).double(), None),
+        (
+            torch.zeros(2).long(),
+            ValueError("'x' needs to hold floating-point numbers (got torch.int64)"),
+        ),
+        (
+            torch.zeros(2).bool(),
+            ValueError("'x' needs to hold floating-point numbers (got torch.bool)"),
+        ),
+        ([0.5], TypeError("'x' needs to be a tensor (got list)")),
+    ],
+)
+def test_scores(scores, error):
+    with expected(error):
+        assert checks.check_scores(scores, "x") is scores
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        ((2, 3), None),
+        ((3, 2), ValueError("'x' needs to hold item biases of shape [3, 2] (got [2, 3])")),
+        ((6,), ValueError("'x' needs to hold item biases of shape [6] (got [2, 3])")),
+        ((), ValueError("'x' needs to hold item biases of shape [] (got [2, 3])")),
+    ],
+)
+def test_shape(shape, error):
+    with expected(error):
+        checks.check_shape(torch.zeros(2, 3), "x", shape, "item biases")
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (True, None),
+        (False, None),
+        (1, TypeError("'x' needs to be a boolean (got 1)")),
+        (None, TypeError("'x' needs to be a boolean (got None)")),
+        ("yes", TypeError("'x' needs to be a boolean (got 'yes')")),
+    ],
+)
+def test_boolean(value, error):
+    with expected(error):
+        assert checks.check_boolean(value, "x") is value
+
+
+@pytest.mark.parametrize(
+    ("value", "or_else", "error"),
+    [
+        ("keep", "", None),
+        ("drop", "a mapping", None),
+        ("kept", "", ValueError("'x' needs to be one of ['keep', 'drop'] (got 'kept')")),
+        ("", "", ValueError("'x' needs to be one of ['keep', 'drop'] (got '')")),
+        (None, "", ValueError("'x' needs to be one of ['keep', 'drop'] (got None)")),
+        (["keep"], "", ValueError("'x' needs to be one of ['keep', 'drop'] (got ['keep'])")),
+        (
+            7,
+            "a mapping",
+            ValueError("'x' needs to be one of ['keep', 'drop'] or a mapping (got 7)"),
+        ),
+    ],
+)
+def test_choice(value, or_else, error):
+    with expected(error):
+        assert checks.check_choice(value, "x", ("keep", "drop"), or_else) == value
+
+
+@pytest.mark.parametrize(
+    ("edge_type", "error"),
+    [
+        (("user", "rates", "item"), None),
+        (
+            ("user", "views", "item"),
+            ValueError(
+                "'edge_type' needs to be one of [('user', 'rates', 'item')] "
+                "(got ('user', 'views', 'item'))"
+            ),
+        ),
+        (
+            "rates",
+            ValueError("'edge_type' needs to be one of [('user', 'rates', 'item')] (got 'rates')"),
+        ),
+    ],
+)
+def test_edge_type(edge_type, error):
+    data = HeteroData()
+    data["user", "rates", "item"].edge_index = torch.zeros(2, 1).long()
+    with expected(error):
+        assert checks.check_edge_type(edge_type, data) == edge_type
+
+
+def test_every_check_has_a_table_here():
+    names = {name.removeprefix("check_") for name in vars(checks) if name.startswith("check_")}
+    assert names == {name.removeprefix("test_") for name in globals()} & names

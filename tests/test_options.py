@@ -1,0 +1,137 @@
+"""The options of `evaluate` and of `Evaluator`, which have one definition."""
+
+import ast
+import inspect
+import re
+from dataclasses import KW_ONLY, dataclass
+
+import pytest
+import torch
+from small_task import GOOD_SCORES, TASK
+
+from pyg_recmetrics import Evaluator, conventions, evaluate
+from pyg_recmetrics.options import takes
+
+
+def options_of(function):
+    """The parameters of a function after the recommender and the task."""
+    parameters = inspect.signature(function).parameters
+    return {
+        name: (parameter.kind, parameter.default)
+        for name, parameter in parameters.items()
+        if name not in ("recommender", "task_or_data")
+    }
+
+
+def documented_arguments(function):
+    """The entries of the section Args of a docstring, by argument, each in one line."""
+    section = inspect.getdoc(function).partition("\nArgs:\n")[2].partition("\n\n")[0]
+    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?= {4}\S)", "\n" + section)]
+    return {re.match(r"[*\w]+", entry)[0]: entry for entry in entries if entry}
+
+
+class TestOptions:
+    def test_an_evaluator_takes_the_options_of_evaluate_and_two_more(self):
+        options = options_of(evaluate)
+        of_evaluator = options_of(Evaluator)
+        assert set(of_evaluator) - set(options) == {"monitor", "patience"}
+        assert {name: of_evaluator[name] for name in options} == options
+        assert [name for name in of_evaluator if name in options] == list(options)
+        assert of_evaluator["monitor"][1] is of_evaluator["patience"][1] is None
+
+    @pytest.mark.parametrize("function", [evaluate, Evaluator])
+    def test_options_are_given_by_name_and_metrics_also_by_position(self, function):
+        (metrics_kind, _), *others = options_of(function).values()
+        assert metrics_kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        assert {kind for kind, _ in others} == {inspect.Parameter.KEYWORD_ONLY}
+
+    def test_every_option_is_explained_with_its_default(self):
+        explained = documented_arguments(evaluate)
+        assert list(explained) == list(inspect.signature(evaluate).parameters)
+        for name, (_, default) in options_of(evaluate).items():
+            stated = re.search(r"\(default: `([^`]+)`", explained[name])
+            assert stated is not None, name
+            assert ast.literal_eval(stated[1]) == default, name
+
+    def test_the_options_of_an_evaluator_are_explained(self):
+        explained = documented_arguments(Evaluator)
+        assert set(explained) == {"task_or_data", "metrics", "monitor", "patience", "**options"}
+
+    def test_an_unknown_option_is_a_type_error(self):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
+            evaluate(GOOD_SCORES, TASK, convnetion="ranx")
+        with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
+            Evaluator(TASK, convnetion="ranx")
+        with pytest.raises(TypeError, match="unexpected keyword argument 'patience'"):
+            evaluate(GOOD_SCORES, TASK, patience=3)
+        with pytest.raises(TypeError, match="positional argument"):
+            evaluate(GOOD_SCORES, TASK, ["recall@2"], "ranx")
+
+    def test_all_arguments_can_be_given_by_name(self):
+        result = evaluate(recommender=GOOD_SCORES, task_or_data=TASK, metrics="recall@2")
+        assert Evaluator(task_or_data=TASK, metrics="recall@2")(recommender=GOOD_SCORES) == result
+
+    def test_arguments_that_are_missing_are_named(self):
+        with pytest.raises(TypeError, match="'task_or_data'"):
+            evaluate(GOOD_SCORES)
+        with pytest.raises(TypeError, match="'task_or_data'"):
+            Evaluator()
+
+    def test_both_apply_them_alike(self):
+        options = {
+            "convention": conventions.Convention("mine", "me", None),
+            "empty_target_action": "pos",
+            "item_category": torch.arange(4),
+            "batch_size": 1,
+            "keep_items": 3,
+        }
+        names = ["recall@1", "recall@3", "diversity@2"]
+        expected = evaluate(GOOD_SCORES, TASK, names, **options)
+        result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
+        assert result == expected
+        assert result.convention == expected.convention == options["convention"]
+        assert result.ranked.items.size(1) == expected.ranked.items.size(1) == 3
+        assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
+
+
+class TestTakes:
+    """`takes` by itself, with options that belong to no evaluation."""
+
+    @pytest.fixture
+    def paint(self):
+        @dataclass(frozen=True)
+        class Paint:
+            colour: str = "red"
+            _: KW_ONLY
+            coats: int = 1
+
+        @takes(Paint)
+        def paint(wall, brush, options):
+            """Paints a wall."""
+            return wall, brush, options.colour, options.coats
+
+        return paint
+
+    def test_options_become_the_third_argument(self, paint):
+        assert paint("north", "wide") == ("north", "wide", "red", 1)
+        assert paint("north", "wide", "blue", coats=2) == ("north", "wide", "blue", 2)
+        assert paint(brush="wide", wall="north", colour="blue") == ("north", "wide", "blue", 1)
+
+    def test_the_function_shows_them_as_its_own(self, paint):
+        signature = str(inspect.signature(paint))
+        assert signature == "(wall, brush, colour: str = 'red', *, coats: int = 1)"
+        assert paint.__name__ == "paint"
+        assert paint.__doc__ == "Paints a wall."
+
+    @pytest.mark.parametrize(
+        ("arguments", "options", "message"),
+        [
+            (("north",), {}, r"paint\(\) missing a required argument: 'brush'"),
+            (("north", "wide", "blue", 2), {}, r"paint\(\) too many positional arguments"),
+            (("north", "wide"), {"coat": 2}, r"paint\(\) got an unexpected .* 'coat'"),
+            (("north", "wide", "blue"), {"colour": "red"}, r"paint\(\) multiple .* 'colour'"),
+        ],
+    )
+    def test_an_error_names_the_function(self, paint, arguments, options, message):
+        with pytest.raises(TypeError, match=message):
+            paint(*arguments, **options)
