@@ -141,23 +141,44 @@ class _Ranking:
     """
 
     def __init__(self, request: Request) -> None:
-        task, width = request.task, request.list_width
+        self.task = task = request.task
         self.rank = torch.full_like(task.truth[0], NOT_RETRIEVED)
         self.lists: Tensor | None = None
-        if width:
-            self.lists = torch.full((task.num_users, width), -1, device=task.device)
+        if request.list_width:
+            shape = (task.num_users, request.list_width)
+            self.lists = torch.full(shape, -1, device=task.device)
 
-    def add(self, chunk: Chunk, findings: Findings) -> None:
-        """Writes down what was found out about a chunk."""
+    def find_out(
+        self,
+        algorithm: RankingAlgorithm,
+        users: Tensor,
+        batch_size: int | None,
+        bar: "tqdm[Any]",
+    ) -> Tensor:
+        """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
+        unsettled = [users[:0]]
+        num_rows = rows_per_chunk(algorithm, batch_size)
+        for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
+            findings = algorithm.rank(chunk)
+            self._write(chunk, findings)
+            num_settled = chunk.users.numel()
+            if findings.is_unsettled is not None:
+                unsettled.append(chunk.users[findings.is_unsettled])
+                num_settled -= unsettled[-1].numel()
+            bar.update(num_settled)
+        algorithm.check()
+        return torch.cat(unsettled)
+
+    def forget_beyond(self, depth: Tensor) -> None:
+        """Forgets ranks below the depth of their edge, of shape `[num_edges]`."""
+        self.rank.masked_fill_(self.rank > depth, NOT_RETRIEVED)
+
+    def _write(self, chunk: Chunk, findings: Findings) -> None:
         if findings.rank is not None:
             self.rank[chunk.truth.index] = findings.rank
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
-
-    def forget_beyond(self, depth: Tensor) -> None:
-        """Forgets ranks below the depth of their edge, of shape `[num_edges]`."""
-        self.rank.masked_fill_(self.rank > depth, NOT_RETRIEVED)
 
 
 def _rank_share(
@@ -174,38 +195,15 @@ def _rank_share(
     is_quiet = not progress or distributed.process_index() > 0
     with tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
         for algorithm in algorithms:
-            pending = _walk(algorithm, task, pending, batch_size, ranking, bar)
+            pending = ranking.find_out(algorithm, pending, batch_size, bar)
     if request.list_width and request.is_counted:
         lists = ListItems(request.recommender, task.num_items, request.list_width)
         with tqdm(total=users.numel(), desc="Listing", unit=" users", disable=is_quiet) as bar:
-            _walk(lists, task, users, batch_size, ranking, bar)
+            ranking.find_out(lists, users, batch_size, bar)
     # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own depth
     # are discarded, since they would depend on the size of the chunks.
     ranking.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
     return ranking
-
-
-def _walk(
-    algorithm: RankingAlgorithm,
-    task: RankingTask,
-    users: Tensor,
-    batch_size: int | None,
-    ranking: _Ranking,
-    bar: "tqdm[Any]",
-) -> Tensor:
-    """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
-    unsettled = [users[:0]]
-    schedule = Schedule(task, users, algorithm.depth, rows_per_chunk(algorithm, batch_size))
-    for chunk in schedule.chunks():
-        findings = algorithm.rank(chunk)
-        ranking.add(chunk, findings)
-        num_settled = chunk.users.numel()
-        if findings.is_unsettled is not None:
-            unsettled.append(chunk.users[findings.is_unsettled])
-            num_settled -= unsettled[-1].numel()
-        bar.update(num_settled)
-    algorithm.check()
-    return torch.cat(unsettled)
 
 
 def rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Callable[[int], int]:
