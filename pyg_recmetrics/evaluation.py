@@ -189,8 +189,7 @@ class Evaluator:
         """Returns a Lightning callback that evaluates after training epochs.
 
         It logs all metrics under their names, for other callbacks and loggers, and stops the
-        training when :attr:`should_stop` is `True`. The evaluator moves to the device of the
-        module.
+        training when :attr:`should_stop` is `True`. It evaluates on the device of the module.
 
         Args:
             recommender (callable, optional): Takes the `LightningModule` and returns what to

@@ -127,10 +127,6 @@ class _NoCutOff(int):
 class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
     """The base of all classes where torchmetrics is installed, which then keeps their state."""
 
-    def __init__(self) -> None:
-        # Not PyG's own `__init__`, which requires a cut-off.
-        link_pred.BaseMetric.__init__(self)
-
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
         self.add_state(name, default, dist_reduce_fx=merging)
@@ -155,10 +151,6 @@ class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
 
 class _ModuleBase(_PyGMetric):  # type: ignore[misc, valid-type]
     """The base of all classes where torchmetrics is missing: one process, and no plots."""
-
-    def __init__(self) -> None:
-        # Not PyG's own `__init__`, which requires a cut-off.
-        link_pred.BaseMetric.__init__(self)
 
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
@@ -204,7 +196,8 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
     definition: ClassVar[Definition]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__()
+        # Not PyG's own `__init__`, which requires a cut-off.
+        link_pred.BaseMetric.__init__(self)
         arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         self._arguments = dict(arguments)
         self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")

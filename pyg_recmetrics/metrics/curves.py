@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
+from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.metrics.spelling import Metric, parse
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,
@@ -57,8 +58,7 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
         >>> metrics.curve(RankedEdges.from_topk(lists, truth), "recall", max_k=3)
         tensor([[0.0000, 0.5000, 1.0000]], dtype=torch.float64)
     """
-    if not isinstance(ranked, RankedEdges):
-        raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
+    check_ranked(ranked)
     check_positive_integer(max_k, "max_k")
     if "@" in metric:
         raise ValueError(f"'metric' needs to be spelled without a cut-off (got {metric!r})")

@@ -74,7 +74,7 @@ def metric(
             arguments = signature.bind(*args, **kwargs)
             arguments.apply_defaults()
             ranked = arguments.arguments["ranked"]
-            _check_ranked(ranked)
+            check_ranked(ranked)
             if needs_all_ranks:
                 _check_all_ranks(ranked)
             if "k" in arguments.arguments:
@@ -131,7 +131,7 @@ def aggregate_metric(
         name = compute.__name__
 
         def checked_state(ranked: RankedEdges, k: int) -> Tensor:
-            _check_ranked(ranked)
+            check_ranked(ranked)
             _check_cut_off(k, ranked)
             _check_needs(name, needs, ranked)
             return state(ranked, k)
@@ -247,7 +247,8 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
     )
 
 
-def _check_ranked(ranked: Any) -> None:
+def check_ranked(ranked: object) -> None:
+    """Raises if `ranked` is not `RankedEdges`."""
     if not isinstance(ranked, RankedEdges):
         raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
 
