@@ -7,6 +7,7 @@ it raises in one process, it raises in all of them. Within :func:`alone`, a proc
 and does not wait for the others.
 """
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 __all__ = ["alone"]
+
+_PACKAGE = __name__.partition(".")[0] + "."
 
 #: A prime, and the bound of a fingerprint, which fits with its negative into 64 bits.
 _FINGERPRINT_FACTOR = 1_000_003
@@ -65,10 +68,18 @@ def share(users: Tensor) -> Tensor:
     return users[process_index() :: num_processes()]
 
 
-def warn(message: str, stacklevel: int) -> None:
-    """Warns, but only in the first of the processes."""
+def warn(message: str) -> None:
+    """Warns of the line that called this package, but only in the first of the processes."""
     if process_index() == 0:
-        warnings.warn(message, stacklevel=stacklevel + 1)
+        warnings.warn(message, stacklevel=_num_frames_inside())
+
+
+def _num_frames_inside() -> int:
+    """Returns how many of the innermost calls are inside this package, this one among them."""
+    frame, num_inside = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame, num_inside = frame.f_back, num_inside + 1
+    return num_inside
 
 
 @contextmanager
@@ -82,8 +93,8 @@ def fail_together(device: torch.device) -> Iterator[None]:
     _exchange(None, device)
 
 
-def check_same(*values: Tensor | int) -> None:
-    """Raises if integers differ between processes. Call it before results are combined."""
+def check_same(*values: Tensor | int | str | None) -> None:
+    """Raises if values differ between processes. Call it before results are combined."""
     if num_processes() == 1:
         return
     fingerprint = _fingerprint(values)
@@ -109,21 +120,30 @@ def take_smallest(values: Tensor) -> None:
         _all_reduce(values, dist.ReduceOp.MIN)
 
 
-def _device(values: tuple[Tensor | int, ...]) -> torch.device:
+def _device(values: tuple[Tensor | int | str | None, ...]) -> torch.device:
     """The device of the first tensor."""
     return next(value.device for value in values if isinstance(value, Tensor))
 
 
-def _fingerprint(values: tuple[Tensor | int, ...]) -> int:
+def _fingerprint(values: tuple[Tensor | int | str | None, ...]) -> int:
     """A number that almost certainly differs between different values."""
     fingerprint = 0
     for value in values:
-        numbers = value.flatten() if isinstance(value, Tensor) else torch.tensor([value])
+        numbers = _as_integers(value)
         position = torch.arange(1, numbers.numel() + 1, device=numbers.device)
         mixed = (numbers + _FINGERPRINT_FACTOR) * (2 * position + 1)
         fingerprint = fingerprint * _FINGERPRINT_FACTOR + int(mixed.sum()) + numbers.numel()
         fingerprint %= _FINGERPRINT_MODULUS
     return fingerprint
+
+
+def _as_integers(value: Tensor | int | str | None) -> Tensor:
+    """The integers that stand for a value: those of a tensor, or the bits of its numbers."""
+    if isinstance(value, Tensor):
+        is_integer = not value.is_floating_point()
+        return (value if is_integer else value.double().view(torch.int64)).flatten()
+    text = repr(value).encode()  # so that `None` and zero, or `True` and one, differ
+    return torch.tensor(list(text))
 
 
 def _exchange(error: BaseException | None, device: torch.device) -> None:

@@ -14,7 +14,8 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
-from pyg_recmetrics.ranking import RecommenderLike, has_constant_scores, rank
+from pyg_recmetrics.ranked_edges.ties import check_ties
+from pyg_recmetrics.ranking import RecommenderLike, rank
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.task import Catalogue, RankingTask
 
@@ -33,6 +34,10 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
     Evaluation uses the `edge_label_index` of the data as ground truth, without sampled negatives.
     A model propagates over the `edge_index` of the data. The items of these edges are left out of
     their user's ranking. A metric is undefined for users without ground truth.
+
+    A warning is given if the order of equal scores can move a mean by more than its confidence
+    interval, or if all items have the same score for everybody. The result says how far
+    (:meth:`EvaluationResult.tie_range`).
 
     Args:
         recommender: What to evaluate: a module with `recommend`, such as PyG's
@@ -71,6 +76,12 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
             as users are ranked, or how many items of each list to keep. Metrics of lists, such as
             `coverage@20`, keep at least as many as they need. Lists take memory for all users of
             the task. (default: `False`)
+        ties (str, optional): How equal scores are ranked: `"index"` ranks the lower item id first;
+            `"best"` and `"worst"` rank relevant items first and last; `"mean"` gives them the mean
+            of these two ranks; and `"random"` gives them random places. See
+            :meth:`RankedEdges.with_ties`. (default: `None`, as the convention says; the standard
+            convention says `"index"`)
+        seed (int, optional): The seed of `ties="random"`. (default: `0`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:
@@ -243,6 +254,7 @@ class _PreparedEvaluation:
         task = _as_task(task_or_data, options)
         metrics = parse_all(options.metrics)
         convention = conventions.get(options.convention)
+        check_ties(options.ties or convention.ties, options.seed)
         catalogue = _as_catalogue(task, options)
         resolved = tuple(convention.resolve_all(metrics).values())
         for metric in resolved:
@@ -260,21 +272,11 @@ class _PreparedEvaluation:
 
     def run(self, recommender: RecommenderLike) -> EvaluationResult:
         """Ranks with a recommender, and measures."""
-        options, task, num_left_out = self.options, self.task, self.num_left_out
-        if not self.convention.population.constant_scores:
-            is_constant = has_constant_scores(
-                recommender,
-                task,
-                edge_index=options.edge_index,
-                edge_weight=options.edge_weight,
-                batch_size=options.batch_size,
-            )[task.users]
-            num_left_out += int(is_constant.sum())
-            task = task.select_users(task.users[~is_constant])
+        options = self.options
         depths = [metric.depth for metric in self.resolved]
         ranked = rank(
             recommender,
-            task,
+            self.task,
             k=max((depth for depth in depths if depth), default=1),
             full=None in depths,
             edge_index=options.edge_index,
@@ -283,10 +285,17 @@ class _PreparedEvaluation:
             keep_items=self._items_to_keep(),
             progress=options.progress,
         )
+        if options.ties is not None or ranked.num_tied is not None:
+            ranked = ranked.with_ties(options.ties or self.convention.ties, seed=options.seed)
+        num_left_out = self.num_left_out
+        if not self.convention.population.constant_scores:
+            is_constant = ranked.has_constant_scores
+            num_left_out += int(is_constant.sum())
+            ranked = ranked.select_users(~is_constant)
         return EvaluationResult(
             ranked.with_catalogue(self.catalogue),
             self.metrics,
-            task=task,
+            task=self.task,
             empty_target_action=options.empty_target_action,
             convention=self.convention,
             num_left_out=num_left_out,

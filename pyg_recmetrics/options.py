@@ -12,6 +12,7 @@ from torch_geometric.typing import Adj, EdgeType
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.ranked_edges.ties import Ties
 
 P = ParamSpec("P")
 First = TypeVar("First")
@@ -39,6 +40,8 @@ class EvaluationOptions:
     item_category: Tensor | None = None
     batch_size: int | None = None
     keep_items: bool | int = False
+    ties: Ties | None = None
+    seed: int = 0
     progress: bool = False
 
 

@@ -76,6 +76,14 @@ def expect_lost_truth():
         yield
 
 
+@pytest.fixture
+def expect_ties():
+    """Ignores the warning that the order of ties matters, as in most cases of a few users."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*depending on the order of ties")
+        yield
+
+
 @pytest.fixture(params=["cpu", "cuda"])
 def device(request):
     if request.param == "cuda" and not torch.cuda.is_available():

@@ -50,6 +50,7 @@ def assert_same(one, other):
     torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
 
 
+@pytest.mark.usefixtures("expect_ties")
 def test_every_process_has_the_results_of_a_single_one(seen):
     wanted = processes.results()
     for process in seen:
@@ -74,15 +75,15 @@ def test_all_raise_if_one_does(seen):
             assert is_training
 
 
-def test_also_for_arguments_of_one_and_constant_scores(seen):
+def test_also_for_arguments_of_one(seen):
     for number, process in enumerate(seen):
         told = "" if number == 1 else f"RuntimeError: process 1 of {len(seen)} could not rank: "
         wanted = f"{told}ValueError: 'k' needs to be a positive integer (got 0)"
         assert process["failures"]["argument"] == wanted
-        assert "'recommender' needs to hold scores" in process["failures"]["constant"]
+        assert "'recommender' needs to hold scores" in process["failures"]["shape"]
 
 
-@pytest.mark.parametrize("what", ["task", "depth"])
+@pytest.mark.parametrize("what", ["task", "depth", "candidates", "weight"])
 def test_processes_that_do_different_things_are_told(seen, what):
     for process in seen:
         assert process["failures"][what].startswith("ValueError: 'task' and all other arguments")

@@ -12,6 +12,7 @@ from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.task import RankingTask
 
 #: What becomes of metrics at a `k` that is not smaller than the number of candidates.
@@ -113,11 +114,13 @@ class Convention:
         empty_target_action (str, optional): What users without ground truth count as.
             (default: `"skip"`)
         population (Population, optional): Who is evaluated. (default: everybody)
+        ties (str, optional): How equal scores are ranked, where scores are known, see
+            :meth:`RankedEdges.with_ties`. (default: `"index"`, the lower item id first)
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
         TypeError: If `population` is not a `Population`, or `without_cut_off` is a string.
-        ValueError: If there is no such metric, argument or `empty_target_action`.
+        ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
 
     Example:
         To evaluate only users with at least five relevant items, change a convention by
@@ -138,10 +141,12 @@ class Convention:
     other_names: Mapping[str, str] = field(default_factory=FrozenDict)
     empty_target_action: EmptyTargetAction = "skip"
     population: Population = field(default_factory=Population)
+    ties: Ties = "index"
     note: str = ""
 
     def __post_init__(self) -> None:
         check_empty_target_action(self.empty_target_action)
+        check_choice(self.ties, "ties", get_args(Ties))
         if not isinstance(self.population, Population):
             raise TypeError(
                 f"'population' needs to be a 'Population' (got {type(self.population).__name__})"
@@ -219,6 +224,7 @@ class Convention:
             "other_names": dict(self.other_names),
             "empty_target_action": self.empty_target_action,
             "population": asdict(self.population),
+            "ties": self.ties,
             "note": self.note,
         }
 

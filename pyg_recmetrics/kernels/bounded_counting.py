@@ -22,6 +22,7 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.kernels.bounds import BoundedRanking, Depth, ErrorBound, UserItems
 from pyg_recmetrics.kernels.packed_counts import MAX_FLAGS, pack_counts, unpack_counts
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import inner_products, scaled_by_row
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -55,11 +56,11 @@ class BoundedCount(BoundedRanking):
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Ranks, Tensor]:
         row, item = relevant
         num_rows = users.numel()
         if row.numel() == 0:
-            return torch.ones_like(item), torch.zeros_like(users, dtype=torch.bool)
+            return Ranks.unknown(item), torch.zeros_like(users, dtype=torch.bool)
         user = scaled_by_row(self.user[users])
         single = user.float()
         score = inner_products(user, row, self.item, item)
@@ -69,11 +70,12 @@ class BoundedCount(BoundedRanking):
         low, high = (
             (limit * scale[row]).short() for limit in (score - error[row], score + error[row])
         )
-        slot = torch.arange(row.numel()) - index2ptr(row, num_rows)[row]
-        edge = _side_by_side(torch.arange(row.numel()), row, slot, num_rows, fill=-1)
+        number = torch.arange(row.numel(), device=row.device)
+        slot = number - index2ptr(row, num_rows)[row]
+        ranked = _side_by_side(number, row, slot, num_rows, fill=-1)
         low, high = (_side_by_side(x, row, slot, num_rows, fill=_LARGEST) for x in (low, high))
-        num_above = torch.zeros(low.shape, dtype=torch.long)
-        num_close = torch.zeros(num_rows, dtype=torch.long)
+        num_above = torch.zeros_like(ranked)
+        num_close = torch.zeros_like(users)
         found = []
         single *= scale.float().unsqueeze(1)
         for first, keys in self._tiles(single, seen, low.size(1), scratch):
@@ -84,15 +86,10 @@ class BoundedCount(BoundedRanking):
             if is_crowded.any():
                 close[is_crowded] = 0
             at_row, at_slot, other = _find_close(keys, close, low, high)
-            found.append((edge[at_row, at_slot], at_row, other + first))
-        at_edge, row_of_edge, other = (torch.cat(parts) for parts in zip(*found, strict=True))
-        # A relevant item is always close to itself.
-        is_other = (other != item[at_edge]).nonzero().squeeze(1)
-        at_edge, row_of_edge, other = (x[is_other] for x in (at_edge, row_of_edge, other))
-        wins = self.wins(user, row_of_edge, other, item[at_edge], score[at_edge])
-        rank = 1 + num_above[row, slot]
-        rank += torch.bincount(at_edge[wins], minlength=rank.numel())
-        return rank, is_crowded
+            found.append((ranked[at_row, at_slot], at_row, other + first))
+        numbers, rows, others = (torch.cat(parts) for parts in zip(*found, strict=True))
+        pairs = numbers, rows, others
+        return self.ranks_among(pairs, user, item, score, num_above[row, slot]), is_crowded
 
     def _tiles(
         self, user: Tensor, seen: UserItems, num_slots: int, scratch: Scratch
@@ -151,7 +148,9 @@ def _counts(keys: Tensor, low: Tensor, high: Tensor, scratch: Scratch) -> tuple[
     num_rows, num_stretches, _ = keys.shape
     num_slots = low.size(1)
     keys, low, high = keys.unsqueeze(1), low[:, :, None, None], high[:, :, None, None]
-    num_above = torch.empty(num_rows, num_slots, num_stretches, dtype=torch.long)
+    num_above = torch.empty(
+        num_rows, num_slots, num_stretches, dtype=torch.long, device=keys.device
+    )
     num_close = torch.empty_like(num_above)
     max_rows = max(1, NUM_COMPARISONS_AT_ONCE // (num_slots * num_stretches * STRETCH))
     rows_at_once = min(num_rows, max_rows)

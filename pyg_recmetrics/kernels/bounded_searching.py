@@ -37,8 +37,8 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.kernels.bounds import BoundedRanking, Depth, ErrorBound, UserItems
-from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.packed_counts import count_flags, is_above, is_at_least
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import inner_products, scaled_by_row
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -137,8 +137,8 @@ class BoundedSearch(BoundedRanking):
         self.num_in_sieve = min(num_items, -(-num_items // part) * self.group_size)
         largest = self.bound.norm.topk(self.num_in_sieve).indices
         self.sieve = self.padded(item[largest])
-        self.column_in_sieve = torch.full((num_items,), -1)
-        self.column_in_sieve[largest] = torch.arange(self.num_in_sieve)
+        self.column_in_sieve = torch.full((num_items,), -1, device=item.device)
+        self.column_in_sieve[largest] = torch.arange(self.num_in_sieve, device=item.device)
 
     def num_rows(self, depth: int) -> int:
         # Up to `depth` relevant items of a user are compared with all items that may rank above.
@@ -146,7 +146,7 @@ class BoundedSearch(BoundedRanking):
 
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Ranks, Tensor]:
         row, item = relevant
         user = scaled_by_row(self.user[users])
         rounded = user.bfloat16()
@@ -155,30 +155,30 @@ class BoundedSearch(BoundedRanking):
         batch = _Batch(
             rounded, depth, row, *_thresholds(score, bound.of_any(self.bound)[row]), seen
         )
-        rank = torch.full_like(item, NOT_RETRIEVED)
+        ranks = Ranks.unknown(item)
         is_unsettled = torch.zeros_like(users, dtype=torch.bool)
         edge = self._sieved(batch, scratch).nonzero().squeeze(1)
         if edge.numel() == 0:
-            return rank, is_unsettled
+            return ranks, is_unsettled
         rows, batch = batch.part(edge)
         size = _rows_at_once(self.rounded.size(0))
         found = zip(*(self._search(*c, scratch) for c in batch.chunks(size)), strict=True)
         is_open, is_unsettled[rows], *candidates = (torch.cat(parts) for parts in found)
         is_left = (is_open & ~is_unsettled[rows][batch.row]).nonzero().squeeze(1)
         if is_left.numel() == 0:
-            return rank, is_unsettled
+            return ranks, is_unsettled
         edge, row = edge[is_left], batch.row[is_left]
         value, candidate = _side_by_side(rows.numel(), *candidates)
         num_above, pair, slot = _compare(value[row], batch.low[is_left], batch.high[is_left])
         other, value = candidate[row[pair], slot], value[row[pair], slot]
         # The bound for the item at hand is tighter, and leaves a fraction of these pairs.
-        row, item, score = rows[row[pair]], item[edge][pair], score[edge][pair]
-        low, high = _thresholds(score, bound.of_pairs(row, self.bound, other))
+        row, item, score = rows[row[pair]], item[edge], score[edge]
+        low, high = _thresholds(score[pair], bound.of_pairs(row, self.bound, other))
         num_above += torch.bincount(pair[value > high], minlength=edge.numel())
-        close = ((value >= low) & (value <= high) & (other != item)).nonzero().squeeze(1)
-        wins = self.wins(user, *(x[close] for x in (row, other, item, score)))
-        rank[edge] = 1 + num_above + torch.bincount(pair[close[wins]], minlength=edge.numel())
-        return rank, is_unsettled
+        is_close = ((value >= low) & (value <= high)).nonzero().squeeze(1)
+        close = pair[is_close], row[is_close], other[is_close]
+        ranks.update(edge, self.ranks_among(close, user, item, score, num_above))
+        return ranks, is_unsettled
 
     def _sieved(self, batch: _Batch, scratch: Scratch) -> Tensor:
         """Returns which relevant items the sieve does not prove to be out of reach."""
@@ -207,7 +207,7 @@ class BoundedSearch(BoundedRanking):
         )
         groups = best.view(num_rows, GROUP_SIZE, -1).amax(dim=1)
         is_open = _is_within_depth(batch, groups, scratch)
-        lowest = torch.full((num_rows,), _LARGEST, dtype=blocks.dtype)
+        lowest = torch.full((num_rows,), _LARGEST, dtype=blocks.dtype, device=blocks.device)
         lowest.scatter_reduce_(0, batch.row[is_open], batch.low[is_open], "amin")
         is_unsettled = lowest <= 0
         lowest.masked_fill_(is_unsettled, _LARGEST)
@@ -285,7 +285,7 @@ def _at_most(max_values: Tensor, row: Tensor, *values: Tensor) -> tuple[Tensor, 
 def _side_by_side(num_rows: int, row: Tensor, value: Tensor, item: Tensor) -> tuple[Tensor, Tensor]:
     """Puts the bits and the ids of every row side by side, and pads them with masked ones."""
     ptr = index2ptr(row, num_rows)
-    slot = torch.arange(row.numel()) - ptr[row]
+    slot = torch.arange(row.numel(), device=row.device) - ptr[row]
     # Flags are counted four at a time.
     shape = (num_rows, -(-int(ptr.diff().max()) // 4) * 4)
     values = value.new_full(shape, _MASKED)

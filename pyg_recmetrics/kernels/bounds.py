@@ -26,11 +26,16 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import inner_products
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The rows and the items of some edges, sorted by row.
 UserItems: TypeAlias = tuple[Tensor, Tensor]
+
+#: For pairs of an item to rank and one that may rank above it: the number of the former among all
+#: items to rank, the row of its user, and the other item.
+CloseItems: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
 #: How deep one user is ranked, or each of several users.
 Depth = TypeVar("Depth", int, Tensor)
@@ -102,10 +107,30 @@ class BoundedRanking(ABC):
         rounded[:num_items] = item
         return rounded
 
-    def wins(self, user: Tensor, row: Tensor, other: Tensor, item: Tensor, score: Tensor) -> Tensor:
-        """Returns which other items rank above items of known score, by exact scores and ids."""
-        others_score = inner_products(user, row, self.item, other)
-        return (others_score > score) | ((others_score == score) & (other < item))
+    def ranks_among(
+        self, close: CloseItems, user: Tensor, item: Tensor, score: Tensor, num_above: Tensor
+    ) -> Ranks:
+        """Ranks items of known score, by comparing them with the exact scores of close ones.
+
+        Args:
+            close (CloseItems): What is not proved to rank above or below.
+            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
+            item (torch.Tensor): The items to rank, of shape `[num_ranked]`.
+            score (torch.Tensor): Their exact scores, of shape `[num_ranked]`.
+            num_above (torch.Tensor): How many items are proved to score higher than each.
+        """
+        ranked, row, other = close
+        is_other = (other != item[ranked]).nonzero().squeeze(1)
+        ranked, row, other = (values[is_other] for values in close)
+        others_score, own = inner_products(user, row, self.item, other), score[ranked]
+        is_tied = others_score == own
+        is_before = is_tied & (other < item[ranked])
+        above, tied, before = (
+            torch.bincount(ranked[flags], minlength=item.numel())
+            for flags in (others_score > own, is_tied, is_before)
+        )
+        num_above = num_above + above
+        return Ranks(1 + num_above + before, num_above, tied)
 
     @abstractmethod
     def num_rows(self, depth: int) -> int:
@@ -114,7 +139,7 @@ class BoundedRanking(ABC):
     @abstractmethod
     def ranks(
         self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Ranks, Tensor]:
         """Ranks the relevant items of some users.
 
         Args:
@@ -125,8 +150,8 @@ class BoundedRanking(ABC):
             scratch (Scratch): The buffers to compute in.
 
         Returns:
-            The rank of every relevant item, of shape `[num_relevant]`, and which users could not
-            be settled, of shape `[num_rows]`. The ranks of these users are not valid.
+            The ranks of the relevant items, and which users could not be settled, of shape
+            `[num_rows]`. The ranks of these users are not valid.
         """
 
 

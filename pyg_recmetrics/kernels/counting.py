@@ -3,17 +3,15 @@
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many comparisons are done at once, so that their results stay in the cache of a processor.
 NUM_COMPARISONS = 2**19
 
 
-def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -> Tensor:
-    """Ranks some columns of each row by counting what scores higher.
-
-    Equal scores rank the lower column first: a column in front counts if it scores as high or
-    higher, a column behind counts only if it scores higher.
+def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -> Ranks:
+    """Ranks some columns of each row by counting what scores higher, and what scores the same.
 
     Args:
         scores (torch.Tensor): Scores of shape `[num_rows, num_columns]`. A column that must not
@@ -21,52 +19,49 @@ def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -
         row (torch.Tensor): The rows of what is ranked, of shape `[num_ranked]`.
         column (torch.Tensor): The columns of what is ranked, of shape `[num_ranked]`.
         scratch (Scratch): The buffers to compute in.
-
-    Returns:
-        The 1-based ranks, of shape `[num_ranked]`.
     """
     own = scores[row, column]
-    # What is above the next smaller number is as high or higher.
-    below_own = own.nextafter(torch.full_like(own, -torch.inf))
-    rank = torch.ones_like(row)
+    num_above, num_before = torch.zeros_like(row), torch.zeros_like(row)
+    num_tied = torch.full_like(row, -1)  # since a column ties with itself
     num_columns = scores.size(1)
     width = max(1, min(num_columns, NUM_COMPARISONS // max(1, row.numel())))
     for start in range(0, num_columns, width):
-        end = min(start + width, num_columns)
-        threshold = torch.where(column >= end, below_own, own)
-        rank += count_above(scores[:, start:end], row, threshold, scratch)
-    return rank + _count_ties_in_strip(scores, row, column, own.unsqueeze(1), width)
+        above, tied = count_above_and_tied(scores[:, start : start + width], row, own, scratch)
+        num_above += above
+        num_tied += tied
+        num_before += tied.masked_fill_(column < start + width, 0)
+    num_before += _count_ties_in_strip(scores, row, column, own.unsqueeze(1), width)
+    return Ranks(1 + num_above + num_before, num_above, num_tied)
 
 
-def count_above(scores: Tensor, row: Tensor, threshold: Tensor, scratch: Scratch) -> Tensor:
-    """Counts the scores above a threshold in each of some rows: `[num_thresholds]`."""
-    counts = []
+def count_above_and_tied(
+    scores: Tensor, row: Tensor, own: Tensor, scratch: Scratch
+) -> tuple[Tensor, Tensor]:
+    """Counts in each of some rows the scores above `own`, and those equal to it: `[num_ranked]`."""
+    num_above, num_tied = [], []
     rows_at_once = max(1, NUM_COMPARISONS // scores.size(1))
-    for rows, thresholds in zip(
-        row.split(rows_at_once), threshold.split(rows_at_once), strict=True
-    ):
+    for rows, limit in zip(row.split(rows_at_once), own.split(rows_at_once), strict=True):
         shape = (rows.numel(), scores.size(1))
-        others = scratch("count_above.others", shape, scores.dtype)
+        others = scratch("counting.others", shape, scores.dtype)
         torch.index_select(scores, 0, rows, out=others)
         # As numbers instead of booleans, the results are several times faster to sum.
-        is_above = scratch("count_above.is_above", shape, scores.dtype)
-        torch.gt(others, thresholds.unsqueeze(1), out=is_above)
-        counts.append(is_above.sum(dim=1))
-    return torch.cat(counts).long()
+        is_true = scratch("counting.is_true", shape, scores.dtype)
+        num_above.append(torch.gt(others, limit.unsqueeze(1), out=is_true).sum(dim=1))
+        num_tied.append(torch.eq(others, limit.unsqueeze(1), out=is_true).sum(dim=1))
+    return torch.cat(num_above).long(), torch.cat(num_tied).long()
 
 
 def count_ties_before(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) -> Tensor:
-    """Counts the columns in front of a column that score `own`, and never the column itself.
+    """Counts the columns in front of a column that score `own`.
 
     Args:
         scores (torch.Tensor): Scores of shape `[num_rows, num_columns]`.
         row (torch.Tensor): The rows of what is ranked, of shape `[num_ranked]`.
         column (torch.Tensor): The columns of what is ranked, of shape `[num_ranked]`.
-        own (torch.Tensor): Their scores, which may be rounded differently from those in `scores`.
+        own (torch.Tensor): Their scores, of shape `[num_ranked]`.
 
     Returns:
-        The counts, of shape `[num_ranked]`. A count is one too low, by intention, where rounding
-        puts a column above itself, so that it makes up for that in :func:`count_above`.
+        The counts, of shape `[num_ranked]`.
     """
     counts = [torch.zeros(0, dtype=torch.long, device=row.device)]
     columns = torch.arange(scores.size(1), device=row.device)
@@ -75,8 +70,7 @@ def count_ties_before(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) 
     for some_rows, some_columns, some_own in zip(*parts, strict=True):
         is_before = columns < some_columns.unsqueeze(1)
         is_tie = scores[some_rows] == some_own.unsqueeze(1)
-        is_own_above = scores[some_rows, some_columns] > some_own
-        counts.append((is_tie & is_before).sum(dim=1) - is_own_above.long())
+        counts.append((is_tie & is_before).sum(dim=1))
     return torch.cat(counts)
 
 

@@ -1,5 +1,7 @@
 """The exact and deterministic top-k of a score matrix."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,22 @@ _LOW_HALF = 0xFFFFFFFF
 _NEG_INF = -0x7F800001
 
 
-def top_k(scores: Tensor, k: int, scratch: Scratch) -> Tensor:
+class TopK(NamedTuple):
+    """The best columns of every row, best first.
+
+    Attributes:
+        column: Columns of shape `[num_rows, k]`; `-1` where no column is left.
+        key: Numbers in the order of the scores of these columns, of shape `[num_rows, k]`. Equal
+            scores have equal keys.
+        keys: The keys of all columns, of shape `[num_rows, num_columns]`, where the scores were.
+    """
+
+    column: Tensor
+    key: Tensor
+    keys: Tensor
+
+
+def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
     """Returns the `k` best columns of every row, best first, equal scores by the lower column.
 
     Args:
@@ -19,17 +36,16 @@ def top_k(scores: Tensor, k: int, scratch: Scratch) -> Tensor:
             precision. A column that must not be retrieved holds `-inf`. **Overwritten.**
         k (int): The number of columns, at most `num_columns`.
         scratch (Scratch): The buffers to compute in.
-
-    Returns:
-        Columns of shape `[num_rows, k]`; `-1` where no column is left.
     """
     if scores.dtype == torch.float64:
-        values, columns = scores.sort(dim=1, descending=True, stable=True)
-        return columns[:, :k].masked_fill(values[:, :k].isneginf(), -1)
+        values, columns = (x[:, :k] for x in scores.sort(dim=1, descending=True, stable=True))
+        return TopK(columns.masked_fill(values.isneginf(), -1), values, scores)
     last = scores.size(1) - 1
     columns_from_last = torch.arange(last, -1, -1, device=scores.device)
     keys = _sortable_keys(scores, columns_from_last, scratch).topk(k, dim=1).values
-    return (last - (keys & _LOW_HALF)).masked_fill_((keys >> 32) == _NEG_INF, -1)
+    key = keys >> 32
+    column = (last - (keys & _LOW_HALF)).masked_fill_(key == _NEG_INF, -1)
+    return TopK(column, key, scores.view(torch.int32))
 
 
 def _sortable_keys(scores: Tensor, low_half: Tensor, scratch: Scratch) -> Tensor:

@@ -75,7 +75,7 @@ def precision_recall_curve(
     empty_target_action: EmptyTargetAction = "neg",
     aggregation: Aggregation = "mean",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Computes precision and recall at every cut-off from one to `max_k`, over all users.
+    r"""Computes precision and recall at every cut-off from one to `max_k`, over evaluated users.
 
     The arguments, defaults and values are those of torchmetrics' `RetrievalPrecisionRecallCurve`.
     The values are right whatever the sign of the scores.
@@ -122,10 +122,11 @@ def precision_recall_curve(
     check_boolean(adaptive_k, "adaptive_k")
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)
-    check_num_without_truth(int((ranked.degree == 0).sum()), empty_target_action)
+    has_truth = ranked.degree > 0
+    check_num_without_truth(int((ranked.is_evaluated & ~has_truth).sum()), empty_target_action)
     aggregate = _aggregate(aggregation)
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
-    is_counted = (ranked.degree > 0) | (empty_target_action in ("neg", "pos"))
+    is_counted = ranked.is_evaluated & (has_truth | (empty_target_action in ("neg", "pos")))
     if not bool(is_counted.any()):
         zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
         return zeros, zeros.clone(), top_k

@@ -14,7 +14,11 @@ from torch_geometric.utils import segment
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.sources import max_id, rank_lists, rank_pairs, rank_scores
+from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
 from pyg_recmetrics.task import Catalogue
+
+#: The fields that may hold a value for every edge, besides its rank.
+_PER_EDGE = ("weight", "num_above", "num_tied")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,6 +46,15 @@ class RankedEdges:
         catalogue (Catalogue or None): What is known about the items.
         user_ids (tuple or None): The original id of each user; `None` if ids are row numbers.
         item_ids (tuple or None): The original id of each item.
+        users (torch.Tensor or None): The ids of the users who are evaluated, sorted; `None` for
+            all users.
+        ties (str): How equal scores are ranked, see :meth:`with_ties`.
+        num_above (torch.Tensor or None): How many candidates score higher than each edge, of shape
+            `[num_edges]`; larger than any k if these are as many as the depth of the ranking.
+            `None` if scores are not known.
+        num_tied (torch.Tensor or None): How many other candidates have the score of each edge, of
+            shape `[num_edges]`; zero where `num_above` is larger than any k. `None` if scores are
+            not known.
 
     Example:
         >>> import torch
@@ -66,21 +79,30 @@ class RankedEdges:
     catalogue: Catalogue | None = None
     user_ids: tuple[str, ...] | None = None
     item_ids: tuple[str, ...] | None = None
+    users: Tensor | None = None
+    ties: Ties = "index"
+    num_above: Tensor | None = None
+    num_tied: Tensor | None = None
 
     @classmethod
     def from_ranks(
-        cls, truth: Tensor, rank: Tensor, num_users: int, weight: Tensor | None = None, **rest: Any
+        cls, truth: Tensor, rank: Tensor, num_users: int, **fields: Any
     ) -> "RankedEdges":
-        """Groups coalesced `truth` edges of known `rank` by user; `rest` is taken as it is."""
+        """Groups coalesced `truth` edges of known `rank` by user; takes other fields as well."""
         # Two stable sorts: edges of a user by rank, and by item where ranks are equal.
         order = rank.argsort(stable=True)
         order = order[truth[0, order].argsort(stable=True)]
+        per_edge = {
+            name: value[order]
+            for name in _PER_EDGE
+            if (value := fields.pop(name, None)) is not None
+        }
         return cls(
             edge_index=truth[:, order],
             rank=rank[order],
             ptr=index2ptr(truth[0, order], num_users),
-            weight=None if weight is None else weight[order],
-            **rest,
+            **per_edge,
+            **fields,
         )
 
     @classmethod
@@ -126,6 +148,9 @@ class RankedEdges:
         edge_label_index: Tensor,
         edge_label_weight: Tensor | None = None,
         seen: Tensor | None = None,
+        *,
+        ties: Ties = "index",
+        seed: int = 0,
     ) -> "RankedEdges":
         r"""Ranks edges by a dense score matrix, all items of a user at once.
 
@@ -134,17 +159,21 @@ class RankedEdges:
 
         Args:
             scores (torch.Tensor): Floating-point scores of shape `[num_users, num_items]`, higher
-                is better; equal scores rank the lower item id first.
+                is better.
             edge_label_index (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`.
             edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
                 `[num_edges]`. (default: `None`)
             seen (torch.Tensor, optional): Edges of shape `[2, num_seen]` whose items are left out
                 of their user's ranking. (default: `None`)
+            ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
+                (default: `"index"`, the lower item id first)
+            seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
         Raises:
             TypeError: If an argument is not a tensor.
             ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids or
-                scores that are not finite, or no user has truth that can be retrieved.
+                scores that are not finite, no user has truth that can be retrieved, or there is no
+                such way to rank ties.
 
         Example:
             >>> import torch
@@ -154,17 +183,24 @@ class RankedEdges:
             >>> RankedEdges.from_scores(scores, truth).rank
             tensor([2, 2])
         """
-        return cls.from_ranks(
-            **rank_scores(scores, edge_label_index, edge_label_weight, seen)._asdict()
-        )
+        check_ties(ties, seed)
+        ranked = rank_scores(scores, edge_label_index, edge_label_weight, seen)
+        return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
 
     @classmethod
-    def from_pairs(cls, preds: Tensor, target: Tensor, indexes: Tensor) -> "RankedEdges":
+    def from_pairs(
+        cls,
+        preds: Tensor,
+        target: Tensor,
+        indexes: Tensor,
+        *,
+        ties: Ties = "index",
+        seed: int = 0,
+    ) -> "RankedEdges":
         r"""Ranks scored pairs within their query, with torchmetrics' argument names.
 
-        Pairs of equal score rank in the order in which they are given. Unlike in torchmetrics,
-        scores may have any sign. R is the number of relevant pairs *that are passed*: pass all of
-        them, not only those of a top-k list.
+        Unlike in torchmetrics, scores may have any sign. R is the number of relevant pairs *that
+        are passed*: pass all of them, not only those of a top-k list.
 
         Args:
             preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (other shapes are
@@ -173,10 +209,14 @@ class RankedEdges:
                 floating-point weights. Zero or less is not relevant.
             indexes (torch.Tensor): The query (user) each pair belongs to, integers of any size.
                 Row `r` of a metric is the query with the `r`-th smallest index.
+            ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
+                (default: `"index"`, in the order in which the pairs are given)
+            seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
         Raises:
             TypeError: If an argument is not a tensor.
-            ValueError: If shapes, dtypes or devices differ, or scores are not finite.
+            ValueError: If shapes, dtypes or devices differ, scores are not finite, or there is no
+                such way to rank ties.
 
         Example:
             >>> import torch
@@ -189,7 +229,9 @@ class RankedEdges:
             >>> ranked.rank, ranked.ptr
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
-        return cls.from_ranks(**rank_pairs(preds, target, indexes)._asdict())
+        check_ties(ties, seed)
+        ranked = rank_pairs(preds, target, indexes)
+        return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
 
     @classmethod
     def from_trec(cls, run: str | Path, qrels: str | Path) -> "RankedEdges":
@@ -318,6 +360,93 @@ class RankedEdges:
         """
         return (self.required_items >= 0).any(dim=1)
 
+    def with_ties(self, ties: Ties, *, seed: int = 0) -> "RankedEdges":
+        r"""Returns a copy in which equal scores are ranked in another way.
+
+        Only ranks change. Lists of recommended items keep the lower item id first.
+
+        Args:
+            ties (str): How a relevant item ranks among other candidates of the same score:
+
+                - `"index"`: the item with the lower id first;
+                - `"best"` and `"worst"`: relevant items first, and last. All metrics are then at
+                  their upper and lower limits over all orders of the ties;
+                - `"mean"`: the mean of these two ranks, which may be a half. OGB and TGB rank so,
+                  and PyKEEN calls it realistic. With it, the ROC-AUC is that of scikit-learn;
+                - `"random"`: relevant items take random places among the others.
+            seed (int, optional): The seed of `"random"`. The global random state is not touched.
+                (default: `0`)
+
+        Raises:
+            ValueError: If there is no such way to rank ties, scores are not known (as for lists),
+                or `ties` is `"index"` and the ranking has been made in another way.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> scores, truth = torch.tensor([[0.2, 0.2, 0.1, 0.2]]), torch.tensor([[0], [1]])
+            >>> ranked = RankedEdges.from_scores(scores, truth)
+            >>> ranked.rank, ranked.num_tied
+            (tensor([2]), tensor([2]))
+            >>> ranked.with_ties("best").rank, ranked.with_ties("worst").rank
+            (tensor([1]), tensor([3]))
+            >>> ranked.with_ties("mean").rank
+            tensor([2.], dtype=torch.float64)
+        """
+        check_ties(ties, seed)
+        if ties == self.ties and ties != "random":
+            return self
+        if ties == "index":
+            raise ValueError(
+                f"'ties' can be 'index' only if the ranking was made so (got a ranking with "
+                f"'{self.ties}')"
+            )
+        if self.num_above is None or self.num_tied is None:
+            raise ValueError(
+                f"'ties' needs to be 'index' where scores are not known, as for lists (got "
+                f"'{ties}')"
+            )
+        rank = break_ties(self.edge_index, self.weight, self.num_above, self.num_tied, ties, seed)
+        if self.depth is not None:
+            deepest = self.degree.clamp(min=self.depth)[self.edge_index[0]]
+            rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for made in ("edge_index", "ptr"):
+            del fields[made]
+        return self.from_ranks(
+            self.edge_index, num_users=self.num_users, **fields | {"rank": rank, "ties": ties}
+        )
+
+    def select_users(self, is_selected: Tensor) -> "RankedEdges":
+        """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
+
+        The truth and the lists of all others are left out.
+        """
+        if self.users is not None:
+            is_selected = is_selected & self.is_evaluated
+        selected = self.select_edges(is_selected[self.edge_index[0]])
+        if self.items is not None:
+            selected = selected.with_lists_of(is_selected)
+        return dataclasses.replace(selected, users=is_selected.nonzero().squeeze(1))
+
+    @cached_property
+    def is_evaluated(self) -> Tensor:
+        """Whether each user is evaluated, of shape `[num_users]`."""
+        if self.users is None:
+            return torch.ones_like(self.degree, dtype=torch.bool)
+        return torch.zeros_like(self.degree, dtype=torch.bool).index_fill_(0, self.users, True)
+
+    @property
+    def has_constant_scores(self) -> Tensor:
+        """Whether all candidates of each user have the same score, of shape `[num_users]`.
+
+        This is known for users with truth, if scores are known, and `False` for all others.
+        """
+        if self.num_tied is None:
+            return torch.zeros_like(self.is_evaluated)
+        is_constant = self.num_tied + 1 == self.required_candidates[self.edge_index[0]]
+        return self.sum(is_constant) > 0
+
     def with_lists_of(self, users: Tensor) -> "RankedEdges":
         """Returns a copy with empty lists for all but the users of a mask `[num_users]`.
 
@@ -424,12 +553,15 @@ class RankedEdges:
         Args:
             mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
         """
+        per_edge = {
+            name: value[mask] for name in _PER_EDGE if (value := getattr(self, name)) is not None
+        }
         return dataclasses.replace(
             self,
             edge_index=self.edge_index[:, mask],
             rank=self.rank[mask],
             ptr=index2ptr(self.edge_index[0, mask], self.num_users),
-            weight=None if self.weight is None else self.weight[mask],
+            **per_edge,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -32,6 +32,8 @@ class RankedTruth(NamedTuple):
         weight: The weight of every edge.
         num_candidates: The number of candidates of every user.
         items: The lists of recommended items.
+        num_above: How many candidates score higher than each edge.
+        num_tied: How many other candidates have the same score.
     """
 
     truth: Tensor
@@ -40,6 +42,8 @@ class RankedTruth(NamedTuple):
     weight: Tensor | None = None
     num_candidates: Tensor | None = None
     items: Tensor | None = None
+    num_above: Tensor | None = None
+    num_tied: Tensor | None = None
 
 
 def rank_lists(
@@ -88,8 +92,16 @@ def rank_scores(
     check_device(task.truth, "edge_label_index", scores.device, "scores")
     masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
     masked[task.seen[0], task.seen[1]] = -torch.inf
-    rank = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
-    return RankedTruth(task.truth, rank, num_users, task.weight, task.num_candidates)
+    ranks = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
+    return RankedTruth(
+        task.truth,
+        ranks.rank,
+        num_users,
+        task.weight,
+        task.num_candidates,
+        num_above=ranks.num_above,
+        num_tied=ranks.num_tied,
+    )
 
 
 def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
@@ -110,16 +122,27 @@ def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
     order = preds.argsort(descending=True, stable=True)
     order = order[query[order].argsort(stable=True)]
     first = index2ptr(query[order], queries.numel())[query[order]]
-    position = torch.arange(1, order.numel() + 1, device=order.device) - first
+    number = torch.arange(order.numel(), device=order.device)
+    first_tied, num_tied = _runs(query[order], preds[order])
     is_relevant = target[order] > 0
     relevant = order[is_relevant]
     return RankedTruth(
         torch.stack([query[relevant], relevant]),
-        position[is_relevant],
+        (1 + number - first)[is_relevant],
         queries.numel(),
         None if _is_binary(target) else target[relevant].double(),
         num_candidates,
+        num_above=(first_tied - first)[is_relevant],
+        num_tied=num_tied[is_relevant],
     )
+
+
+def _runs(query: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns where the run of equal scores of each pair starts, and how many others are in it."""
+    is_first = torch.ones_like(query, dtype=torch.bool)
+    is_first[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
+    run = is_first.cumsum(dim=0) - 1
+    return is_first.nonzero().squeeze(1)[run], torch.bincount(run)[run] - 1
 
 
 def max_id(items: Tensor, edges: object) -> int:

@@ -5,7 +5,6 @@ This package may import the ranked edges and all layers below them. It knows no 
 
 from pyg_recmetrics.ranking.adapt import RecommenderLike
 from pyg_recmetrics.ranking.algorithms import Algorithm
-from pyg_recmetrics.ranking.constant_scores import has_constant_scores
 from pyg_recmetrics.ranking.ranking import rank
 
-__all__ = ["Algorithm", "RecommenderLike", "has_constant_scores", "rank"]
+__all__ = ["Algorithm", "RecommenderLike", "rank"]

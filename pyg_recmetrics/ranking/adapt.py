@@ -184,11 +184,9 @@ def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
 
 
 def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
-    # One sort breaks all ties for all users. The positions replace the scores.
-    position = torch.empty_like(scores, dtype=torch.float64)
-    order = scores.argsort(descending=True, stable=True)
-    position[order] = -torch.arange(scores.numel(), dtype=torch.float64, device=scores.device)
-    exact = position.float() if scores.numel() <= 2**24 else position
+    # The order of the scores is all that counts, and fits into single precision.
+    level = scores.unique(return_inverse=True)[1]
+    exact = level.float() if scores.numel() <= 2**24 else level.double()
     return FunctionRecommender(lambda users: exact.expand(users.numel(), -1), task)
 
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
@@ -11,6 +12,7 @@ from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.bounded_searching import BoundedSearch, has_fast_bfloat16
 from pyg_recmetrics.kernels.bounds import BoundedRanking, has_exact_single_precision
 from pyg_recmetrics.kernels.lists import ranks_in_lists
+from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory
@@ -49,13 +51,14 @@ class Findings(NamedTuple):
     """What an algorithm found out about a chunk.
 
     Attributes:
-        rank: The rank of every truth edge, of shape `[num_edges]`; `None` if it ranks no edges.
+        rank: The rank of every truth edge, of shape `[num_edges]`, or the ranks with what is known
+            about ties; `None` if it ranks no edges.
         is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
     """
 
-    rank: Tensor | None = None
+    rank: Tensor | Ranks | None = None
     is_unsettled: Tensor | None = None
     lists: Tensor | None = None
 
@@ -99,13 +102,34 @@ class _ExactAlgorithm(RankingAlgorithm):
 
 
 class RankByLists(_ExactAlgorithm):
-    """Looks up relevant items in the lists of the best items. Takes any recommender."""
+    """Looks up relevant items in lists of the best items. Takes any recommender."""
 
     def rank(self, chunk: Chunk) -> Findings:
         lists = self.recommender.top_k(chunk, chunk.max_depth)
         truth = chunk.truth
         rank = ranks_in_lists(lists, truth.row, truth.item, self.num_items)
         return Findings(rank=rank, lists=lists)
+
+
+class RankByBestItems(_ExactAlgorithm):
+    """Looks up relevant items among the best items, with their ties. Takes one with scores.
+
+    It looks one item deeper than asked. Users are left unsettled if a relevant item ties with that
+    item, since more items may tie with it.
+    """
+
+    recommender: ScoreRecommender
+
+    def rank(self, chunk: Chunk) -> Findings:
+        num_best = min(chunk.max_depth + 1, self.num_items)
+        best = self.recommender.best(chunk, num_best)
+        row = chunk.truth.row
+        rank = ranks_in_lists(best.item, row, chunk.truth.item, self.num_items)
+        ranks, is_at_end = ranks_in_top_scores(rank, row, best.truth_key, best.key)
+        is_open = is_at_end & (ranks.num_above < chunk.depth[row])
+        is_open &= num_best < self.num_items
+        is_unsettled = torch.zeros_like(chunk.users).scatter_reduce_(0, row, is_open.long(), "amax")
+        return Findings(ranks, is_unsettled.bool(), best.item)
 
 
 class ListItems(_ExactAlgorithm):
@@ -213,12 +237,19 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
             f"'algorithm' can be 'search' or 'count' for embeddings on a CPU, without 'candidates' "
             f"and 'keep_items', and 'search' only for a part of the ranking (got {wanted!r})"
         )
-    exact = RankByCounts if request.is_counted else RankByLists
-    last = exact(request.recommender, request.task.num_items, request.depth)
     chosen = _fastest(request) if wanted == "auto" else _BOUNDED.get(wanted)
     if chosen is None or embeddings is None:
-        return [last]
-    return [chosen.of(embeddings, request.depth), last]
+        return _exact_algorithms(request)
+    return [chosen.of(embeddings, request.depth), *_exact_algorithms(request)]
+
+
+def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
+    arguments = request.recommender, request.task.num_items, request.depth
+    if not isinstance(request.recommender, ScoreRecommender):
+        return [RankByLists(*arguments)]
+    if request.is_full:
+        return [RankByCounts(*arguments)]
+    return [RankByBestItems(*arguments), RankByCounts(*arguments)]
 
 
 def _provable_embeddings(request: Request) -> EmbeddingRecommender | None:

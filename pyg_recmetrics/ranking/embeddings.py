@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.counting import count_above, count_ties_before
+from pyg_recmetrics.kernels.counting import count_above_and_tied, count_ties_before
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import scaled, scaled_by_all, scaled_by_row
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.sorting import top_k
-from pyg_recmetrics.ranking.recommender import DenseRecommender, ScoreRecommender
+from pyg_recmetrics.ranking.recommender import BestItems, DenseRecommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk
 
 #: How many numbers of the embeddings of pairs are held at once.
@@ -69,7 +70,7 @@ class TiledRecommender(ScoreRecommender):
         tiles = (self._unscaled_items(slice(first, last)) for first, last in self._tiles())
         self.largest = torch.stack([tile.abs().max() for tile in tiles]).max()
 
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+    def best(self, chunk: Chunk, k: int) -> BestItems:
         num_rows = chunk.users.numel()
         best_scores = torch.empty(num_rows, 0, device=self.device)
         best = torch.empty(num_rows, 0, dtype=torch.long, device=self.device)
@@ -78,39 +79,33 @@ class TiledRecommender(ScoreRecommender):
             scores = torch.cat([best_scores, scores], dim=1)
             ids = torch.arange(first, last, device=self.device).expand(num_rows, -1)
             ids = torch.cat([best, ids], dim=1)
-            column = top_k(scores.clone(), min(k, scores.size(1)), chunk.scratch)
+            column = top_k(scores.clone(), min(k, scores.size(1)), chunk.scratch).column
             is_padding, column = column < 0, column.clamp(min=0)
             best_scores = scores.gather(1, column).masked_fill_(is_padding, -torch.inf)
             best = ids.gather(1, column).masked_fill_(is_padding, -1)
-        return best
+        truth = chunk.truth
+        own = self._scores_of_pairs(self._users(chunk.users), truth.row, truth.item)
+        return BestItems(best, best_scores, own)
 
-    def ranks(self, chunk: Chunk) -> Tensor:
+    def ranks(self, chunk: Chunk) -> Ranks:
         order = chunk.truth.item.argsort(stable=True)
         row, item = chunk.truth.row[order], chunk.truth.item[order]
         own = self._scores_of_pairs(self._users(chunk.users), row, item)
         bounds = torch.tensor([*range(0, self.num_items, self.items_at_once), self.num_items])
         first_edge = torch.searchsorted(item, bounds.to(self.device)).tolist()
-        # What is as high is above the next smaller number.
-        below_own = own.nextafter(torch.full_like(own, -torch.inf))
-        rank = torch.ones_like(row)
+        num_above, num_before = torch.zeros_like(row), torch.zeros_like(row)
+        num_tied = torch.full_like(row, -1)  # since an item ties with itself
         for tile, (first, _, scores) in enumerate(self._masked_tiles(chunk)):
             inside, behind = slice(first_edge[tile], first_edge[tile + 1]), first_edge[tile + 1]
-            threshold = torch.cat([own[:behind], below_own[behind:]])
-            rank += count_above(scores, row, threshold, chunk.scratch)
-            rank[inside] += count_ties_before(
+            above, tied = count_above_and_tied(scores, row, own, chunk.scratch)
+            num_above += above
+            num_tied += tied
+            num_before[behind:] += tied[behind:]
+            num_before[inside] += count_ties_before(
                 scores, row[inside], item[inside] - first, own[inside]
             )
-        return torch.empty_like(rank).scatter_(0, order, rank)
-
-    def is_constant(self, chunk: Chunk) -> Tensor:
-        highest = torch.full(chunk.users.shape, -torch.inf, device=self.device)
-        lowest = -highest
-        user = self._users(chunk.users)
-        for first, last in self._tiles():
-            scores = self._scores(user, first, last, chunk.scratch)
-            highest = highest.maximum(chunk.mask_(scores, -torch.inf, first).amax(dim=1))
-            lowest = lowest.minimum(chunk.mask_(scores, torch.inf, first).amin(dim=1))
-        return highest <= lowest
+        ranks = Ranks(1 + num_above + num_before, num_above, num_tied)
+        return Ranks(*(torch.empty_like(x).scatter_(0, order, x) for x in ranks))
 
     def _tiles(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self.num_items, self.items_at_once):

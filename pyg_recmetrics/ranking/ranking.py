@@ -10,8 +10,9 @@ from tqdm import tqdm
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, evaluation_mode
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -21,6 +22,7 @@ from pyg_recmetrics.ranking.algorithms import (
     Request,
     find_algorithms,
 )
+from pyg_recmetrics.ranking.recommender import ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.task import RankingTask
 
@@ -35,6 +37,8 @@ def rank(
     edge_weight: Tensor | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
+    ties: Ties = "index",
+    seed: int = 0,
     algorithm: Algorithm = "auto",
     progress: bool = False,
 ) -> RankedEdges:
@@ -42,8 +46,8 @@ def rank(
 
     Users are ranked in chunks of bounded memory, on the device of the task. Every user is ranked
     down to `k`, and also down to its own number of relevant items R, so that R-precision is exact.
-    Masked items are never retrieved. Equal scores rank the lower item id first. The ranks depend
-    neither on the size of the chunks nor on the order of the edges.
+    Masked items are never retrieved. The ranks depend neither on the size of the chunks nor on the
+    order of the edges.
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
@@ -79,6 +83,10 @@ def rank(
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
             users of the task, as deep as ranks are wanted; or how many items of each list to keep.
             (default: `False`)
+        ties (str, optional): How equal scores are ranked: `"index"`, `"best"`, `"worst"`, `"mean"`
+            or `"random"`, see :meth:`RankedEdges.with_ties`. Lists keep the lower item id first.
+            (default: `"index"`, the lower item id first)
+        seed (int, optional): The seed of `ties="random"`. (default: `0`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
             items. For embeddings on a CPU, `"count"` proves most ranks from scores in single
             precision (:mod:`pyg_recmetrics.kernels.bounded_counting`), and `"search"` from scores
@@ -94,7 +102,8 @@ def rank(
     Raises:
         TypeError: If `recommender` is none of these, or is a model without `recommend`.
         ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k` or
-            `batch_size` is not a positive integer, or `algorithm` does not apply.
+            `batch_size` is not a positive integer, `algorithm` does not apply, or `ties` is not
+            `"index"` and scores are not known.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -108,6 +117,7 @@ def rank(
     if not isinstance(task, RankingTask):
         raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
     with distributed.fail_together(task.device), evaluation_mode(recommender):
+        check_ties(ties, seed)
         if batch_size is not None:
             check_positive_integer(batch_size, "batch_size")
         depth = _depth(task, k, full)
@@ -116,33 +126,38 @@ def rank(
         request = Request(ranker, task, depth, is_full=full, list_width=list_width)
         _warn_about_short_lists(request)
         ranking = _rank_share(request, find_algorithms(algorithm, request), batch_size, progress)
-    distributed.check_same(
-        task.truth, task.users, task.seen, task.num_candidates, depth, keep_items
-    )
-    distributed.take_smallest(ranking.rank)
+    distributed.check_same(*task.to_dict().values(), depth, full, keep_items, ties, seed)
+    distributed.take_smallest(ranking.ranks.rank)
+    distributed.take_smallest(ranking.ranks.num_above)
+    distributed.take_largest(ranking.ranks.num_tied)
     if ranking.lists is not None:
         distributed.take_largest(ranking.lists)
-    return RankedEdges.from_ranks(
+    has_scores = isinstance(ranker, ScoreRecommender)
+    ranked = RankedEdges.from_ranks(
         task.truth,
-        ranking.rank,
+        ranking.ranks.rank,
         num_users=task.num_users,
+        num_above=ranking.ranks.num_above if has_scores else None,
+        num_tied=ranking.ranks.num_tied if has_scores else None,
         weight=task.weight,
+        users=None if task.users.numel() == task.num_users else task.users,
         num_candidates=task.num_candidates,
         depth=None if depth >= int(task.num_candidates.max()) else depth,
         items=ranking.lists,
         catalogue=task.catalogue,
     )
+    return ranked.with_ties(ties, seed=seed)
 
 
 class _Ranking:
-    """What has been found out so far: the rank of every truth edge, and the list of every user.
+    """What has been found out so far: the ranks of all truth edges, and the list of every user.
 
     Edges without a rank are left as not retrieved, and empty entries of lists as `-1`.
     """
 
     def __init__(self, request: Request) -> None:
         self.task = task = request.task
-        self.rank = torch.full_like(task.truth[0], NOT_RETRIEVED)
+        self.ranks = Ranks.unknown(task.truth[1])
         self.lists: Tensor | None = None
         if request.list_width:
             shape = (task.num_users, request.list_width)
@@ -156,26 +171,25 @@ class _Ranking:
         bar: "tqdm[Any]",
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
-        unsettled = [users[:0]]
+        is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
         num_rows = rows_per_chunk(algorithm, batch_size)
         for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
-            num_settled = chunk.users.numel()
             if findings.is_unsettled is not None:
-                unsettled.append(chunk.users[findings.is_unsettled])
-                num_settled -= unsettled[-1].numel()
-            bar.update(num_settled)
+                is_unsettled[chunk.users] = findings.is_unsettled
+            bar.update(chunk.users.numel())
         algorithm.check()
-        return torch.cat(unsettled)
-
-    def forget_beyond(self, depth: Tensor) -> None:
-        """Forgets ranks below the depth of their edge, of shape `[num_edges]`."""
-        self.rank.masked_fill_(self.rank > depth, NOT_RETRIEVED)
+        # Looked at once, after the last chunk, so that no chunk has to wait for the device.
+        unsettled = users[is_unsettled[users]]
+        bar.update(-unsettled.numel())
+        return unsettled
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
-        if findings.rank is not None:
-            self.rank[chunk.truth.index] = findings.rank
+        if isinstance(findings.rank, Ranks):
+            self.ranks.update(chunk.truth.index, findings.rank)
+        elif findings.rank is not None:
+            self.ranks.rank[chunk.truth.index] = findings.rank
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
@@ -202,7 +216,7 @@ def _rank_share(
             ranking.find_out(lists, users, batch_size, bar)
     # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own depth
     # are discarded, since they would depend on the size of the chunks.
-    ranking.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
+    ranking.ranks.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
     return ranking
 
 
@@ -233,5 +247,4 @@ def _warn_about_short_lists(request: Request) -> None:
         distributed.warn(
             f"'recommender' holds lists of {max_depth} items, but {needed} are needed (for the "
             f"largest k, or the largest R); all others count as not retrieved",
-            stacklevel=3,
         )

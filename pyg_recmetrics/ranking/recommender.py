@@ -1,10 +1,12 @@
 """The interface of a recommender: the best items for the users of a chunk."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 from torch import Tensor
 
 from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.sorting import top_k
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -36,16 +38,33 @@ class Recommender(ABC):
         """
 
 
+class BestItems(NamedTuple):
+    """The best items of the users of a chunk, with numbers in the order of their scores.
+
+    Attributes:
+        item: Item ids of shape `[num_rows, k]`, best first; `-1` where no item is left.
+        key: A number for the score of each of these items, of shape `[num_rows, k]`.
+        truth_key: A number for the score of every truth edge, of shape `[num_edges]`.
+    """
+
+    item: Tensor
+    key: Tensor
+    truth_key: Tensor
+
+
 class ScoreRecommender(Recommender):
     """Ranks by a score for every user and item; equal scores by the lower item id."""
 
     @abstractmethod
-    def ranks(self, chunk: Chunk) -> Tensor:
-        """Returns the rank of the truth edges of a chunk, however deep: `[num_edges]`."""
+    def best(self, chunk: Chunk, k: int) -> BestItems:
+        """Returns the `k` best items with their scores, and the scores of the truth edges."""
 
     @abstractmethod
-    def is_constant(self, chunk: Chunk) -> Tensor:
-        """Returns which users have the same score for all candidates: `[num_rows]`."""
+    def ranks(self, chunk: Chunk) -> Ranks:
+        """Returns the ranks of the truth edges of a chunk, however deep."""
+
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        return self.best(chunk, k).item
 
 
 class DenseRecommender(ScoreRecommender):
@@ -58,17 +77,13 @@ class DenseRecommender(ScoreRecommender):
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
         """Returns finite scores `[len(users), num_items]` that may be overwritten."""
 
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        return top_k(self._masked_scores(chunk), k, chunk.scratch)
+    def best(self, chunk: Chunk, k: int) -> BestItems:
+        item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
+        return BestItems(item, key, keys[chunk.truth.row, chunk.truth.item])
 
-    def ranks(self, chunk: Chunk) -> Tensor:
+    def ranks(self, chunk: Chunk) -> Ranks:
         truth = chunk.truth
         return count_ranks(self._masked_scores(chunk), truth.row, truth.item, chunk.scratch)
-
-    def is_constant(self, chunk: Chunk) -> Tensor:
-        scores = self.scores(chunk.users, chunk.scratch)
-        highest = chunk.mask_(scores, -float("inf")).amax(dim=1)
-        return highest <= chunk.mask_(scores, float("inf")).amin(dim=1)
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         return chunk.mask_(self.scores(chunk.users, chunk.scratch), -float("inf"))

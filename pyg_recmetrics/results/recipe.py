@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
@@ -20,6 +21,7 @@ def write_recipe(
     action: EmptyTargetAction,
     convention: Convention,
     task: RankingTask | None,
+    ties: Ties,
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
     definitions = list(definitions)
@@ -27,7 +29,7 @@ def write_recipe(
         f"Metrics: {'; '.join(metric.words for metric in definitions)}, where R is the number of "
         f"relevant items of a user. "
         f"Population: {_population(definitions, users, action, convention)}. "
-        f"Ranking: {_ranking(task)}. "
+        f"Ranking: {_ranking(task)}; {TIES_IN_WORDS[ties]}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})."
     )
@@ -70,9 +72,8 @@ def _population(
 
 
 def _ranking(task: RankingTask | None) -> str:
-    ties = "equal scores rank the lower item id first"
     if task is None:
-        return f"as given; {ties}"
+        return "as given"
     if task.candidates is None:
         items = f"all {task.num_items:,} items"
     elif task.candidates.dim() == 1:
@@ -81,4 +82,4 @@ def _ranking(task: RankingTask | None) -> str:
         items = "each user's own candidates"
     if num_seen := task.seen.size(1):
         items += f" except those that the user is connected to by {num_seen:,} seen edges"
-    return f"{items}; {ties}"
+    return items

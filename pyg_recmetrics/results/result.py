@@ -28,6 +28,7 @@ from pyg_recmetrics.results.inference import (
     normal_margin,
 )
 from pyg_recmetrics.results.recipe import summarize_users, write_recipe
+from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 from pyg_recmetrics.task import RankingTask
@@ -47,8 +48,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     Args:
         ranked (RankedEdges): The ranked ground truth.
         metrics (sequence of str or Metric): The metrics, as `name@k`.
-        task (RankingTask, optional): What was ranked. It says who is evaluated, and
-            :meth:`recipe` describes it. (default: `None`, all users)
+        task (RankingTask, optional): What was ranked, which :meth:`recipe` describes.
+            (default: `None`)
         empty_target_action (str, optional): What users without truth count as: `"skip"` leaves
             them out, `"neg"` counts them as zero, `"pos"` as one, `"error"` raises an error.
             (default: `None`, as the convention says)
@@ -99,19 +100,28 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self.convention = conventions.get(convention)
         self.empty_target_action = empty_target_action or self.convention.empty_target_action
         check_empty_target_action(self.empty_target_action)
-        self.ranked = ranked
+        self.ranked = _only_users_of(task, ranked)
         self.task = task
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(self.convention.resolve_all(self.metrics))
         self.user_counts = UserCounts.of(
-            ranked, self._is_evaluated, self.max_k, num_left_out, self.empty_target_action
+            self.ranked, self.max_k, num_left_out, self.empty_target_action
         )
-        values = {name: self._measure(metric) for name, metric in self.definitions.items()}
+        values = {
+            name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
+        }
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
         self._means = ByMetric(
             {name: self._mean(self.definitions[name], value) for name, value in values.items()}
         )
+        if self.num_tied:
+            of_truth = [metric for metric in self.per_user if self.definitions[metric].needs_truth]
+            warn_about_ties(
+                self.ranked,
+                {metric: self.tie_range(metric) for metric in of_truth},
+                {metric: self._margin(parse(metric)) for metric in of_truth},
+            )
 
     @property
     def num_evaluated(self) -> int:
@@ -122,6 +132,14 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     def num_without_truth(self) -> int:
         """The number of users who were to be evaluated but have no truth."""
         return self.user_counts.num_without_truth
+
+    @property
+    def num_tied(self) -> int | None:
+        """The number of ground-truth edges that have the same score as another candidate.
+
+        `None` if scores are not known, as for lists.
+        """
+        return count_tied(self.ranked)
 
     @property
     def num_left_out(self) -> int:
@@ -158,19 +176,47 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> result.contributions("recall@2").tolist(), result.per_user["recall@2"].tolist()
             ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
         """
-        metric = parse(metric)
-        name = str(metric)
-        deepest = max(self.max_k or 1, metric.k or 1)
-        resolved = self.definitions.get(name) or self.convention.resolve(metric, deepest)
-        value = self.per_user.get(name)
+        resolved = self._resolve(metric)
+        value = self.per_user.get(str(parse(metric)))
         if value is None:
-            value = self._measure(resolved)
+            value = self._measure(resolved, self.ranked)
         if not value.dim():
             raise ValueError(
-                f"'metric' needs to have a value for every user (got '{name}', which has one for "
-                f"all users together)"
+                f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
+                f"one for all users together)"
             )
         return self._counted(resolved, value)
+
+    def tie_range(self, metric: str | Metric) -> TieRange:
+        r"""Returns the lowest and the highest mean of a metric, over all orders of equal scores.
+
+        Both are the mean itself if nothing ties with a relevant item, or scores are not known.
+
+        Args:
+            metric (str or Metric): The metric; see :meth:`contributions`.
+
+        Raises:
+            ValueError: If there is no such metric, or it has one value for all users together.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.7, 0.3]])
+            >>> result = evaluate(scores, task, "mrr@3")
+            >>> result["mrr@3"], result.tie_range("mrr@3")
+            (0.75, TieRange(low=0.5, high=0.75))
+        """
+        contributed = self.contributions(metric)
+        resolved = self._resolve(metric)
+        is_tied = has_tie(self.ranked)
+        if not (resolved.needs_truth and bool(is_tied.any())):
+            return TieRange(*2 * (float(contributed.nanmean()),))
+        means = []
+        for ranked in self._extreme_orders(resolved):
+            value = self._counted(resolved, self._measure(resolved, ranked))
+            means.append(float(torch.where(is_tied, value, contributed).nanmean()))
+        return TieRange(min(means), max(means))
 
     def confidence_interval(
         self,
@@ -299,7 +345,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """
         task = self._required_task("by_degree")
         degree = torch.bincount(task.seen[0], minlength=task.num_users)
-        is_counted = self._is_evaluated
+        is_counted = self.ranked.is_evaluated
         if self.empty_target_action == "skip":
             is_counted = is_counted & (self.ranked.degree > 0)
         group, labels = cohorts.group_by_degree(degree, is_counted, bins)
@@ -462,6 +508,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self.empty_target_action,
             self.convention,
             self.task,
+            self.ranked.ties,
         )
 
     def __getitem__(self, metric: str | Metric) -> float:
@@ -476,14 +523,6 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     def __repr__(self) -> str:
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
-
-    @cached_property
-    def _is_evaluated(self) -> Tensor:
-        """Which users are evaluated, of shape `[num_users]`."""
-        is_evaluated = torch.full_like(self.ranked.degree, self.task is None, dtype=torch.bool)
-        if self.task is not None:
-            is_evaluated[self.task.users] = True
-        return is_evaluated
 
     @property
     def _contributions(self) -> dict[str, Tensor]:
@@ -501,12 +540,35 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         value = self.contributions(metric)
         return value[~value.isnan()]
 
-    def _measure(self, metric: Metric) -> Tensor:
+    def _resolve(self, metric: str | Metric) -> Metric:
+        """Returns what the convention computes under the name of a metric."""
+        metric = parse(metric)
+        if str(metric) in self.definitions:
+            return self.definitions[metric]
+        return self.convention.resolve(metric, max(self.max_k or 1, metric.k or 1))
+
+    def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate:
-            is_all = bool(self._is_evaluated.all())
-            return metric(self.ranked if is_all else self.ranked.with_lists_of(self._is_evaluated))
-        is_defined = self.convention.population.is_defined(metric, self.ranked)
-        return metric(self.ranked).masked_fill(~is_defined, torch.nan)
+            return metric(ranked)
+        is_defined = self.convention.population.is_defined(metric, ranked)
+        return metric(ranked).masked_fill(~is_defined, torch.nan)
+
+    def _extreme_orders(self, metric: Metric) -> tuple[RankedEdges, RankedEdges]:
+        """Returns the ranking with the worst and with the best order of ties.
+
+        It is that of the users with ties alone, unless the value of a user depends on the others.
+        """
+        is_micro = dict(metric.arguments).get("average") == "micro"
+        return self._extreme_orders_of_all if is_micro else self._extreme_orders_of_tied
+
+    @cached_property
+    def _extreme_orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
+        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
+
+    @cached_property
+    def _extreme_orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
+        tied = self.ranked.select_users(has_tie(self.ranked))
+        return tied.with_ties("worst"), tied.with_ties("best")
 
     def _mean(self, metric: Metric, value: Tensor) -> float:
         return float(self._counted(metric, value).nanmean()) if value.dim() else float(value)
@@ -515,7 +577,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """Returns what users count as in the mean, `[num_users]`; `NaN` for those who do not."""
         if metric.needs_truth:
             value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
-        return value.masked_fill(~self._is_evaluated, torch.nan)
+        return value.masked_fill(~self.ranked.is_evaluated, torch.nan)
 
     def _table(self) -> Table:
         """Metrics down and k across."""
@@ -529,6 +591,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         notes = [
             summarize_users(self.user_counts, self.empty_target_action, self.convention, self.max_k)
         ]
+        if self.num_tied:
+            notes.append(
+                f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
+                f"same score as another candidate"
+            )
         if not all(math.isnan(margin) for margin in margins.values()):
             notes.insert(0, "±: 95% confidence interval of the mean over users")
         return Table(
@@ -542,3 +609,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         if str(metric) not in self.per_user:
             return math.nan
         return normal_margin(self._values(metric), level=0.95)
+
+
+def _only_users_of(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
+    """Returns a ranking that evaluates only the users of the task, if it does not know better."""
+    if task is None or ranked.users is not None or task.users.numel() == task.num_users:
+        return ranked
+    is_user = torch.zeros_like(ranked.is_evaluated)
+    return ranked.select_users(is_user.index_fill_(0, task.users, True))

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -31,7 +29,6 @@ class UserCounts:
     def of(
         cls,
         ranked: RankedEdges,
-        is_evaluated: Tensor,
         max_k: int | None,
         num_left_out: int,
         action: EmptyTargetAction,
@@ -40,7 +37,6 @@ class UserCounts:
 
         Args:
             ranked (RankedEdges): The ranked ground truth.
-            is_evaluated (torch.Tensor): Which users are evaluated, of shape `[num_users]`.
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
             action (str): What users without ground truth count as.
@@ -48,6 +44,7 @@ class UserCounts:
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
         """
+        is_evaluated = ranked.is_evaluated
         has_truth = is_evaluated & (ranked.degree > 0)
         num_evaluated = int(has_truth.sum())
         num_without_truth = int(is_evaluated.sum()) - num_evaluated

@@ -176,7 +176,6 @@ class RankingTask:
             distributed.warn(
                 f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
                 f"are among the edges that a model may propagate over",
-                stacklevel=2,
             )
         return task
 
@@ -272,7 +271,6 @@ class RankingTask:
                 distributed.warn(
                     f"{num_lost} of {int(mask.sum())} ground-truth edges {reason}, can never be "
                     f"retrieved, and are taken out of the truth",
-                    stacklevel=3,
                 )
             mask = mask & ~lost
         truth, weight = truth[:, mask], None if weight is None else weight[mask]

@@ -32,6 +32,7 @@ class TestEvaluate:
         )
 
 
+@pytest.mark.usefixtures("expect_ties")
 class TestPopulation:
     scores = torch.tensor(
         [
@@ -137,6 +138,7 @@ def test_no_field_of_a_convention_is_lost():
             constant_scores=False,
             few_candidates="undefined",
         ),
+        ties="mean",
         note="a note",
     )
     for owner in (convention, convention.population):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels import counting
-from pyg_recmetrics.kernels.counting import count_above, count_ranks, count_ties_before
+from pyg_recmetrics.kernels.counting import count_above_and_tied, count_ranks, count_ties_before
 from pyg_recmetrics.kernels.scratch import Scratch
 
 CPU = torch.device("cpu")
@@ -53,23 +53,27 @@ def test_ranks_are_those_of_plain_python(matrix, data, dtype, num_comparisons):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "NUM_COMPARISONS", num_comparisons)
         ranks = count_ranks(scores, row, column, Scratch(CPU))
-    assert ranks.tolist() == [rank_of(matrix[row], column) for row, column in ranked]
+    others = [(matrix[row][column], [*matrix[row]]) for row, column in ranked]
+    assert ranks.rank.tolist() == [rank_of(matrix[row], column) for row, column in ranked]
+    assert ranks.num_above.tolist() == [sum(x > own for x in scores) for own, scores in others]
+    assert ranks.num_tied.tolist() == [scores.count(own) - 1 for own, scores in others]
     assert torch.equal(scores, torch.tensor(matrix, dtype=dtype))  # which is only read
 
 
 @given(matrix=matrices(), data=st.data(), num_comparisons=st.sampled_from([1, 5, 2**19]))
-def test_what_is_above_a_threshold_is_counted(matrix, data, num_comparisons):
+def test_what_is_above_a_threshold_or_equal_to_it_is_counted(matrix, data, num_comparisons):
     row = st.integers(0, len(matrix) - 1)
     limits = data.draw(st.lists(st.tuples(row, numbers), min_size=1))
     rows, thresholds = zip(*limits, strict=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "NUM_COMPARISONS", num_comparisons)
-        counts = count_above(
+        above, tied = count_above_and_tied(
             torch.tensor(matrix), torch.tensor(rows), torch.tensor(thresholds), Scratch(CPU)
         )
-    assert counts.tolist() == [
+    assert above.tolist() == [
         sum(score > threshold for score in matrix[row]) for row, threshold in limits
     ]
+    assert tied.tolist() == [matrix[row].count(threshold) for row, threshold in limits]
 
 
 @given(matrix=matrices(), num_comparisons=st.sampled_from([1, 5, 2**19]))
@@ -83,14 +87,3 @@ def test_ties_in_front_are_counted(matrix, num_comparisons):
     assert counts.tolist() == [
         matrix[row][:column].count(matrix[row][column]) for row, column in entries
     ]
-
-
-def test_a_column_that_rounding_puts_above_itself_is_not_counted():
-    # The matrix holds 1.0000001 where the exact score of the column is 1.
-    scores = torch.tensor([[1.0, torch.tensor(1.0).nextafter(torch.tensor(2.0)), 0.5]])
-    row, column, own = torch.tensor([0]), torch.tensor([1]), torch.tensor([1.0])
-    num_above = count_above(scores, row, own, Scratch(CPU))
-    num_ties = count_ties_before(scores, row, column, own)
-    assert (num_above.tolist(), num_ties.tolist()) == ([1], [0])
-    scores[0, 0] = 0.0
-    assert count_ties_before(scores, row, column, own).tolist() == [-1]

@@ -32,19 +32,27 @@ def test_it_is_what_sorted_finds(dtype, data, num_columns, num_rows):
     k = data.draw(st.integers(1, num_columns))
     scores = torch.tensor(rows, dtype=dtype).view(num_rows, num_columns)
     expected = [best_columns(row, k) for row in scores.tolist()]  # as rounded to `dtype`
-    assert top_k(scores, k, Scratch(CPU)).tolist() == expected
+    values = scores.clone()
+    top = top_k(scores, k, Scratch(CPU))
+    assert top.column.tolist() == expected
+    # Keys are in the order of the scores, and equal where these are.
+    for key, keys, row in zip(top.key.tolist(), top.keys.tolist(), values.tolist(), strict=True):
+        for one, one_key in zip(row, keys, strict=True):
+            assert [one < other for other in row] == [one_key < other for other in keys]
+        best = sorted(keys, reverse=True)[:k]
+        assert key == best
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_two_zeros_are_equal(dtype):
     scores = torch.tensor([[-0.0, 0.0, -0.0, 0.0]], dtype=dtype)
-    assert top_k(scores, 4, Scratch(CPU)).tolist() == [[0, 1, 2, 3]]
+    assert top_k(scores, 4, Scratch(CPU)).column.tolist() == [[0, 1, 2, 3]]
 
 
 def test_minus_infinity_is_no_column_and_the_lowest_number_is():
     lowest = torch.finfo(torch.float32).min
     scores = torch.tensor([[-math.inf, lowest, -math.inf], [-math.inf] * 3])
-    assert top_k(scores, 3, Scratch(CPU)).tolist() == [[1, -1, -1], [-1, -1, -1]]
+    assert top_k(scores, 3, Scratch(CPU)).column.tolist() == [[1, -1, -1], [-1, -1, -1]]
 
 
 def test_buffers_of_an_earlier_call_do_no_harm():
@@ -53,4 +61,4 @@ def test_buffers_of_an_earlier_call_do_no_harm():
     for num_rows, num_columns in ((3, 50), (7, 4), (5, 60)):
         scores = torch.randint(5, (num_rows, num_columns), generator=generator).float()
         expected = [best_columns(row, 4) for row in scores.tolist()]
-        assert top_k(scores, 4, scratch).tolist() == expected
+        assert top_k(scores, 4, scratch).column.tolist() == expected

@@ -59,6 +59,36 @@ def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggre
         assert values.tolist() == pytest.approx(wanted.reshape(-1).tolist(), abs=1e-6)
 
 
+class TestWhoCounts:
+    truth = torch.tensor([[0, 1, 1, 2], [0, 1, 2, 0]])
+    lists = torch.tensor([[0, 1, 2], [0, 1, 2], [2, 1, 0], [0, 1, 2]])
+
+    @pytest.mark.parametrize("action", ["neg", "pos", "skip"])
+    def test_only_users_who_are_evaluated(self, action):
+        users = torch.tensor([1, 3])
+        task = RankingTask(self.truth, num_users=4, num_items=3, users=users)
+        options = {"empty_target_action": action}
+        ranked = rank(self.lists, task, k=3)
+        found = metrics.precision_recall_curve(ranked, 3, **options)
+        by_hand = {"neg": [0, 0.25, 0.5], "pos": [0.5, 0.75, 1], "skip": [0, 0.5, 1]}
+        assert found[1].tolist() == by_hand[action]
+        alone = RankedEdges.from_topk(self.lists[users], torch.tensor([[0, 0], [1, 2]]))
+        for one, other in zip(
+            found, metrics.precision_recall_curve(alone, 3, **options), strict=True
+        ):
+            assert torch.equal(one, other)
+
+    def test_others_without_truth_are_no_error(self):
+        task = RankingTask(self.truth, num_users=4, num_items=3, users=torch.tensor([0, 1]))
+        ranked = rank(self.lists, task, k=3)
+        metrics.precision_recall_curve(ranked, 3, empty_target_action="error")
+        everybody = RankingTask(self.truth, num_users=4, num_items=3)
+        with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
+            metrics.precision_recall_curve(
+                rank(self.lists, everybody, k=3), 3, empty_target_action="error"
+            )
+
+
 class TestOptions:
     ranked = RankedEdges.from_scores(
         torch.tensor([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), torch.tensor([[0, 0], [0, 2]])

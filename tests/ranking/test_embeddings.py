@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
-from pyg_recmetrics.ranking import adapt, has_constant_scores
+from pyg_recmetrics.ranking import adapt
 from pyg_recmetrics.ranking.embeddings import TiledRecommender
 
 
@@ -53,7 +53,7 @@ class TestSameRanks:
             assert items == [*kept, *[-1] * (len(items) - len(kept))]
 
     @given(case=cases(), size=st.integers(1, 10), data=st.data(), own=st.booleans())
-    def test_with_candidates_and_constant_scores(self, case, size, data, own):
+    def test_with_candidates(self, case, size, data, own):
         pair = st.tuples(st.integers(0, case.num_users - 1), st.integers(0, case.num_items - 1))
         chosen = [*data.draw(st.lists(pair, max_size=20)), case.truth[0]]
         chosen = torch.tensor(chosen).t()
@@ -61,11 +61,13 @@ class TestSameRanks:
             task = case.task(candidates=chosen if own else chosen[1].unique())
         except ValueError:
             return
-        wanted = rank(factors(case), task, full=True)
-        constant = has_constant_scores(factors(case), task)
-        with in_tiles(size):
-            assert rank(factors(case), task, full=True).rank.equal(wanted.rank)
-            assert has_constant_scores(factors(case), task).equal(constant)
+        for options in ({"full": True}, {"k": 2, "keep_items": True}):
+            wanted = rank(factors(case), task, **options)
+            with in_tiles(size):
+                ranked = rank(factors(case), task, **options)
+            assert ranked.rank.equal(wanted.rank)
+            assert ranked.num_above.equal(wanted.num_above)
+            assert ranked.num_tied.equal(wanted.num_tied)
 
     @given(case=cases(), size=st.integers(1, 10), full=st.booleans(), data=st.data())
     def test_with_biases(self, case, size, full, data):
@@ -154,7 +156,6 @@ def test_there_is_never_a_copy_of_the_table(options):
     task = RankingTask(torch.arange(30).repeat(2, 1), num_users=30, num_items=5000)
     with in_tiles(50), LargestTensor() as largest:
         rank(pair, task, batch_size=10, **options)
-        has_constant_scores(pair, task, batch_size=10)
     assert 0 < largest.numel <= 5000 < pair[1].numel() // 10
 
 

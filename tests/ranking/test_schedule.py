@@ -19,7 +19,7 @@ def test_deep_users_come_first_and_do_not_make_all_chunks_deep(monkeypatch):
     monkeypatch.setattr(Schedule, "chunks", note)
     truth = torch.tensor([[0, 1, 1, 1, 1, 1, 2], [0, 0, 1, 2, 3, 4, 0]])
     task = RankingTask(truth, num_users=3, num_items=9)
-    rank(torch.zeros(9), task, k=2, batch_size=1)
+    rank(torch.arange(9.0), task, k=2, batch_size=1)
     assert depths == [5, 2, 2]
 
 

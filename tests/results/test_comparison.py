@@ -145,8 +145,8 @@ class TestNumbers:
         class WithCoverage(EvaluationResult):
             """A result whose first metric has no value per user."""
 
-            def _measure(self, metric):
-                value = super()._measure(metric)
+            def _measure(self, metric, ranked):
+                value = super()._measure(metric, ranked)
                 return value.nanmean() if metric.name == "recall" else value
 
         ranked = evaluate(scores_of(task, 0.5, 0), task, METRICS).ranked

@@ -8,7 +8,14 @@ import torch
 from missing_packages import hide_package
 from random_tasks import random_scores, random_task
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate, metrics
+from pyg_recmetrics import (
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    evaluate,
+    metrics,
+    rank,
+)
 
 METRICS = ["recall@2", "ndcg@3", "r_precision"]
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
@@ -53,6 +60,15 @@ class TestResult:
         result = EvaluationResult(ranked, ["recall@1"], empty_target_action=action)
         assert result["recall@1"] == pytest.approx(mean)
         assert result.per_user["recall@1"].isnan().tolist() == [False, False, True]
+
+    def test_a_ranking_says_who_is_evaluated(self):
+        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([1, 2]))
+        ranked = rank(LISTS, task, k=3)
+        assert ranked.users.tolist() == [1, 2]
+        for options in ({}, {"task": task}):
+            result = EvaluationResult(ranked, "recall@3", empty_target_action="neg", **options)
+            assert result["recall@3"] == 0.5  # one who finds everything, and one without truth
+            assert (result.num_evaluated, result.num_without_truth) == (1, 1)
 
     def test_users_without_truth_can_be_an_error(self, ranked):
         with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):

@@ -37,7 +37,8 @@ def test_counts_are_those_of_a_loop(case, max_k, data):
     users = [user for user in range(case.num_users) if is_evaluated[user]]
     with_truth = [user for user in users if case.truths[user]]
     ranked = rank(case.score_matrix, case.task(), k=3, keep_items=True)
-    counts = UserCounts.of(ranked, torch.tensor(is_evaluated), max_k, 7, "skip")
+    ranked = ranked.select_users(torch.tensor(is_evaluated))
+    counts = UserCounts.of(ranked, max_k, 7, "skip")
     assert counts.num_evaluated == len(with_truth)
     assert counts.num_without_truth == len(users) - len(with_truth)
     assert counts.num_left_out == 7
@@ -48,14 +49,13 @@ def test_counts_are_those_of_a_loop(case, max_k, data):
 
 def test_what_is_not_known_is_not_counted(ranked):
     task = RankingTask(TRUTH, num_users=3, num_items=3)
-    everybody = torch.ones(3, dtype=torch.bool)
-    assert UserCounts.of(ranked, everybody, 3, 0, "skip").num_with_few_candidates is None
+    assert UserCounts.of(ranked, 3, 0, "skip").num_with_few_candidates is None
     without_lists = rank(torch.zeros(3), task, k=3)
-    assert UserCounts.of(without_lists, everybody, 3, 0, "skip").num_with_list is None
+    assert UserCounts.of(without_lists, 3, 0, "skip").num_with_list is None
 
 
 def test_users_without_truth_are_an_error_only_if_they_are_evaluated(ranked):
     with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
-        UserCounts.of(ranked, torch.tensor([True, False, True]), 3, 0, "error")
-    counts = UserCounts.of(ranked, torch.tensor([True, True, False]), 3, 1, "error")
+        UserCounts.of(ranked.select_users(torch.tensor([True, False, True])), 3, 0, "error")
+    counts = UserCounts.of(ranked.select_users(torch.tensor([True, True, False])), 3, 1, "error")
     assert (counts.num_evaluated, counts.num_without_truth) == (2, 0)

@@ -45,9 +45,13 @@ def rank_by_all_algorithms(user, item, task, k, batch_size=None):
     }
     full = rank((user, item), task, full=True, algorithm="count", batch_size=batch_size)
     dense = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
-    assert torch.equal(full.edge_index, dense.edge_index)
-    assert torch.equal(full.rank, dense.rank)
+    assert_same_ranks(full, dense)
     for ranked in found.values():
-        assert torch.equal(found["dense"].edge_index, ranked.edge_index)
-        assert torch.equal(found["dense"].rank, ranked.rank)
+        assert_same_ranks(found["dense"], ranked)
     return found["dense"]
+
+
+def assert_same_ranks(one, other):
+    """Two rankings have the same ranks and ties."""
+    for name in ("edge_index", "rank", "num_above", "num_tied"):
+        assert torch.equal(getattr(one, name), getattr(other, name)), name

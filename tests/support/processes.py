@@ -15,16 +15,19 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import Catalogue, RankingTask, distributed, evaluate, modules, rank
-from pyg_recmetrics.ranking import Algorithm, has_constant_scores
+from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.ranking import Algorithm
 
 NUM_USERS, NUM_ITEMS = 37, 50
 
 
-def small_task(users=None, seed=0, **options):
+def small_task(users=None, seed=0, weight=None, **options):
     generator = torch.Generator().manual_seed(seed)
     draw = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
+    truth = (draw > 0.9).nonzero().t().contiguous()
     return RankingTask(
-        (draw > 0.9).nonzero().t().contiguous(),
+        truth,
+        weight=None if weight is None else torch.full_like(truth[0], weight, dtype=torch.float),
         seen=(draw < 0.2).nonzero().t().contiguous(),
         num_users=NUM_USERS,
         num_items=NUM_ITEMS,
@@ -68,6 +71,7 @@ def results():
         "embeddings": rank((user, item), task, k=5, keep_items=True),
         **{way: rank((user, item), task, k=5, algorithm=way) for way in get_args(Algorithm)},
         "full": rank((user, item), task, full=True),
+        **{ties: rank(scores, task, k=5, ties=ties) for ties in get_args(Ties) if ties != "index"},
         "scores": rank(scores, task, k=7, batch_size=2),
         "lists": rank(scores.argsort(descending=True), task),
         "model": rank(Model(), task, k=5, edge_index=EDGE_INDEX, batch_size=4),
@@ -75,10 +79,9 @@ def results():
         "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
     }
     seen = {
-        name: (ranked.edge_index, ranked.rank, ranked.ptr, ranked.items, ranked.depth)
+        name: tuple(value for field, value in ranked.to_dict().items() if field != "catalogue")
         for name, ranked in ways.items()
     }
-    seen["constant"] = has_constant_scores(scores, task)
     for convention in ("standard", "recometrics"):
         result = evaluate(scores, task, ["ndcg@5", "map@5"], convention=convention)
         seen[convention] = (result.to_dict(), dict(result.per_user), str(result))
@@ -113,11 +116,13 @@ def failures():
         "one": ranking_with(ValueError("no such item"), 1),
         "first": ranking_with(IndexError("no such user"), 0),
         "interrupt": ranking_with(KeyboardInterrupt(), 1),
-        "constant": outcome(
-            lambda: has_constant_scores(torch.zeros(NUM_USERS, NUM_ITEMS + me), small_task())
-        ),
+        "shape": outcome(lambda: rank(torch.zeros(NUM_USERS, NUM_ITEMS + me), small_task())),
         "argument": outcome(lambda: rank(embeddings(), small_task(), k=5 - 5 * (me == 1))),
         "task": outcome(lambda: rank(embeddings(), small_task(seed=me))),
+        "candidates": outcome(
+            lambda: rank(embeddings(), small_task(candidates=torch.arange(9) + me), k=5)
+        ),
+        "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
         "depth": outcome(lambda: rank(embeddings(), small_task(), k=5 + me, keep_items=True)),
         "warned": [str(warning.message) for warning in warned],
         "afterwards": rank(embeddings(), small_task(), k=5).rank,

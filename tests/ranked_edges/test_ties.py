@@ -1,0 +1,214 @@
+"""How ties are broken, against all orders of what is tied, one by one."""
+
+import itertools
+import math
+from collections import Counter
+from typing import get_args
+
+import naive
+import pytest
+import torch
+from cases import cases, ranks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+
+#: Metrics whose value is the better, the earlier relevant items come.
+MONOTONE = [
+    *("precision@2", "recall@1", "recall@3", "r_precision", "mrr", "map@3", "map", "hit_rate@1"),
+    *("ndcg@2", "ndcg(gain=exponential)@4", "dcg@3", "roc_auc", "pr_auc", "partial_auc@2"),
+]
+
+pytestmark = pytest.mark.usefixtures("expect_lost_truth")
+
+
+def orders(scores):
+    """All orders of items in which no lower score comes before a higher one."""
+    groups = [
+        [item for item, score in enumerate(scores) if score == level]
+        for level in sorted(set(scores), reverse=True)
+    ]
+    for permutations in itertools.product(*(itertools.permutations(group) for group in groups)):
+        yield list(itertools.chain(*permutations))
+
+
+@st.composite
+def users(draw):
+    """The scores of one user, and the weights of the relevant items."""
+    scores = draw(st.lists(st.integers(0, 2), min_size=2, max_size=6))
+    item = st.integers(0, len(scores) - 1)
+    weight = st.just(1) if draw(st.booleans()) else st.integers(1, 3)
+    return scores, draw(st.dictionaries(item, weight, min_size=1))
+
+
+def ranked_of(scores, weights, **options):
+    truth = torch.tensor([[0] * len(weights), list(weights)])
+    weight = torch.tensor(list(weights.values()))
+    weight = None if bool((weight == 1).all()) else weight
+    return RankedEdges.from_scores(torch.tensor([scores]).float(), truth, weight, **options)
+
+
+@given(user=users())
+def test_best_and_worst_are_the_limits_over_all_orders(user):
+    scores, weights = user
+    limits = {ties: ranked_of(scores, weights, ties=ties) for ties in ("best", "worst")}
+    for name in MONOTONE:
+        metric = metrics.parse(name)
+        function, arguments = getattr(naive, metric.name), dict(metric.arguments)
+        cut_off = {} if metric.k is None else {"k": metric.k}
+        found = [function(order, weights, **cut_off, **arguments) for order in orders(scores)]
+        for ties, wanted in (("best", max(found)), ("worst", min(found))):
+            value = metric(limits[ties]).item()
+            assert value == pytest.approx(wanted, nan_ok=True), (name, ties)
+
+
+@given(user=users())
+def test_the_mean_is_that_of_the_best_and_the_worst_rank(user):
+    scores, weights = user
+    alike = dict.fromkeys(weights, 1)
+    by_ties = {ties: ranks(ranked_of(scores, alike, ties=ties)) for ties in ("best", "worst")}
+    for edge, value in ranks(ranked_of(scores, weights, ties="mean")).items():
+        assert value == (by_ties["best"][edge] + by_ties["worst"][edge]) / 2
+
+
+@given(scores=st.lists(st.integers(0, 2), min_size=2, max_size=6), data=st.data())
+def test_the_mean_of_a_single_relevant_item_is_that_over_all_orders(scores, data):
+    item = data.draw(st.integers(0, len(scores) - 1))
+    ranked = ranked_of(scores, {item: 1}, ties="mean")
+    places = [order.index(item) + 1 for order in orders(scores)]
+    assert ranked.rank.item() == sum(places) / len(places)
+
+
+@given(user=users())
+def test_with_the_mean_a_pair_of_equal_scores_counts_one_half(user):
+    scores, weights = user
+    others = [score for item, score in enumerate(scores) if item not in weights]
+    pairs = [(scores[item], other) for item in weights for other in others]
+    half = [(one > other) + (one == other) / 2 for one, other in pairs]
+    wanted = sum(half) / len(half) if half else math.nan
+    value = metrics.roc_auc(ranked_of(scores, weights, ties="mean")).item()
+    assert value == pytest.approx(wanted, nan_ok=True, abs=1e-12)
+
+
+@given(user=users(), ties=st.sampled_from(get_args(Ties)), seed=st.integers(0, 99))
+def test_relevant_items_never_share_a_rank(user, ties, seed):
+    scores, weights = user
+    ranked = ranked_of(scores, weights, ties=ties, seed=seed)
+    assert (ranked.rank.diff() >= 1).all()
+    assert (ranked.rank >= ranked.position).all()
+    assert ranked.rank.max() <= len(scores)
+
+
+def test_random_places_are_equally_likely():
+    scores, weights = [0.5] * 5, {1: 1, 3: 1}
+    ranked = ranked_of(scores, weights)
+    drawn = Counter(
+        tuple(ranked.with_ties("random", seed=seed).rank.tolist()) for seed in range(4000)
+    )
+    pairs = list(itertools.combinations(range(1, 6), 2))
+    assert set(drawn) == set(pairs)
+    # Chi-squared with 9 degrees of freedom: above 27.9 with a chance of 0.001.
+    assert sum((drawn[pair] - 400) ** 2 / 400 for pair in pairs) < 27.9
+
+
+def test_relevant_items_of_different_weight_are_shuffled_too():
+    ranked = ranked_of([0.5] * 3, {0: 1, 1: 2})
+    first = Counter(
+        ranked.with_ties("random", seed=seed).edge_index[1, 0].item() for seed in range(400)
+    )
+    assert 150 < first[0] < 250
+
+
+def test_a_seed_gives_the_same_ranks_and_leaves_the_global_state_alone():
+    scores = torch.zeros(40, 30)
+    truth = torch.stack([torch.arange(40), torch.arange(40) % 30])
+    state = torch.get_rng_state()
+    one, same, other = (
+        RankedEdges.from_scores(scores, truth, ties="random", seed=seed) for seed in (3, 3, 4)
+    )
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(one.rank, same.rank)
+    assert not torch.equal(one.rank, other.rank)
+
+
+@given(case=cases(), ties=st.sampled_from(get_args(Ties)), k=st.integers(1, 9))
+def test_ranks_are_forgotten_below_the_depth_and_nowhere_else(case, ties, k):
+    task = case.task()
+    full = ranks(rank(case.score_matrix, task, full=True, ties=ties))
+    depth = task.degree.clamp(min=k).tolist()
+    if ties == "random":
+        return
+    for (user, item), value in ranks(rank(case.score_matrix, task, k=k, ties=ties)).items():
+        wanted = full[user, item]
+        assert value == (wanted if wanted <= depth[user] else math.inf)
+
+
+@given(case=cases(), k=st.integers(1, 9), batch_size=st.sampled_from([None, 1, 2]))
+def test_ties_are_known_down_to_the_depth(case, k, batch_size):
+    task = case.task()
+    ranked = rank(case.score_matrix, task, k=k, batch_size=batch_size)
+    known = zip(ranked.num_above.tolist(), ranked.num_tied.tolist(), strict=True)
+    for (user, item), (num_above, num_tied) in zip(
+        ranked.edge_index.t().tolist(), known, strict=True
+    ):
+        others = [case.scores[user][other] for other in case.rankings[user]]
+        own = case.scores[user][item]
+        wanted = sum(score > own for score in others)
+        if wanted < max(k, task.degree[user]):
+            assert (num_above, num_tied) == (wanted, others.count(own) - 1)
+        else:
+            assert (num_above > 10**9, num_tied) == (True, 0)
+
+
+class TestPairs:
+    preds = torch.tensor([0.5, 0.5, 0.9, 0.5, 0.1, 0.1])
+    target = torch.tensor([False, True, False, True, True, False])
+    indexes = torch.tensor([7, 7, 7, 7, 9, 9])
+
+    @pytest.mark.parametrize(
+        ("ties", "ranks"),
+        [
+            ("index", [3, 4, 1]),
+            ("best", [2, 3, 1]),
+            ("worst", [3, 4, 2]),
+            ("mean", [2.5, 3.5, 1.5]),
+        ],
+    )
+    def test_ties_are_within_a_query(self, ties, ranks):
+        ranked = RankedEdges.from_pairs(self.preds, self.target, self.indexes, ties=ties)
+        assert ranked.rank.tolist() == ranks
+        assert ranked.num_above.tolist() == [1, 1, 0]
+        assert ranked.num_tied.tolist() == [2, 2, 1]
+        assert ranked.ties == ties
+
+
+class TestWhatCannotBe:
+    lists = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
+
+    def test_lists_have_no_scores(self):
+        assert self.lists.num_tied is None
+        assert self.lists.with_ties("index") is self.lists
+        with pytest.raises(ValueError, match=r"'ties' needs to be 'index' .* lists \(got 'mean'\)"):
+            self.lists.with_ties("mean")
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=2)
+        with pytest.raises(ValueError, match="'ties' needs to be 'index' where scores are not"):
+            rank(torch.tensor([[1, 0]]), task, ties="best")
+
+    def test_there_is_no_way_back_to_the_index(self):
+        ranked = ranked_of([1, 1], {0: 1}, ties="worst")
+        assert ranked.with_ties("best").rank.tolist() == [1]
+        with pytest.raises(ValueError, match=r"'ties' can be 'index' only .* with 'worst'\)"):
+            ranked.with_ties("index")
+
+    def test_wrong_ways_and_seeds_are_named(self):
+        scores, truth = torch.zeros(1, 2), torch.tensor([[0], [1]])
+        with pytest.raises(ValueError, match=r"'ties' needs to be one of \['index', .*'first'"):
+            RankedEdges.from_scores(scores, truth, ties="first")
+        with pytest.raises(ValueError, match="'seed' needs to be"):
+            RankedEdges.from_scores(scores, truth, ties="random", seed=-1)
+
+
+def test_every_way_has_words():
+    assert list(TIES_IN_WORDS) == list(get_args(Ties))
