@@ -32,14 +32,23 @@ def check_device(value: Tensor, name: str, device: torch.device, owner: str) -> 
         )
 
 
-def check_ids(ids: Tensor, name: str, what: str, num_ids: int) -> None:
-    """Raises if an id lies outside of `[0, num_ids)`."""
+def check_ids(ids: Tensor, name: str, what: str, num_ids: int, num_users: int = 0) -> None:
+    """Raises if an id lies outside of `[0, num_ids)`.
+
+    The error gives a hint if all ids would fit without the `num_users` that come before items in a
+    homogeneous graph.
+    """
     if ids.numel() == 0:
         return
     low, high = (int(bound) for bound in ids.aminmax())
     if low < 0 or high >= num_ids:
         wrong = low if low < 0 else high
-        raise ValueError(f"'{name}' needs to hold {what} ids in [0, {num_ids}) (got {wrong})")
+        is_shifted = 0 < num_users <= low and high < num_users + num_ids
+        hint = f"; subtract 'num_users' ({num_users}) if the ids of users come first"
+        raise ValueError(
+            f"'{name}' needs to hold {what} ids in [0, {num_ids}) (got {wrong})"
+            f"{hint if is_shifted else ''}"
+        )
 
 
 def check_edges(edges: object, name: str) -> Tensor:
@@ -54,7 +63,7 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
     """Returns `edges` as 64-bit integers if they run from users to items."""
     tensor = check_edges(edges, name)
     check_ids(tensor[0], name, "user", num_users)
-    check_ids(tensor[1], name, "item", num_items)
+    check_ids(tensor[1], name, "item", num_items, num_users)
     return tensor
 
 
@@ -87,10 +96,20 @@ def check_positive_integer(value: object, name: str) -> int:
 
 
 def check_scores(scores: object, name: str) -> Tensor:
-    """Returns `scores` if it is a floating-point tensor."""
-    tensor = check_tensor(scores, name)
-    if not tensor.is_floating_point():
-        raise ValueError(f"'{name}' needs to hold floating-point numbers (got {tensor.dtype})")
+    """Returns `scores` if it is a dense floating-point tensor of 16 to 64 bits."""
+    tensor = check_dense(scores, name)
+    if tensor.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        raise ValueError(
+            f"'{name}' needs to hold floating-point numbers of 16 to 64 bits (got {tensor.dtype})"
+        )
+    return tensor
+
+
+def check_dense(value: object, name: str) -> Tensor:
+    """Returns `value` if it is a dense tensor."""
+    tensor = check_tensor(value, name)
+    if tensor.layout != torch.strided:
+        raise ValueError(f"'{name}' needs to be a dense tensor (got {tensor.layout})")
     return tensor
 
 

@@ -88,6 +88,17 @@ def test_ids(ids, num_ids, error):
 
 
 @pytest.mark.parametrize(
+    ("items", "is_shifted"),
+    [([2, 5], True), ([2, 6], True), ([1, 5], False), ([2, 7], False), ([-1, 5], False)],
+)
+def test_ids_that_are_shifted_by_the_number_of_users_are_told(items, is_shifted):
+    edges = torch.tensor([[0, 1], items])
+    with pytest.raises(ValueError, match=r"item ids in \[0, 5\) \(got -?[0-9]\)") as raised:
+        checks.check_bipartite(edges, "x", num_users=2, num_items=5)
+    assert ("subtract 'num_users' (2)" in str(raised.value)) == is_shifted
+
+
+@pytest.mark.parametrize(
     ("edges", "error"),
     [
         (torch.zeros(2, 3).long(), None),
@@ -262,13 +273,18 @@ def test_level(value, is_accepted):
         (torch.zeros(2, dtype=torch.bfloat16), None),
         (torch.zeros(2), None),
         (torch.zeros(2).double(), None),
-        (
-            torch.zeros(2).long(),
-            ValueError("'x' needs to hold floating-point numbers (got torch.int64)"),
+        *(
+            (
+                torch.zeros(2).to(dtype),
+                ValueError(
+                    f"'x' needs to hold floating-point numbers of 16 to 64 bits (got {dtype})"
+                ),
+            )
+            for dtype in (torch.long, torch.bool, torch.complex64, torch.float8_e4m3fn)
         ),
         (
-            torch.zeros(2).bool(),
-            ValueError("'x' needs to hold floating-point numbers (got torch.bool)"),
+            torch.zeros(2, 2).to_sparse(),
+            ValueError("'x' needs to be a dense tensor (got torch.sparse_coo)"),
         ),
         ([0.5], TypeError("'x' needs to be a tensor (got list)")),
     ],
@@ -276,6 +292,23 @@ def test_level(value, is_accepted):
 def test_scores(scores, error):
     with expected(error):
         assert checks.check_scores(scores, "x") is scores
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (torch.zeros(2, 2).long(), None),
+        (torch.zeros(2, 2).t(), None),
+        (
+            torch.zeros(2, 2).to_sparse(),
+            ValueError("'x' needs to be a dense tensor (got torch.sparse_coo)"),
+        ),
+        (0.5, TypeError("'x' needs to be a tensor (got float)")),
+    ],
+)
+def test_dense(value, error):
+    with expected(error):
+        assert checks.check_dense(value, "x") is value
 
 
 @pytest.mark.parametrize(
