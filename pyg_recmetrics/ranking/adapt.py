@@ -1,7 +1,6 @@
 """Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -71,22 +70,6 @@ def as_recommender(
         f"'recommender' needs to be a module with 'recommend', a pair of embeddings, a tensor of "
         f"scores or item ids, or a function of users (got {type(value).__name__})"
     )
-
-
-@contextmanager
-def evaluation_mode(recommender: Any) -> Iterator[None]:
-    """Puts a model in eval mode without gradients, and leaves it as it was found."""
-    model = getattr(recommender, "__self__", recommender)  # a model's own method is a function
-    modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
-    was_training = [module.training for module in modules]
-    try:
-        for module in modules[:1]:
-            module.eval()
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in zip(modules, was_training, strict=True):
-            module.training = training
 
 
 def _from_model(

@@ -13,7 +13,7 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, evaluation_mode
+from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
     Findings,
@@ -22,6 +22,7 @@ from pyg_recmetrics.ranking.algorithms import (
     Request,
     find_algorithms,
 )
+from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.recommender import ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.task import RankingTask
