@@ -40,7 +40,7 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
     (:meth:`EvaluationResult.tie_range`).
 
     Args:
-        recommender: What to evaluate: a module with `recommend`, such as PyG's
+        recommender: What to evaluate: a model with `recommend`, such as PyG's
             :class:`~torch_geometric.nn.models.LightGCN`; a pair `(user_embedding, item_embedding)`
             or a triple with item biases; scores `[num_users, num_items]`; a function from users to
             their scores; one score per item `[num_items]`; or lists of recommended items

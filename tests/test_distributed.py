@@ -100,6 +100,12 @@ def test_one_process_warns(seen):
     assert all(not process["failures"]["warned"] for process in seen[1:])
 
 
+def test_the_first_process_warns_of_what_was_left_out_in_another(seen):
+    (message,) = seen[0]["failures"]["left out"]
+    assert message.startswith("'recommender.recommend()' returned only 2 of ")
+    assert not any(process["failures"]["left out"] for process in seen[1:])
+
+
 def test_a_process_can_rank_by_itself(seen):
     wanted = rank(processes.embeddings(), processes.small_task(), k=5).rank
     assert_same(seen[1]["alone"], wanted)

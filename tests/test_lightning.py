@@ -98,7 +98,7 @@ class TestLightning:
                 assert not self.training
                 return dst_index[self.scores.topk(k).indices].expand(len(src_index), -1)
 
-        evaluator = Evaluator(TASK, ["mrr@4"], edge_index=torch.tensor([[0], [3]]))
+        evaluator = Evaluator(TASK, ["mrr@4"], edge_index=torch.tensor([[0, 3], [3, 0]]))
         module = Recommending()
         trainer = self.trainer(pl, [evaluator.as_callback()], max_epochs=2)
         self.fit(trainer, module)

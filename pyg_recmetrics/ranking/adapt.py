@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 
 from pyg_recmetrics.checks import (
+    check_dense,
     check_device,
     check_edges,
     check_finite,
@@ -17,22 +17,29 @@ from pyg_recmetrics.checks import (
     check_shape,
 )
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
-from pyg_recmetrics.ranking.recommender import Recommender
-from pyg_recmetrics.ranking.recommenders import (
-    FixedListRecommender,
-    FunctionRecommender,
+from pyg_recmetrics.ranking.evaluation_mode import method_owner
+from pyg_recmetrics.ranking.models import (
+    HasRecommend,
     ModelRecommender,
+    Recommend,
+    find_recommend,
+    lightgcn_of,
+    takes_edges,
+    with_edges,
 )
+from pyg_recmetrics.ranking.recommender import Recommender
+from pyg_recmetrics.ranking.recommenders import FixedListRecommender, FunctionRecommender
 from pyg_recmetrics.task import RankingTask
 
 #: Whatever :func:`as_recommender` understands.
 RecommenderLike: TypeAlias = (
-    torch.nn.Module
+    HasRecommend
     | Tensor
     | tuple[Tensor, Tensor]
     | tuple[Tensor, Tensor, Tensor]
     | list[Tensor]
     | Callable[[Tensor], Tensor]
+    | Recommend
 )
 
 #: How many bytes all item embeddings may take in double precision. Larger tables go in tiles.
@@ -58,13 +65,17 @@ def as_recommender(
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
+    recommend = find_recommend(value)
+    if recommend is not None:
+        return _from_model(recommend, task, edge_index, edge_weight)
     if isinstance(value, torch.nn.Module):
-        return _from_model(value, task, edge_index, edge_weight)
+        name = type(value).__name__
+        raise TypeError(f"'recommender' needs to have a method 'recommend' (got {name} without)")
     if isinstance(value, tuple | list):
         return _from_embeddings(task, *_check_embeddings(tuple(value), task))
     if isinstance(value, Tensor):
         return _from_tensor(value, task)
-    if callable(value):
+    if callable(value) and not isinstance(value, type):
         return FunctionRecommender(value, task)
     raise TypeError(
         f"'recommender' needs to be a module with 'recommend', a pair of embeddings, a tensor of "
@@ -72,39 +83,79 @@ def as_recommender(
     )
 
 
-def _from_model(
-    model: torch.nn.Module, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+def ask_model(
+    value: object,
+    task: RankingTask,
+    edge_index: Adj | None = None,
+    edge_weight: Tensor | None = None,
 ) -> Recommender:
-    name = type(model).__name__
-    if not callable(getattr(model, "recommend", None)):
-        raise TypeError(f"'recommender' needs to have a method 'recommend' (got {name} without)")
-    if edge_index is None:
-        edge_index = task.edge_index
-        edge_weight = task.edge_weight if edge_weight is None else edge_weight
-    if edge_index is None:
+    """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
+
+    The arguments are those of :func:`as_recommender`.
+
+    Raises:
+        TypeError: If `recommend` cannot be asked.
+        ValueError: If `value` has no `recommend`, or does not fit the task.
+    """
+    recommend = find_recommend(value)
+    if recommend is None:
         raise ValueError(
-            f"'edge_index' needs to be given for {name}: the edges it propagates over, in its own "
-            f"numbering (a task that was read from data knows them)"
+            f"'algorithm' can be 'recommend' for a model that has a method 'recommend' "
+            f"(got {type(value).__name__})"
         )
+    return _ask(recommend, task, edge_index, edge_weight)
+
+
+def _from_model(
+    recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+) -> Recommender:
+    model = lightgcn_of(recommend)
+    if model is None:
+        return _ask(recommend, task, edge_index, edge_weight)
     num_nodes = task.num_users + task.num_items
-    if isinstance(edge_index, Tensor) and edge_index.layout == torch.strided:
-        edge_index = check_edges(edge_index, "edge_index")
-        check_ids(edge_index, "edge_index", "node", num_nodes)
-        check_device(edge_index, "edge_index", task.device, "task")
-    parameter = next(model.parameters(), None)
-    if parameter is not None:
-        check_device(parameter, "recommender", task.device, "task")
-    if not isinstance(model, LightGCN) or type(model).recommend is not LightGCN.recommend:
-        return ModelRecommender(model, edge_index, edge_weight, task)
+    edges = _message_passing(recommend, task, edge_index, edge_weight)
     if model.num_nodes != num_nodes:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
             f"{task.num_items} items (got {model.num_nodes} nodes)"
         )
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
-    embedding = model.get_embedding(edge_index, edge_weight)
+    embedding = check_scores(model.get_embedding(*edges), "recommender.get_embedding()")
+    shape = (num_nodes, *embedding.shape[1:])
+    check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     user, item = embedding.split([task.num_users, task.num_items])
     return _from_embeddings(task, *_check_embeddings((user, item), task))
+
+
+def _ask(
+    recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+) -> Recommender:
+    edges = _message_passing(recommend, task, edge_index, edge_weight)
+    return ModelRecommender(with_edges(recommend, *edges), task)
+
+
+def _message_passing(
+    recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+) -> tuple[Adj | None, Tensor | None]:
+    """Returns the edges that a model propagates over, and their weights, after checking them."""
+    model = method_owner(recommend)
+    if isinstance(model, torch.nn.Module):
+        parameter = next(model.parameters(), None)
+        if parameter is not None:
+            check_device(parameter, "recommender", task.device, "task")
+    if edge_index is None:
+        edge_index = task.edge_index
+        edge_weight = task.edge_weight if edge_weight is None else edge_weight
+    if edge_index is None and takes_edges(recommend):
+        raise ValueError(
+            f"'edge_index' needs to be given for {type(model).__name__}: the edges it propagates "
+            f"over, in its own numbering (a task that was read from data knows them)"
+        )
+    if isinstance(edge_index, Tensor) and edge_index.layout == torch.strided:
+        edge_index = check_edges(edge_index, "edge_index")
+        check_ids(edge_index, "edge_index", "node", task.num_users + task.num_items)
+        check_device(edge_index, "edge_index", task.device, "task")
+    return edge_index, edge_weight
 
 
 def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor, ...]:
@@ -119,6 +170,8 @@ def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor
     check_shape(parts[1], "recommender", (task.num_items, dim), "item embeddings")
     if len(parts) == 3:
         check_shape(parts[2], "recommender", (task.num_items,), "item biases")
+    if dim == 0:
+        raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
     for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
@@ -154,8 +207,10 @@ def _largest(values: Tensor) -> float:
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
     check_device(value, "recommender", task.device, "task")
+    check_dense(value, "recommender")
     if not value.is_floating_point():
         return _from_lists(value, task)
+    check_scores(value, "recommender")
     if value.dim() == 1:
         check_shape(value, "recommender", (task.num_items,), "one score per item")
         check_finite(value, "recommender")
@@ -176,7 +231,7 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
 def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     if value.dtype == torch.bool or value.is_complex():
         raise ValueError(f"'recommender' needs to hold scores or item ids (got {value.dtype})")
-    if value.dim() != 2 or value.size(0) != task.num_users:
+    if value.dim() != 2 or value.size(0) != task.num_users or value.size(1) == 0:
         raise ValueError(
             f"'recommender' needs to hold item ids of shape [{task.num_users}, K] "
             f"(got {list(value.shape)})"

@@ -19,8 +19,8 @@ from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
-#: on their error; or by the fastest way that applies.
-Algorithm: TypeAlias = Literal["auto", "dense", "count", "search"]
+#: on their error; from what a model recommends by itself; or by the fastest way that applies.
+Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
 
 
 @dataclass(frozen=True, eq=False)

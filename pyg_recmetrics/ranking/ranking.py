@@ -13,7 +13,11 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender
+from pyg_recmetrics.ranking.adapt import (
+    RecommenderLike,
+    as_recommender,
+    ask_model,
+)
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
     Findings,
@@ -58,10 +62,11 @@ def rank(
     Args:
         recommender: What to rank, one of
 
-            - a module with `recommend(edge_index, edge_weight, src_index=, dst_index=, k=)` that
-              numbers its items from `num_users` on, such as PyG's
-              :class:`~torch_geometric.nn.models.LightGCN`. (A LightGCN is propagated once, and
-              then scored by its embeddings.)
+            - a model with `recommend(edge_index, src_index=, dst_index=, k=)` that numbers its
+              items from `num_users` on, such as PyG's
+              :class:`~torch_geometric.nn.models.LightGCN`: a module, any other object, or just the
+              method. It is given `edge_weight=` only if there are weights. A LightGCN is propagated
+              once, and then scored by its embeddings;
             - a pair `(user_embedding, item_embedding)`, scored by inner product. The product is
               computed in double precision and rounded to single precision. Item biases as a third
               entry are added. Each table may stay in the memory of the host or in a
@@ -93,6 +98,8 @@ def rank(
             precision (:mod:`pyg_recmetrics.kernels.bounded_counting`), and `"search"` from scores
             in half precision (:mod:`pyg_recmetrics.kernels.bounded_searching`). Both compare
             near-ties by exact scores, and take a fraction of the time. The ranks are the same.
+            `"recommend"` asks a model for each chunk by its own `recommend`, also a LightGCN. Its
+            ranks can differ where scores are so close that they are rounded differently.
             (default: `"auto"`, the fastest one that applies; `"search"` is fast on a processor
             that multiplies `bfloat16` fast)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
@@ -101,7 +108,8 @@ def rank(
         The ground-truth edges with their ranks.
 
     Raises:
-        TypeError: If `recommender` is none of these, or is a model without `recommend`.
+        TypeError: If `recommender` is none of these, or is a module without `recommend`, or its
+            `recommend` takes other arguments.
         ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k` or
             `batch_size` is not a positive integer, `algorithm` does not apply, or `ties` is not
             `"index"` and scores are not known.
@@ -123,7 +131,8 @@ def rank(
             check_positive_integer(batch_size, "batch_size")
         depth = _depth(task, k, full)
         list_width = _list_width(task, depth, keep_items)
-        ranker = as_recommender(recommender, task, edge_index, edge_weight)
+        adapt = ask_model if algorithm == "recommend" else as_recommender
+        ranker = adapt(recommender, task, edge_index, edge_weight)
         request = Request(ranker, task, depth, is_full=full, list_width=list_width)
         _warn_about_short_lists(request)
         ranking = _rank_share(request, find_algorithms(algorithm, request), batch_size, progress)
@@ -133,6 +142,7 @@ def rank(
     distributed.take_largest(ranking.ranks.num_tied)
     if ranking.lists is not None:
         distributed.take_largest(ranking.lists)
+    ranker.warn()
     has_scores = isinstance(ranker, ScoreRecommender)
     ranked = RankedEdges.from_ranks(
         task.truth,

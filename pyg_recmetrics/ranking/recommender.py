@@ -37,6 +37,12 @@ class Recommender(ABC):
         Chunks only count them, on the device. The count is looked at once, after the last chunk.
         """
 
+    def warn(self) -> None:  # noqa: B027 (there may be nothing to warn about)
+        """Warns if the recommender left out what it was asked for.
+
+        All processes call this together, after they have ranked.
+        """
+
 
 class BestItems(NamedTuple):
     """The best items of the users of a chunk, with numbers in the order of their scores.

@@ -1,16 +1,13 @@
-"""Recommenders that score by a function, ask a model, or have their lists at hand."""
+"""Recommenders that score by a function, or have lists at hand."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch_geometric.typing import Adj
 
-from pyg_recmetrics.checks import check_device, check_integers, check_scores, check_shape
+from pyg_recmetrics.checks import check_device, check_scores, check_shape
 from pyg_recmetrics.kernels.lists import without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
@@ -31,7 +28,8 @@ class FunctionRecommender(DenseRecommender):
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
         with name_users_in_errors(users):
-            scores = check_scores(self.function(users), "recommender")
+            # A function may overwrite what it is given.
+            scores = check_scores(self.function(users.clone()), "recommender")
         check_shape(
             scores, "recommender", (users.numel(), self.num_items), "scores [len(users), num_items]"
         )
@@ -43,7 +41,8 @@ class FunctionRecommender(DenseRecommender):
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
             raise ValueError(
-                f"'recommender' needs to give finite scores (got {num_wrong} NaN or infinite)"
+                f"'recommender' needs to give finite scores (got {num_wrong} NaN or infinite); "
+                f"seen items need no mask: pass the seen edges as 'seen' to the 'RankingTask'"
             )
 
 
@@ -57,8 +56,11 @@ class ListRecommender(Recommender):
         self.num_items = task.num_items
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
 
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        items = self.lists(chunk.users, k + chunk.max_excluded)
+    def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
+        """Returns the `k` best items `[num_rows, k]` out of longer lists of local ids.
+
+        `-1` is no item.
+        """
         is_wrong = (items < -1) | (items >= self.num_items)
         self.num_wrong += is_wrong.sum()
         items = items.masked_fill(is_wrong, -1)
@@ -66,13 +68,6 @@ class ListRecommender(Recommender):
         is_dropped, order = chunk.must_not_retrieve(items).sort(dim=1, stable=True)
         items = items.gather(1, order).masked_fill_(is_dropped, -1)[:, :k]
         return without_repeats(F.pad(items, (0, k - items.size(1)), value=-1))
-
-    @abstractmethod
-    def lists(self, users: Tensor, k: int) -> Tensor:
-        """Returns at least `k` local item ids for every user, or all there are: `[len(users), ?]`.
-
-        `-1` is no item.
-        """
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
@@ -90,48 +85,8 @@ class FixedListRecommender(ListRecommender):
         self.pred_index_mat = pred_index_mat
         self.max_depth = pred_index_mat.size(1)
 
-    def lists(self, users: Tensor, k: int) -> Tensor:
-        return self.pred_index_mat[users].long()
-
-
-class ModelRecommender(ListRecommender):
-    """Asks a model's `recommend`, which numbers its items from `num_users` on."""
-
-    def __init__(
-        self, model: Any, edge_index: Adj, edge_weight: Tensor | None, task: RankingTask
-    ) -> None:
-        super().__init__(task)
-        self.model = model
-        self.edges = (edge_index, edge_weight)
-        self.num_users = task.num_users
-        items = torch.arange(task.num_items, device=task.device)
-        if task.candidates is not None and task.candidates.dim() == 1:
-            items = task.candidates
-        self.dst_index = items + task.num_users
-
-    def lists(self, users: Tensor, k: int) -> Tensor:
-        edge_index, edge_weight = self.edges
-        num_left_out = self.num_items - self.dst_index.numel()
-        with name_users_in_errors(users):
-            recommended = self.model.recommend(
-                edge_index,
-                edge_weight,
-                src_index=users,
-                dst_index=self.dst_index,
-                k=min(k - num_left_out, self.dst_index.numel()),
-            )
-        recommended = check_integers(recommended, "recommender.recommend()")
-        if recommended.dim() != 2 or recommended.size(0) != users.numel():
-            raise ValueError(
-                f"'recommender.recommend()' needs to return shape [{users.numel()}, k] "
-                f"(got {list(recommended.shape)})"
-            )
-        check_device(recommended, "recommender.recommend()", users.device, "task")
-        # The id of a user is as wrong as one past the last item; -1 stays what it is.
-        items = (recommended - self.num_users).masked_fill_(
-            recommended < self.num_users, self.num_items
-        )
-        return items.masked_fill_(recommended == -1, -1)
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        return self.best_allowed(self.pred_index_mat[chunk.users].long(), chunk, k)
 
 
 @contextmanager

@@ -110,6 +110,8 @@ class Holder:
 @pytest.mark.parametrize(
     "form",
     [
+        lambda holder: holder,
+        lambda holder: holder.recommend,
         lambda holder: holder.scores,
         lambda holder: functools.partial(holder.scores),
     ],
@@ -118,6 +120,13 @@ def test_modules_of_an_object_are_in_eval_mode(form):
     holder = Holder()
     rank(form(holder), TASK, edge_index=NO_EDGES)
     assert modes(holder.model) == [True, False, True]
+
+
+def test_the_module_whose_method_was_borrowed_is_in_eval_mode():
+    lender, borrower = Holder(), torch.nn.Identity()
+    borrower.recommend = lender.recommend
+    rank(borrower, TASK, edge_index=NO_EDGES)
+    assert modes(lender.model) == [True, False, True]
 
 
 def test_threads_share_a_model():

@@ -58,7 +58,15 @@ class Model(torch.nn.Module):
         return dst_index[scores.topk(k, dim=1).indices]
 
 
-EDGE_INDEX = torch.tensor([[0], [NUM_USERS]])
+class ShortModel(Model):
+    """Returns fewer items than it is asked for, but only in the second process."""
+
+    def recommend(self, *args, **options):
+        items = super().recommend(*args, **options)
+        return items[:, :2] if dist.get_rank() == 1 else items
+
+
+EDGE_INDEX = torch.tensor([[0, NUM_USERS], [NUM_USERS, 0]])
 
 
 def results():
@@ -69,7 +77,12 @@ def results():
     scores[::3] = 0
     ways = {
         "embeddings": rank((user, item), task, k=5, keep_items=True),
-        **{way: rank((user, item), task, k=5, algorithm=way) for way in get_args(Algorithm)},
+        **{
+            way: rank((user, item), task, k=5, algorithm=way)
+            for way in get_args(Algorithm)
+            if way != "recommend"
+        },
+        "recommend": rank(Model(), task, k=5, algorithm="recommend", edge_index=EDGE_INDEX),
         "full": rank((user, item), task, full=True),
         **{ties: rank(scores, task, k=5, ties=ties) for ties in get_args(Ties) if ties != "index"},
         "scores": rank(scores, task, k=7, batch_size=2),
@@ -112,6 +125,9 @@ def failures():
         rank(torch.zeros(NUM_USERS, 1, dtype=torch.long), small_task())
         truth = torch.tensor([[0, 0], [0, 1]])
         RankingTask(truth, seen=truth[:, :1], num_users=1, num_items=2)
+    with warnings.catch_warnings(record=True) as left_out:
+        warnings.simplefilter("always")
+        rank(ShortModel(), small_task(), k=5, edge_index=EDGE_INDEX, batch_size=4)
     return {
         "one": ranking_with(ValueError("no such item"), 1),
         "first": ranking_with(IndexError("no such user"), 0),
@@ -125,6 +141,7 @@ def failures():
         "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
         "depth": outcome(lambda: rank(embeddings(), small_task(), k=5 + me, keep_items=True)),
         "warned": [str(warning.message) for warning in warned],
+        "left out": [str(warning.message) for warning in left_out],
         "afterwards": rank(embeddings(), small_task(), k=5).rank,
     }
 

@@ -17,6 +17,16 @@ class RecordingModel(torch.nn.Module):
         return dst_index[scores.sort(dim=1, descending=True, stable=True).indices[:, :k]]
 
 
+class PlainModel:
+    """An object that is no module, and whose `recommend` has no place for weights."""
+
+    def __init__(self, scores, num_users):
+        self.model = RecordingModel(scores, num_users)
+
+    def recommend(self, edge_index, src_index, dst_index, k):
+        return self.model.recommend(edge_index, None, src_index, dst_index, k)
+
+
 def forms(case):
     """Yields the scores of a case in every form that ranks the lower of two tied items first."""
     scores = case.score_matrix
@@ -33,4 +43,11 @@ def forms(case):
     yield (scores - 1, identity, torch.ones(case.num_items))
     yield everything
     yield everything.int()
-    yield RecordingModel(scores, case.num_users)
+    yield from models(scores, case.num_users)
+
+
+def models(scores, num_users):
+    """Yields scores in every form that is asked by `recommend`."""
+    yield RecordingModel(scores, num_users)
+    yield RecordingModel(scores, num_users).recommend
+    yield PlainModel(scores, num_users)

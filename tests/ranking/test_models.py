@@ -1,0 +1,489 @@
+"""Models are asked by their `recommend`, in each of its forms, and it is told if they leave off."""
+
+import copy
+import functools
+import warnings
+
+import pytest
+import torch
+from cases import cases, ranks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recommender_forms import PlainModel, RecordingModel, models
+from torch_geometric.data import Data
+from torch_geometric.nn import LightGCN
+from torch_geometric.utils import to_undirected
+
+from pyg_recmetrics import RankingTask, evaluate, rank
+
+NO_EDGES = torch.empty(2, 0, dtype=torch.long)
+SCORES = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0], [0.0, 3.0, 1.0, 2.0, 4.0]])
+TRUTH = torch.tensor([[0, 0, 1], [0, 3, 4]])
+TASK = RankingTask(TRUTH, num_users=2, num_items=5)
+EDGES = torch.tensor([[0, 1, 2, 3], [2, 3, 0, 1]])
+WEIGHT = torch.tensor([0.5, 2.0, 0.5, 2.0])
+
+
+def best(src_index, dst_index, k):
+    order = SCORES[src_index][:, dst_index - 2].argsort(dim=1, descending=True)
+    return dst_index[order[:, :k]]
+
+
+class Answering(torch.nn.Module):
+    """A model that answers as a function of the users and items it is asked about."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
+        return self.answer(src_index, dst_index, k)
+
+
+def test_a_model_is_asked_for_as_many_items_as_can_be_needed():
+    truth, seen = torch.tensor([[0, 0, 1], [5, 6, 7]]), torch.tensor([[0, 1, 1], [0, 1, 2]])
+    task = RankingTask(truth, num_users=2, num_items=9, seen=seen)
+    model = RecordingModel(torch.rand(2, 9), 2)
+    rank(model, task, k=1, edge_index=NO_EDGES, batch_size=1)
+    assert [(src.tolist(), k) for src, _, k, *_ in model.calls] == [([0], 3), ([1], 3)]
+    few = RankingTask(truth, num_users=2, num_items=9, seen=seen, candidates=torch.arange(5, 8))
+    rank(model, few, k=1, edge_index=NO_EDGES)
+    _, dst, k, *_ = model.calls[-1]
+    assert (dst.tolist(), k) == ([7, 8, 9], 2)
+
+
+class TestForms:
+    """Whatever `recommend` looks like, it is given the same, and its ranks are those of scores."""
+
+    def given_to(self, make, edge_weight=None):
+        """What a `recommend` got besides users and items, and whether its ranks are right."""
+        got = []
+
+        def record(src_index, dst_index, k, *edges):
+            got.append(edges)
+            return best(src_index, dst_index, k)
+
+        options = {"edge_index": EDGES, "edge_weight": edge_weight}
+        ranked = rank(make(record), TASK, k=2, batch_size=2, **options)
+        assert torch.equal(ranked.rank, rank(SCORES, TASK, k=2).rank)
+        (edges,) = got
+        return edges
+
+    def test_as_pyg_does(self):
+        def make(record):
+            def recommend(edge_index, edge_weight=None, src_index=None, dst_index=None, k=1):
+                return record(src_index, dst_index, k, edge_index, edge_weight)
+
+            return recommend
+
+        edges, weight = self.given_to(make)
+        assert torch.equal(edges, EDGES)
+        assert weight is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_without_a_place_for_weights(self):
+        def make(record):
+            def recommend(edge_index, src_index=None, dst_index=None, k=20):
+                return record(src_index, dst_index, k, edge_index)
+
+            return recommend
+
+        assert torch.equal(self.given_to(make)[0], EDGES)
+        message = (
+            r"'recommender.recommend\(\)' needs to take 'edge_weight', as the edges have weights "
+            r"\(got recommend\(edge_index, src_index, dst_index, k\)\)"
+        )
+        with pytest.raises(ValueError, match=message):
+            self.given_to(make, WEIGHT)
+
+    def test_weights_of_data_are_not_left_out_either(self):
+        data = Data(edge_index=EDGES, edge_weight=WEIGHT, num_nodes=4)
+        data.edge_label_index = torch.tensor([[0, 1], [3, 2]])
+
+        def recommend(edge_index, src_index, dst_index, k):
+            return dst_index[:k].expand(len(src_index), -1)
+
+        with pytest.raises(ValueError, match="needs to take 'edge_weight'"):
+            evaluate(recommend, data, ["recall@1"], num_users=2)
+        evaluate(recommend, data, ["recall@1"], num_users=2, edge_index=EDGES)
+
+    def test_with_weights_that_have_no_default(self):
+        def make(record):
+            def recommend(edge_index, edge_weight, src_index, dst_index, k):
+                return record(src_index, dst_index, k, edge_index, edge_weight)
+
+            return recommend
+
+        assert self.given_to(make)[1] is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_with_edges_of_another_name(self):
+        def make(record):
+            def recommend(adj_t, /, *, src_index, dst_index, k, edge_weight=None, sorted=True):
+                return record(src_index, dst_index, k, adj_t, edge_weight)
+
+            return recommend
+
+        assert torch.equal(self.given_to(make)[0], EDGES)
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_with_edges_by_name_only(self):
+        def make(record):
+            def recommend(*, src_index, dst_index, k, edge_index):
+                return record(src_index, dst_index, k, edge_index)
+
+            return recommend
+
+        assert torch.equal(self.given_to(make)[0], EDGES)
+
+    def test_with_arguments_that_are_passed_on(self):
+        def make(record):
+            def recommend(*args, **options):
+                options = {"edge_weight": None, **options}
+                weight = options.pop("edge_weight")
+                return record(**options) if not args else record_with(args[0], weight, **options)
+
+            def record_with(edge_index, edge_weight, src_index, dst_index, k):
+                return record(src_index, dst_index, k, edge_index, edge_weight)
+
+            return Passing(recommend)
+
+        edges, weight = self.given_to(make)
+        assert torch.equal(edges, EDGES)
+        assert weight is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_with_named_arguments_that_are_passed_on(self):
+        def make(record):
+            def recommend(edge_index, **options):
+                weight = options.pop("edge_weight", None)
+                return record(**options) if False else record_with(edge_index, weight, **options)
+
+            def record_with(edge_index, edge_weight, src_index, dst_index, k):
+                return record(src_index, dst_index, k, edge_index, edge_weight)
+
+            return recommend
+
+        assert self.given_to(make)[1] is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_without_edges(self):
+        def recommend(src_index, dst_index, k):
+            return best(src_index, dst_index, k)
+
+        for options in ({}, {"edge_index": EDGES, "edge_weight": WEIGHT}):
+            ranked = rank(recommend, TASK, k=2, **options)
+            assert torch.equal(ranked.rank, rank(SCORES, TASK, k=2).rank)
+
+    def test_with_edges_that_were_given_before(self):
+        def recommend(edge_index, src_index, dst_index, k):
+            assert edge_index == "mine"
+            return best(src_index, dst_index, k)
+
+        for mine in (
+            functools.partial(recommend, "mine"),
+            functools.partial(recommend, edge_index="mine"),
+        ):
+            ranked = rank(mine, TASK, k=2, edge_index=EDGES)
+            assert torch.equal(ranked.rank, rank(SCORES, TASK, k=2).rank)
+
+    @pytest.mark.parametrize(
+        ("recommend", "problem"),
+        [
+            (lambda edge_index, users, k: users, r"\(got recommend\(edge_index, users, k\): "),
+            (lambda edge_index, src_index, k: src_index, "unexpected keyword argument 'dst_index'"),
+            (lambda edge_index, src_index, dst_index: src_index, "argument 'k'"),
+            (lambda e, src_index, dst_index, k, heat: heat, "missing a required argument: 'heat'"),
+            (lambda: None, "unexpected keyword argument"),
+        ],
+    )
+    def test_other_forms_are_refused(self, recommend, problem):
+        message = r"'recommender.recommend\(\)' needs to take edges first, and 'src_index', "
+        with pytest.raises(TypeError, match=f"{message}.*{problem}"):
+            rank(Passing(recommend), TASK, edge_index=NO_EDGES)
+
+
+class Passing:
+    """An object whose `recommend` is a function of its own."""
+
+    def __init__(self, recommend):
+        self.recommend = recommend
+
+
+class TestWhoIsAsked:
+    def test_an_instance_may_have_a_recommend_of_its_own(self):
+        model = LightGCN(7, embedding_dim=4, num_layers=1)
+        model.recommend = lambda edge_index, src_index, dst_index, k: best(src_index, dst_index, k)
+        ranked = rank(model, TASK, k=2, edge_index=EDGES)
+        assert torch.equal(ranked.rank, rank(SCORES, TASK, k=2).rank)
+
+    def test_the_recommend_of_another_lightgcn_is_that_of_the_other(self):
+        model, other = (LightGCN(7, embedding_dim=4, num_layers=1) for _ in range(2))
+        model.recommend = other.recommend
+        ranked = rank(model, TASK, full=True, edge_index=EDGES)
+        assert torch.equal(ranked.rank, rank(other, TASK, full=True, edge_index=EDGES).rank)
+        assert not torch.equal(
+            ranked.rank, rank((-SCORES, torch.eye(5)), TASK, full=True, edge_index=EDGES).rank
+        )
+
+    @pytest.mark.parametrize("algorithm", ["auto", "recommend"])
+    def test_a_method_is_asked_like_its_model(self, algorithm):
+        model = LightGCN(7, embedding_dim=4, num_layers=1).train()
+        wanted = rank(model, TASK, full=True, edge_index=EDGES)
+        for method in (model.recommend, functools.partial(model.recommend, sorted=True)):
+            ranked = rank(method, TASK, full=True, edge_index=EDGES, algorithm=algorithm)
+            assert torch.equal(ranked.rank, wanted.rank)
+        assert model.training
+
+    def test_other_methods_are_functions_of_users(self):
+        class Model(torch.nn.Module):
+            def scores(self, users):
+                assert not self.training
+                return SCORES[users]
+
+            def recommend(self, users):
+                return SCORES[users]
+
+        model = Model()
+        wanted = rank(SCORES, TASK, k=2).rank
+        for function in (model.scores, model.recommend):
+            assert torch.equal(rank(function, TASK, k=2).rank, wanted)
+
+    def test_wrappers_of_pytorch_are_looked_through(self):
+        model = LightGCN(7, embedding_dim=4, num_layers=1)
+        wanted = rank(model, TASK, full=True, edge_index=EDGES).rank
+        compiled = torch.compile(model)
+        for wrapped in (
+            compiled,
+            torch.compile(torch.nn.DataParallel(model)),
+            torch.nn.DataParallel(compiled),
+            torch.optim.swa_utils.AveragedModel(model),
+        ):
+            wrapped.train()
+            for algorithm in ("auto", "recommend"):
+                options = {"full": True, "edge_index": EDGES, "algorithm": algorithm}
+                assert torch.equal(rank(wrapped, TASK, **options).rank, wanted)
+            assert all(module.training for module in wrapped.modules())
+
+    def test_a_class_is_no_model(self):
+        with pytest.raises(TypeError, match=r"'recommender' needs to be a module .*\(got type\)"):
+            rank(LightGCN, TASK, edge_index=EDGES)
+
+    def test_a_model_without_recommend_inside_of_a_wrapper_is_named(self):
+        with pytest.raises(TypeError, match="'recommender' needs to have a method 'recommend'"):
+            rank(torch.nn.DataParallel(torch.nn.Linear(1, 1)), TASK, edge_index=EDGES)
+
+    @pytest.mark.parametrize("embedding", [torch.rand(6, 4), torch.rand(7), torch.rand(7, 4) / 0])
+    def test_a_lightgcn_with_other_embeddings_is_named(self, embedding):
+        class Other(LightGCN):
+            def get_embedding(self, edge_index, edge_weight=None):
+                return embedding
+
+        with pytest.raises(ValueError, match="'recommender"):
+            rank(Other(7, 4, 1), TASK, edge_index=EDGES)
+
+
+class TestAlgorithmRecommend:
+    @settings(max_examples=60)
+    @given(case=cases(), k=st.integers(1, 12), batch_size=st.sampled_from([None, 1, 2]))
+    @pytest.mark.usefixtures("expect_lost_truth")
+    def test_models_are_asked_as_always(self, case, k, batch_size):
+        options = {"k": k, "batch_size": batch_size, "edge_index": NO_EDGES}
+        wanted = rank(case.score_matrix, case.task(), k=k, keep_items=True)
+        for model in models(case.score_matrix, case.num_users):
+            for algorithm in ("auto", "recommend"):
+                ranked = rank(model, case.task(), keep_items=True, algorithm=algorithm, **options)
+                assert ranks(ranked) == ranks(wanted)
+                assert torch.equal(ranked.items, wanted.items)
+
+    @settings(max_examples=60)
+    @given(
+        case=cases(),
+        k=st.integers(1, 12),
+        batch_size=st.sampled_from([None, 1, 2]),
+        num_layers=st.integers(0, 3),
+        shared=st.booleans(),
+    )
+    @pytest.mark.usefixtures("expect_lost_truth")
+    def test_a_lightgcn_is_asked_as_by_hand(self, case, k, batch_size, num_layers, shared):
+        """Its scores are integers, so that no rounding can decide; and no two of them are equal."""
+        task = case.task(candidates=torch.arange(case.num_items) if shared else None)
+        num_users, num_items = case.num_users, case.num_items
+        model = LightGCN(num_users + num_items, num_items, num_layers, alpha=1.0, normalize=False)
+        with torch.no_grad():
+            model.embedding.weight.zero_()
+            model.embedding.weight[num_users:] = torch.eye(num_items)
+            distinct = torch.tensor(case.without_ties().scores, dtype=torch.float)
+            model.embedding.weight[:num_users] = distinct
+        calls = []
+        model.register_buffer("marker", torch.zeros(()))
+        asked = copy.copy(model)
+        own_recommend = model.recommend
+
+        def recommend(*args, **options):
+            calls.append(options["k"])
+            return own_recommend(*args, **options)
+
+        # Without edges, only the first layer is left, whose products are the scores.
+        options = {"k": k, "batch_size": batch_size, "edge_index": NO_EDGES}
+        by_embedding = rank(asked, task, keep_items=True, **options)
+        model.recommend = recommend
+        by_recommend = rank(model, task, keep_items=True, algorithm="recommend", **options)
+        assert calls
+        assert torch.equal(by_embedding.rank, by_recommend.rank)
+        assert torch.equal(by_embedding.items, by_recommend.items)
+
+    def test_a_trained_graph_gives_the_same_ranks(self):
+        generator = torch.Generator().manual_seed(0)
+        users = torch.randint(50, (400,), generator=generator)
+        edges = torch.stack([users, torch.randint(80, (400,), generator=generator)])
+        edges = edges.unique(dim=1)
+        is_seen = torch.rand(edges.size(1), generator=generator) < 0.7
+        seen, truth = edges[:, is_seen], edges[:, ~is_seen]
+        task = RankingTask(truth, num_users=50, num_items=80, seen=seen)
+        model = LightGCN(130, embedding_dim=16, num_layers=2).double()
+        torch.nn.init.normal_(model.embedding.weight, generator=generator)
+        options = {"edge_index": to_undirected(seen + torch.tensor([[0], [50]]))}
+        propagated = []
+        model.convs[0].register_forward_hook(lambda *_: propagated.append(1))
+        by_embedding = rank(model, task, k=20, **options)
+        assert len(propagated) == 1
+        by_recommend = rank(model, task, k=20, algorithm="recommend", batch_size=10, **options)
+        assert len(propagated) > 2
+        assert torch.equal(by_embedding.rank, by_recommend.rank)
+
+    @pytest.mark.parametrize(
+        "recommender",
+        [
+            SCORES,
+            (SCORES, torch.eye(5)),
+            SCORES.argsort(descending=True),
+            lambda users: SCORES[users],
+            torch.nn.Linear(1, 1),
+            LightGCN,
+            "model",
+        ],
+    )
+    def test_what_cannot_be_asked_is_refused(self, recommender):
+        with pytest.raises(
+            ValueError, match=r"'algorithm' can be 'recommend' for a model .*\(got "
+        ):
+            rank(recommender, TASK, algorithm="recommend", edge_index=EDGES)
+
+
+class TestShortAnswers:
+    """40 items, of which each of 10 users has seen 10."""
+
+    seen = torch.cartesian_prod(torch.arange(10), torch.arange(10)).t()
+    truth = torch.stack([torch.arange(10), torch.arange(10, 20)])
+    task = RankingTask(truth, num_users=10, num_items=40, seen=seen)
+
+    def warnings_of(self, answer, k=20, task=None, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            options = {"edge_index": NO_EDGES, "k": k, **options}
+            rank(Answering(answer), task or self.task, **options)
+        return [str(warning.message) for warning in caught]
+
+    @pytest.mark.parametrize("batch_size", [None, 1, 3])
+    @pytest.mark.parametrize("keep_items", [True, False])
+    def test_fewer_items_than_were_asked_for_are_warned_about_once(self, batch_size, keep_items):
+        (message,) = self.warnings_of(
+            lambda users, items, k: items[:12].expand(len(users), -1),
+            batch_size=batch_size,
+            keep_items=keep_items,
+        )
+        assert message.startswith("'recommender.recommend()' returned only 12 of 30 items")
+        assert "count as not retrieved" in message
+
+    def test_the_warning_points_to_the_caller(self):
+        with pytest.warns(UserWarning, match="returned only") as warned:
+            rank(Answering(lambda u, i, k: i[:1].expand(len(u), 1)), TASK, edge_index=NO_EDGES)
+        assert warned[0].filename == __file__
+
+    def test_all_that_there_are_are_enough(self):
+        assert not self.warnings_of(lambda users, items, k: items.expand(len(users), -1), k=1000)
+        some = RankingTask(
+            self.truth, num_users=10, num_items=40, seen=self.seen, candidates=torch.arange(25)
+        )
+        assert not self.warnings_of(
+            lambda users, items, k: items.expand(len(users), -1), k=1000, task=some
+        )
+
+    def test_a_model_that_leaves_out_seen_items_by_itself_is_not_warned_about(self):
+        assert not self.warnings_of(lambda users, items, k: items[10:30].expand(len(users), -1))
+        assert self.warnings_of(lambda users, items, k: items[10:29].expand(len(users), -1))
+
+    def test_users_who_have_seen_all_else_need_no_more(self):
+        seen = torch.stack([torch.zeros(37, dtype=torch.long), torch.arange(37)])
+        truth = torch.tensor([[0, 1, 1], [38, 0, 1]])
+        task = RankingTask(truth, num_users=2, num_items=40, seen=seen)
+
+        def answer(users, items, k):
+            return items[-20:].expand(len(users), -1)
+
+        assert not self.warnings_of(answer, task=task)
+        assert self.warnings_of(answer, task=task, k=21)
+
+    def test_users_with_much_truth_need_more(self):
+        truth = torch.cat(
+            [self.truth, torch.stack([torch.zeros(15).long(), torch.arange(25, 40)])], 1
+        )
+        task = RankingTask(truth, num_users=10, num_items=40)
+        for width, is_short in ((16, False), (15, True)):
+            warned = self.warnings_of(
+                lambda users, items, k, width=width: items[:width].expand(len(users), -1),
+                k=2,
+                task=task,
+            )
+            assert bool(warned) == is_short
+
+    def test_candidates_of_each_user(self):
+        candidates = torch.stack([torch.arange(10).repeat(2), torch.arange(10, 30)])
+        task = RankingTask(self.truth, num_users=10, num_items=40, candidates=candidates)
+        # Both candidates of everybody are among these, though 40 were asked for.
+        assert not self.warnings_of(
+            lambda users, items, k: items[10:30].expand(len(users), -1), task=task
+        )
+        assert self.warnings_of(
+            lambda users, items, k: items[10:29].expand(len(users), -1), task=task
+        )
+
+    def test_a_model_may_say_that_there_are_no_more(self):
+        def answer(users, items, k):
+            return torch.where(torch.arange(k) < 12, items[:k], -1).expand(len(users), -1)
+
+        assert not self.warnings_of(answer)
+
+    @pytest.mark.parametrize(
+        ("answer", "message"),
+        [
+            (
+                lambda u, i, k: torch.empty(len(u), 0).long(),
+                r"shape \[10, k\] with k > 0 \(got \[10, 0\]\)",
+            ),
+            (lambda u, i, k: i[:k], r"\(got \[30\]\)"),
+            (lambda u, i, k: i[:k].expand(len(u) - 1, -1), r"\(got \[9, 30\]\)"),
+            (lambda u, i, k: i[:k].expand(1, len(u), -1), r"\(got \[1, 10, 30\]\)"),
+            (lambda u, i, k: i[:k].expand(len(u), -1).double(), "hold integers .got torch.float64"),
+            (lambda u, i, k: i[:k].expand(len(u), -1) - 10, r"\[0, 40\) or -1 \(got 100 others\)"),
+        ],
+    )
+    def test_wrong_shapes_are_errors(self, answer, message):
+        with pytest.raises(ValueError, match=message):
+            rank(Answering(answer), self.task, k=20, edge_index=NO_EDGES)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1])
+def test_a_model_may_overwrite_what_it_is_given(batch_size):
+    def overwriting(users, items, k):
+        answer = best(users, items, k)
+        users.zero_()
+        items.zero_()
+        return answer
+
+    options = {"k": 2, "batch_size": batch_size, "keep_items": True}
+    ranked = rank(Answering(overwriting), TASK, edge_index=NO_EDGES, **options)
+    wanted = rank(PlainModel(SCORES, 2), TASK, edge_index=NO_EDGES, **options)
+    assert torch.equal(ranked.rank, wanted.rank)
+    assert torch.equal(ranked.items, wanted.items)
