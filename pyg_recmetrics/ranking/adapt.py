@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.typing import Adj
 
+from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
     check_dense,
     check_device,
@@ -18,6 +19,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
+from pyg_recmetrics.ranking.message_passing import find_doubt
 from pyg_recmetrics.ranking.models import (
     HasRecommend,
     ModelRecommender,
@@ -104,6 +106,16 @@ def ask_model(
             f"(got {type(value).__name__})"
         )
     return _ask(recommend, task, edge_index, edge_weight)
+
+
+def warn_about_edges(value: object, task: RankingTask, edge_index: Adj | None) -> None:
+    """Warns if `value` is a model and its edges do not look like those between users and items."""
+    recommend = find_recommend(value)
+    if recommend is None or not takes_edges(recommend):
+        return
+    edge_index = task.edge_index if edge_index is None else edge_index
+    if doubt := find_doubt(edge_index, task.num_users, task.num_items):
+        distributed.warn(doubt, stacklevel=3)
 
 
 def _from_model(

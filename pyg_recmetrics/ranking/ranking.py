@@ -17,6 +17,7 @@ from pyg_recmetrics.ranking.adapt import (
     RecommenderLike,
     as_recommender,
     ask_model,
+    warn_about_edges,
 )
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -133,6 +134,7 @@ def rank(
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
         ranker = adapt(recommender, task, edge_index, edge_weight)
+        warn_about_edges(recommender, task, edge_index)
         request = Request(ranker, task, depth, is_full=full, list_width=list_width)
         _warn_about_short_lists(request)
         ranking = _rank_share(request, find_algorithms(algorithm, request), batch_size, progress)
