@@ -16,6 +16,8 @@ from pyg_recmetrics.checks import (
     check_ids,
     check_scores,
     check_shape,
+    check_tensor,
+    check_weight,
 )
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
@@ -80,7 +82,7 @@ def as_recommender(
     if callable(value) and not isinstance(value, type):
         return FunctionRecommender(value, task)
     raise TypeError(
-        f"'recommender' needs to be a module with 'recommend', a pair of embeddings, a tensor of "
+        f"'recommender' needs to be a model with 'recommend', a pair of embeddings, a tensor of "
         f"scores or item ids, or a function of users (got {type(value).__name__})"
     )
 
@@ -167,6 +169,10 @@ def _message_passing(
         edge_index = check_edges(edge_index, "edge_index")
         check_ids(edge_index, "edge_index", "node", task.num_users + task.num_items)
         check_device(edge_index, "edge_index", task.device, "task")
+        if edge_weight is not None:
+            edge_weight = check_tensor(edge_weight, "edge_weight")
+            check_device(edge_weight, "edge_weight", task.device, "task")
+            check_weight(edge_weight, "edge_weight", edge_index)
     return edge_index, edge_weight
 
 

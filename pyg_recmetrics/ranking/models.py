@@ -13,7 +13,7 @@ from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 
 from pyg_recmetrics import distributed
-from pyg_recmetrics.checks import check_device, check_integers
+from pyg_recmetrics.checks import check_dense, check_device, check_integers
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
 from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -130,6 +130,14 @@ class ModelRecommender(ListRecommender):
             self.is_short |= ((lists >= 0).sum(dim=1) < num_needed).any()
         return lists
 
+    def check(self) -> None:
+        if num_wrong := int(self.num_wrong):
+            last = self.num_users + self.num_items
+            raise ValueError(
+                f"'recommender.recommend()' needs to return item ids in [{self.num_users}, {last}) "
+                f"or -1 (got {num_wrong} others)"
+            )
+
     def warn(self) -> None:
         seen_here = [int(self.is_short), self.most_asked, -self.fewest_returned]
         seen = torch.tensor(seen_here, device=self.device)
@@ -148,7 +156,9 @@ class ModelRecommender(ListRecommender):
         with name_users_in_errors(users):
             # A model may overwrite what it is given.
             answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
-        answer = check_integers(answer, "recommender.recommend()")
+        answer = check_integers(
+            check_dense(answer, "recommender.recommend()"), "recommender.recommend()"
+        )
         if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
             raise ValueError(
                 f"'recommender.recommend()' needs to return shape [{users.numel()}, k] with k > 0 "

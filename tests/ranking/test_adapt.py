@@ -96,7 +96,7 @@ class TestWrongRecommenders:
     @pytest.mark.parametrize(
         ("recommender", "error", "message"),
         [
-            ("model", TypeError, r"'recommender' needs to be a module .*\(got str\)"),
+            ("model", TypeError, r"'recommender' needs to be a model .*\(got str\)"),
             (torch.nn.Linear(1, 1), TypeError, r"method 'recommend' \(got Linear without\)"),
             (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\)"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
@@ -146,6 +146,20 @@ class TestWrongRecommenders:
     def test_edges_beyond_the_nodes_are_named(self):
         with pytest.raises(ValueError, match=r"'edge_index' .*node ids in \[0, 5\) \(got 5\)"):
             rank(LightGCN(5, 4, 1), self.task, edge_index=torch.tensor([[0], [5]]))
+
+    @pytest.mark.parametrize(
+        ("weight", "error", "message"),
+        [
+            (torch.ones(3), ValueError, r"'edge_weight' needs to have shape \[2\].*\(got \[3\]\)"),
+            (torch.tensor([1, torch.nan]), ValueError, "'edge_weight' needs to hold finite"),
+            ([1, 2], TypeError, r"'edge_weight' needs to be a tensor \(got list\)"),
+            (torch.ones(2, device="meta"), ValueError, "'edge_weight' needs to be on the device"),
+        ],
+    )
+    def test_wrong_weights_of_edges_are_named(self, weight, error, message):
+        edge_index = torch.tensor([[0, 2], [2, 0]])
+        with pytest.raises(error, match=message):
+            rank(LightGCN(5, 4, 1), self.task, edge_index=edge_index, edge_weight=weight)
 
     @pytest.mark.parametrize(
         ("answer", "message"),

@@ -266,7 +266,7 @@ class TestWhoIsAsked:
             assert all(module.training for module in wrapped.modules())
 
     def test_a_class_is_no_model(self):
-        with pytest.raises(TypeError, match=r"'recommender' needs to be a module .*\(got type\)"):
+        with pytest.raises(TypeError, match=r"'recommender' needs to be a model .*\(got type\)"):
             rank(LightGCN, TASK, edge_index=EDGES)
 
     def test_a_model_without_recommend_inside_of_a_wrapper_is_named(self):
@@ -464,9 +464,10 @@ class TestShortAnswers:
             ),
             (lambda u, i, k: i[:k], r"\(got \[30\]\)"),
             (lambda u, i, k: i[:k].expand(len(u) - 1, -1), r"\(got \[9, 30\]\)"),
+            (lambda u, i, k: i[:k].expand(len(u), -1).to_sparse(), r"dense tensor \(got torch.sp"),
             (lambda u, i, k: i[:k].expand(1, len(u), -1), r"\(got \[1, 10, 30\]\)"),
             (lambda u, i, k: i[:k].expand(len(u), -1).double(), "hold integers .got torch.float64"),
-            (lambda u, i, k: i[:k].expand(len(u), -1) - 10, r"\[0, 40\) or -1 \(got 100 others\)"),
+            (lambda u, i, k: i[:k].expand(len(u), -1) - 10, r"\[10, 50\) or -1 \(got 100 others\)"),
         ],
     )
     def test_wrong_shapes_are_errors(self, answer, message):
