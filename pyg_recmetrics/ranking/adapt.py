@@ -117,7 +117,7 @@ def warn_about_edges(value: object, task: RankingTask, edge_index: Adj | None) -
         return
     edge_index = task.edge_index if edge_index is None else edge_index
     if doubt := find_doubt(edge_index, task.num_users, task.num_items):
-        distributed.warn(doubt, stacklevel=3)
+        distributed.warn(doubt)
 
 
 def _from_model(

@@ -147,8 +147,7 @@ class ModelRecommender(ListRecommender):
             distributed.warn(
                 f"'recommender.recommend()' returned only {-fewest_returned} of {most_asked} items "
                 f"that it was asked for, which is too few (for the largest k, or the largest R, "
-                f"besides seen items); all others count as not retrieved",
-                stacklevel=3,
+                f"besides seen items); all others count as not retrieved"
             )
 
     def _ask(self, users: Tensor, k: int) -> Tensor:
