@@ -1,5 +1,6 @@
 """Catalogue: what is known about the items, for the metrics that look at them."""
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ _HOW_TO_GIVE = {
 }
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class Catalogue:
     r"""What is known about the items: how often they were seen, and what they are like.
 
@@ -62,23 +64,24 @@ class Catalogue:
         tensor([0, 2, 1, 0])
     """
 
-    def __init__(
-        self,
-        num_items: int,
-        *,
-        seen: Tensor | None = None,
-        item_embedding: Tensor | None = None,
-        item_category: Tensor | None = None,
-    ) -> None:
-        self.num_items = check_positive_integer(num_items, "num_items")
-        #: `None` if there are no seen edges: popularity is then undefined.
-        self.seen = None if seen is None else _check_seen(seen, num_items)
-        self.item_embedding = (
-            None if item_embedding is None else _check_embedding(item_embedding, num_items)
-        )
-        self.item_category = (
-            None if item_category is None else _check_category(item_category, num_items)
-        )
+    num_items: int
+    _: KW_ONLY
+    #: `None` if there are no seen edges: popularity is then undefined.
+    seen: Tensor | None = None
+    item_embedding: Tensor | None = None
+    item_category: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        num_items = check_positive_integer(self.num_items, "num_items")
+        checks = {
+            "seen": _check_seen,
+            "item_embedding": _check_embedding,
+            "item_category": _check_category,
+        }
+        # Nobody else may set what was checked here.
+        for name, check in checks.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, check(value, num_items))
 
     @cached_property
     def interactions(self) -> Tensor:

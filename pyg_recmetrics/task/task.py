@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
 from pyg_recmetrics.task.graph import is_reversed, read_data
 
 
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class RankingTask:
     r"""The task of a recommender: which items to rank for which users, and what is relevant.
 
@@ -65,6 +67,22 @@ class RankingTask:
         RankingTask(num_users=3, num_items=4, truth=[2, 3], seen=[2, 3])
     """
 
+    num_users: int
+    num_items: int
+    truth: Tensor
+    weight: Tensor | None
+    seen: Tensor
+    candidates: Tensor | None
+    users: Tensor
+    #: The number of items that can be recommended to each user, of shape `[num_users]`.
+    num_candidates: Tensor
+    #: What is known about the items, such as their popularity among the seen edges.
+    catalogue: Catalogue
+    #: The message-passing edges for models that propagate, in the numbering of a homogeneous
+    #: graph, where items come after the users. Known if the task was read from data.
+    edge_index: Adj | None
+    edge_weight: Tensor | None
+
     def __init__(
         self,
         truth: Tensor,
@@ -76,22 +94,18 @@ class RankingTask:
         candidates: Tensor | None = None,
         users: Tensor | None = None,
     ) -> None:
-        self.num_users = check_positive_integer(num_users, "num_users")
-        self.num_items = check_positive_integer(num_items, "num_items")
-        #: The message-passing edges for models that propagate, in the numbering of a homogeneous
-        #: graph, where items come after the users. Known if the task was read from data.
-        self.edge_index: Adj | None = None
-        self.edge_weight: Tensor | None = None
-
-        truth = check_bipartite(truth, "truth", num_users, num_items)
-        self.device = truth.device
-        self.seen = self._prepare_seen(seen)
-        #: What is known about the items, such as their popularity among the seen edges.
-        self.catalogue = Catalogue(num_items, seen=self.seen)
-        self.candidates = self._prepare_candidates(candidates)
-        self.users = self._prepare_users(users)
-        self.num_candidates = self._count_candidates()
-        self.truth, self.weight = self._prepare_truth(truth, weight)
+        # The attributes are frozen, so that nobody changes one of them without the others.
+        fields = vars(self)
+        fields["num_users"] = check_positive_integer(num_users, "num_users")
+        fields["num_items"] = check_positive_integer(num_items, "num_items")
+        fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
+        fields["seen"] = self._prepare_seen(seen)
+        fields["catalogue"] = Catalogue(num_items, seen=self.seen)
+        fields["candidates"] = self._prepare_candidates(candidates)
+        fields["users"] = self._prepare_users(users)
+        fields["num_candidates"] = self._count_candidates()
+        fields["truth"], fields["weight"] = self._prepare_truth(self.truth, weight)
+        fields["edge_index"] = fields["edge_weight"] = None
 
     @classmethod
     def from_data(
@@ -164,10 +178,13 @@ class RankingTask:
             candidates=edges.candidates if candidates is None else candidates,
             users=edges.users if users is None else users,
         )
-        task.edge_index, task.edge_weight = edges.edge_index, edges.edge_weight
+        catalogue = task.catalogue
         if not exclude_seen:
             # Seen items may be recommended again, but still say what is popular.
-            task.catalogue = Catalogue(edges.num_items, seen=edges.seen)
+            catalogue = Catalogue(edges.num_items, seen=edges.seen)
+        task = task._with(
+            edge_index=edges.edge_index, edge_weight=edges.edge_weight, catalogue=catalogue
+        )
         leaks = is_reversed(edges, task.truth)
         if not exclude_seen:
             # Whoever evaluates on message-passing edges does so on purpose.
@@ -178,6 +195,11 @@ class RankingTask:
                 f"are among the edges that a model may propagate over",
             )
         return task
+
+    @property
+    def device(self) -> torch.device:
+        """The device of all edges."""
+        return self.truth.device
 
     @property
     def degree(self) -> Tensor:
@@ -193,11 +215,10 @@ class RankingTask:
         Raises:
             ValueError: If ids are out of range, or none of the users has ground truth.
         """
-        task = copy.copy(self)
         chosen = self._prepare_users(users)
-        task.users = chosen[torch.isin(chosen, self.users)]
-        task.truth, task.weight = task._prepare_truth(self.truth, self.weight)
-        return task
+        task = self._with(users=chosen[torch.isin(chosen, self.users)])
+        truth, weight = task._prepare_truth(self.truth, self.weight)
+        return task._with(truth=truth, weight=weight)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
@@ -209,12 +230,12 @@ class RankingTask:
 
     def to(self, device: torch.device | str) -> "RankingTask":
         """Returns a copy of the task on another device."""
-        task = copy.copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, Tensor | Catalogue):
-                setattr(task, name, value.to(device))
-        task.device = task.truth.device
-        return task
+        moved = {
+            name: value.to(device)
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor | Catalogue)
+        }
+        return self._with(**moved)
 
     def __repr__(self) -> str:
         parts = [f"num_users={self.num_users}", f"num_items={self.num_items}"]
@@ -226,6 +247,12 @@ class RankingTask:
         if self.users.numel() < self.num_users:
             parts.append(f"users={list(self.users.shape)}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _with(self, **changes: Any) -> "RankingTask":
+        """Returns a copy in which some attributes are others."""
+        task = copy.copy(self)
+        vars(task).update(changes)
+        return task
 
     def _prepare_seen(self, seen: Tensor | None) -> Tensor:
         if seen is None:

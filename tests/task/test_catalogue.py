@@ -42,7 +42,7 @@ class TestCatalogue:
         with pytest.raises(TypeError, match=r"'catalogue' needs to be a 'Catalogue' \(got int\)"):
             ranked.with_catalogue(6)
         elsewhere = Catalogue(6)
-        elsewhere.item_embedding = torch.ones(6, 2, device="meta")
+        object.__setattr__(elsewhere, "item_embedding", torch.ones(6, 2, device="meta"))
         with pytest.raises(ValueError, match="on the device of 'ranked', cpu"):
             ranked.with_catalogue(elsewhere)
 
