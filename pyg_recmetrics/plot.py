@@ -22,8 +22,10 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_level, check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse
+from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.cohorts import CohortMean, cohort_mean
+from pyg_recmetrics.task.catalogue import check_has
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -293,7 +295,7 @@ def long_tail(results: Results, k: int = 20, *, ax: "Axes | None" = None) -> "tu
 
     Args:
         results (EvaluationResult or dict): One result, or several by name. They need to hold their
-            lists: evaluate with `keep_items=True`.
+            lists down to `k`: evaluate with `keep_items=k`.
         k (int, optional): The cut-off. (default: `20`)
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
@@ -302,8 +304,8 @@ def long_tail(results: Results, k: int = 20, *, ax: "Axes | None" = None) -> "tu
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If a result does not hold lists, if `k` is larger than their depth, if a result
-            does not know the seen edges, or if results are of different seen edges.
+        ValueError: If a result does not hold lists, or not down to `k`, if a result does not know
+            the seen edges, or if results are of different seen edges.
 
     Example:
         >>> import torch
@@ -327,7 +329,7 @@ def long_tail(results: Results, k: int = 20, *, ax: "Axes | None" = None) -> "tu
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=_GREY, linewidth=4, alpha=0.5, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = _num_recommendations(result, k, popularity.numel())[order]
+        counts = _exposure(result, k)[order]
         line = _line_style(index)
         means = _group_means(counts, groups)
         axes.plot(middles, means, label=name or "recommended", **line, **_marker_style(index, 1))
@@ -367,24 +369,21 @@ def _popularity(by_name: Mapping[str, EvaluationResult]) -> Tensor:
     """How often each item was seen, of shape `[num_items]`; the same for all results."""
     counts = []
     for result in by_name.values():
-        task = result.task
-        if task is None:
-            raise ValueError("'results' needs to know the seen edges (got a result without a task)")
-        counts.append(torch.bincount(task.seen[1], minlength=task.num_items).cpu())
+        check_has(result.ranked.catalogue, "popularity", "long_tail")
+        counts.append(result.ranked.required_catalogue.popularity.cpu())
     if not all(torch.equal(count, counts[0]) for count in counts):
         raise ValueError("'results' needs to be of the same seen edges (got different ones)")
     return counts[0]
 
 
-def _num_recommendations(result: EvaluationResult, k: int, num_items: int) -> Tensor:
-    """How many users have each item in their top `k`, of shape `[num_items]`."""
-    items, depth = result.ranked.items, result.ranked.depth
-    if items is None:
-        raise ValueError("'results' needs to hold lists: evaluate with 'keep_items=True'")
-    if depth is not None and k > depth:
-        raise ValueError(f"'k' needs to be at most {depth}, the depth of the lists (got {k})")
-    top = items[:, :k]
-    return torch.bincount(top[top >= 0], minlength=num_items).cpu()
+def _exposure(result: EvaluationResult, k: int) -> Tensor:
+    """How many evaluated users have each item in their top `k`, of shape `[num_items]`."""
+    ranked = result.ranked
+    if result.task is not None:
+        is_evaluated = torch.zeros_like(ranked.degree, dtype=torch.bool)
+        is_evaluated[result.task.users] = True
+        ranked = ranked.with_lists_of(is_evaluated)
+    return exposure(ranked, k).cpu()
 
 
 def _growing_groups(num_items: int) -> list[tuple[int, int]]:

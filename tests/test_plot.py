@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate, plot
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate, plot, rank
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
@@ -155,6 +155,23 @@ class TestWhatIsShown:
             ]
             assert lines(axes)[name].get_ydata().tolist() == pytest.approx(expected)
 
+    def test_the_long_tail_of_what_is_not_left_out_and_of_some_users(self):
+        left_out = make_task()
+        task = RankingTask(
+            left_out.truth,
+            seen=left_out.seen,
+            exclude_seen=False,
+            num_users=NUM_USERS,
+            num_items=NUM_ITEMS,
+        )
+        ranked = rank(scores_like(0.3), task, k=5, keep_items=True)
+        some = EvaluationResult(ranked, "recall@5", task=task.select_users(torch.arange(10, 20)))
+        _, axes = plot.long_tail({"some": some}, k=5)
+        groups = plot._growing_groups(NUM_ITEMS)
+        sizes = [last - first + 1 for first, last in groups]
+        shown = {name: line.get_ydata() @ sizes for name, line in lines(axes).items()}
+        assert shown == {"seen": left_out.seen.size(1), "some": pytest.approx(10 * 5)}
+
     def test_conventions_and_users_without_truth_count_as_in_the_result(self):
         result = evaluate(
             scores_like(0.3),
@@ -218,6 +235,9 @@ class TestManners:
         short = evaluate(scores_like(0.1), make_task(), "recall@5")
         with pytest.raises(ValueError, match="'keep_items=True'"):
             plot.long_tail(short)
+        narrow = evaluate(scores_like(0.1), make_task(), ["coverage@5", "recall@20"])
+        with pytest.raises(ValueError, match=r"at most 5, .* 'keep_items=20' \(got 20\)"):
+            plot.long_tail(narrow, k=20)
         other = evaluate(scores_like(0.1), make_task(11), "recall@5", keep_items=True)
         with pytest.raises(ValueError, match="of the same users"):
             plot.metric_by_degree({"a": good, "b": other}, "recall@5")
@@ -227,7 +247,7 @@ class TestManners:
         with pytest.raises(ValueError, match="'max_k' needs to be given"):
             plot.metric_at_k(everything)
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
-        with pytest.raises(ValueError, match="seen edges"):
+        with pytest.raises(ValueError, match="'long_tail' needs what users have seen"):
             plot.long_tail(EvaluationResult(ranked, ["recall@1"]))
 
     def test_without_matplotlib_the_error_says_what_to_install(self, results, monkeypatch):

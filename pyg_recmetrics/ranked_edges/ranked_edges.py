@@ -469,7 +469,8 @@ class RankedEdges:
         # Lists that were given are all there is, but a ranking could have kept more.
         if self.num_candidates is not None and width < min(k, int(self.num_candidates.max())):
             raise ValueError(
-                f"'k' needs to be at most {width}, the number of items kept of each list (got {k})"
+                f"'k' needs to be at most {width}, the number of items kept of each list, unless "
+                f"more are kept with 'keep_items={k}' (got {k})"
             )
         user, position = (items[:, :k] >= 0).nonzero(as_tuple=True)
         return torch.stack([user, items[user, position]])

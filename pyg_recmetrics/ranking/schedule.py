@@ -141,7 +141,7 @@ class Schedule:
         self._depths: list[int] = self.depth.tolist()
         self._num_excluded = (task.num_items - task.num_candidates[self.users]).tolist()
         self._truth = _EdgesByUser(task.truth, self.users, task.num_users)
-        self._seen = _EdgesByUser(task.seen, self.users, task.num_users)
+        self._seen = _EdgesByUser(task.excluded, self.users, task.num_users)
         self._candidates: _EdgesByUser | None = None
         self._is_excluded: Tensor | None = None
         if task.candidates is not None and task.candidates.dim() == 2:

@@ -54,12 +54,20 @@ def read(path: str | Path) -> dict[str, Any]:
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     """Moves all tensors to `arrays`, and returns what is left for the header."""
     if isinstance(value, Tensor):
-        arrays[name] = value.detach().cpu().numpy()
+        array = value.detach().cpu().numpy()
+        # Seen edges, for example, belong to the task and to its catalogue, and are stored once.
+        stored = (key for key, other in arrays.items() if _are_same(array, other))
+        name = next(stored, name)
+        arrays[name] = array
         return {_TENSOR: name}
     if isinstance(value, dict):
         prefix = f"{name}." if name else ""
         return {key: _take_tensors(part, f"{prefix}{key}", arrays) for key, part in value.items()}
     return value
+
+
+def _are_same(array: Any, other: Any) -> bool:
+    return array.dtype == other.dtype and np.array_equal(array, other)
 
 
 def _put_tensors(value: Any, arrays: Any) -> Any:

@@ -13,7 +13,6 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.inference import IntervalMethod, interval_of_mean
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
-from pyg_recmetrics.task import RankingTask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,28 +144,42 @@ def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tens
     return group, range_labels(counted, bin_of_user)
 
 
-def recall_by_popularity(
+def by_popularity(
     ranked: RankedEdges,
-    task: RankingTask,
+    metric: Metric,
+    is_counted: Tensor,
+    candidates: Tensor | None,
     *,
-    k: int,
+    name: str,
     bins: int,
     level: float,
     method: IntervalMethod,
 ) -> Cohorts:
-    """Measures the recall of popular and other items, see `EvaluationResult`."""
-    popularity = torch.bincount(task.seen[1], minlength=task.num_items)
-    is_shared = task.candidates is not None and task.candidates.dim() == 1
-    items = task.candidates if is_shared else torch.arange(task.num_items, device=task.device)
-    bin_of_item = quantile_bins(popularity[items], bins)
+    """Measures how popular and other relevant items are retrieved.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with the seen edges in its catalogue.
+        metric (Metric): What to measure for the relevant items of each bucket.
+        is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
+        candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
+        name (str): What the metric is called.
+        bins (int): The number of buckets.
+        level (float): The level of the confidence intervals.
+        method (str): How to find the intervals.
+    """
+    popularity = ranked.required_catalogue.popularity
+    is_item = torch.ones_like(popularity, dtype=torch.bool)
+    if candidates is not None:
+        is_item = torch.zeros_like(is_item).index_fill_(0, candidates, True)
+    bin_of_item = quantile_bins(popularity[is_item], bins)
     bucket = torch.full_like(popularity, -1)
-    bucket[items] = bin_of_item
+    bucket[is_item] = bin_of_item
     bucket_of_edge = bucket[ranked.edge_index[1]]
-    recall = Metric("recall", k)
     means = {}
-    for number, label in enumerate(range_labels(popularity[items], bin_of_item)):
-        value = recall(ranked.select_edges(bucket_of_edge == number))
-        means[label] = {str(recall): cohort_mean(value, level, method)}
+    for number, label in enumerate(range_labels(popularity[is_item], bin_of_item)):
+        value = metric(ranked.select_edges(bucket_of_edge == number))
+        value = value.masked_fill(~is_counted, torch.nan)
+        means[label] = {name: cohort_mean(value, level, method)}
     return Cohorts(means, "popularity", level)
 
 
@@ -211,7 +224,8 @@ def read_groups(groups: Any, num_users: int) -> tuple[Tensor, list[Hashable]]:
     _check_one_per_user([len(labels)], num_users)
     distinct = _sorted(dict.fromkeys(label for label in labels if not _is_missing(label)))
     number = {label: index for index, label in enumerate(distinct)}
-    return torch.tensor([number.get(label, -1) for label in labels], dtype=torch.long), distinct
+    group = [number.get(label, -1) for label in labels]
+    return torch.tensor(group, dtype=torch.long, device="cpu"), distinct
 
 
 def quantile_bins(values: Tensor, bins: int) -> Tensor:

@@ -80,6 +80,8 @@ def _ranking(task: RankingTask | None) -> str:
         items = f"{task.candidates.numel():,} of {task.num_items:,} items"
     else:
         items = "each user's own candidates"
-    if num_seen := task.seen.size(1):
-        items += f" except those that the user is connected to by {num_seen:,} seen edges"
+    if num_excluded := task.excluded.size(1):
+        items += f" except those that the user is connected to by {num_excluded:,} seen edges"
+    elif task.seen.size(1):
+        items += ", also those that the user has seen"
     return items

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import conventions
+from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.undefined import (
@@ -32,6 +33,7 @@ from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -100,6 +102,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self.convention = conventions.get(convention)
         self.empty_target_action = empty_target_action or self.convention.empty_target_action
         check_empty_target_action(self.empty_target_action)
+        if task is not None and ranked.catalogue is None:
+            ranked = ranked.with_catalogue(task.catalogue)
         self.ranked = _only_users_of(task, ranked)
         self.task = task
         self.metrics = parse_all(metrics)
@@ -363,11 +367,13 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     ) -> Cohorts:
         r"""Measures the recall of popular and of other items separately.
 
-        The popularity of an item is its number of seen edges. Quantiles of it cut the catalogue
-        into buckets. Items of the same popularity are always in the same bucket, so buckets may
-        differ in size, and there may be fewer than `bins`. The recall of a user in a bucket is
-        the fraction of its relevant items in that bucket that are among the top `k` of the whole
-        catalogue. The mean is over users who have such items, whatever `empty_target_action` is.
+        The popularity of an item is the number of users who have seen it. Quantiles of it cut the
+        catalogue into buckets. Items of the same popularity are always in the same bucket, so
+        buckets may differ in size, and there may be fewer than `bins`. The recall of a user in a
+        bucket is that of the convention, as if only the relevant items in that bucket were
+        relevant: with the standard convention, the fraction of them that are among the top `k` of
+        the whole catalogue. The mean is over users who have such items, whatever
+        `empty_target_action` is.
 
         Args:
             k (int, optional): The cut-off. (default: `20`)
@@ -379,8 +385,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             The buckets from the least to the most popular, labelled by their range of popularity.
 
         Raises:
-            ValueError: If seen edges are not known, `k` is deeper than was ranked, `bins` is not a
-                positive integer, `level` is not between 0 and 1, or `method` is unknown.
+            ValueError: If seen edges are not known, the convention has no recall, `k` is deeper
+                than was ranked, `bins` is not a positive integer, `level` is not between 0 and 1,
+                or `method` is unknown.
 
         Example:
             >>> import torch
@@ -394,9 +401,19 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> {label: means["recall@1"].value for label, means in buckets.items()}
             {'0': 0.0, '1': nan, '2': 1.0}
         """
-        task = self._required_task("recall_by_popularity")
-        return cohorts.recall_by_popularity(
-            self.ranked, task, k=k, bins=bins, level=level, method=method
+        check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
+        asked = Metric("recall", check_positive_integer(k, "k"))
+        recall = self._resolve(asked)
+        candidates = None if self.task is None else self.task.candidates
+        return cohorts.by_popularity(
+            self.ranked,
+            recall,
+            self._is_evaluated & self.convention.population.is_defined(recall, self.ranked),
+            candidates if candidates is not None and candidates.dim() == 1 else None,
+            name=str(asked),
+            bins=bins,
+            level=level,
+            method=method,
         )
 
     def to_dict(self) -> dict[str, float]:
@@ -534,6 +551,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 f"'{needed_by}' needs the seen edges of a task (got a result without a task)"
             )
         return self.task
+
+    def _resolve(self, metric: Metric) -> Metric:
+        """Returns what the convention computes under the name of a metric."""
+        deepest = max(self.max_k or 1, metric.k or 1)
+        return self.definitions.get(str(metric)) or self.convention.resolve(metric, deepest)
 
     def _values(self, metric: str | Metric) -> Tensor:
         """Returns the values of the users who count, of which the metric is the mean."""

@@ -13,6 +13,7 @@ from torch_geometric.typing import Adj, EdgeType
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
     check_bipartite,
+    check_boolean,
     check_device,
     check_ids,
     check_integers,
@@ -42,8 +43,10 @@ class RankingTask:
             edges are one edge, with the largest of their weights.
         num_users (int): The number of users.
         num_items (int): The number of items.
-        seen (torch.Tensor, optional): The edges of shape `[2, num_seen]` whose items are left out
-            of their user's ranking, usually the message-passing edges. (default: `None`)
+        seen (torch.Tensor, optional): What users have seen before, edges of shape `[2, num_seen]`,
+            usually the message-passing edges. They say how popular items are. (default: `None`)
+        exclude_seen (bool, optional): Whether the items that a user has seen are left out of that
+            user's ranking. (default: `True`)
         weight (torch.Tensor, optional): How relevant each ground-truth edge is, of shape
             `[num_edges]`, for graded metrics. As in PyG's `LinkPred*` metrics, edges of weight
             zero or less are not truth. (default: `None`, all are equally relevant)
@@ -72,6 +75,7 @@ class RankingTask:
     truth: Tensor
     weight: Tensor | None
     seen: Tensor
+    exclude_seen: bool
     candidates: Tensor | None
     users: Tensor
     #: The number of items that can be recommended to each user, of shape `[num_users]`.
@@ -90,6 +94,7 @@ class RankingTask:
         num_users: int,
         num_items: int,
         seen: Tensor | None = None,
+        exclude_seen: bool = True,
         weight: Tensor | None = None,
         candidates: Tensor | None = None,
         users: Tensor | None = None,
@@ -100,6 +105,7 @@ class RankingTask:
         fields["num_items"] = check_positive_integer(num_items, "num_items")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
         fields["seen"] = self._prepare_seen(seen)
+        fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
         fields["catalogue"] = Catalogue(num_items, seen=self.seen)
         fields["candidates"] = self._prepare_candidates(candidates)
         fields["users"] = self._prepare_users(users)
@@ -144,8 +150,8 @@ class RankingTask:
                 several edge types hold `edge_label_index`. (default: `None`)
             num_users (int, optional): The number of users in a homogeneous graph. A `HeteroData`
                 knows its own. (default: `None`, the `num_users` of the data)
-            exclude_seen (bool, optional): Whether the items that a user is connected to by
-                message-passing edges are left out of that user's ranking. (default: `True`)
+            exclude_seen (bool, optional): See :class:`RankingTask`; what users have seen are the
+                message-passing edges. (default: `True`)
             candidates (torch.Tensor, optional): See :class:`RankingTask`.
                 (default: `None`, those of the data, or all items)
             users (torch.Tensor, optional): See :class:`RankingTask`.
@@ -172,23 +178,18 @@ class RankingTask:
         task = cls(
             edges.truth,
             weight=edges.weight,
-            seen=edges.seen if exclude_seen else None,
+            seen=edges.seen,
+            exclude_seen=exclude_seen,
             num_users=edges.num_users,
             num_items=edges.num_items,
             candidates=edges.candidates if candidates is None else candidates,
             users=edges.users if users is None else users,
         )
-        catalogue = task.catalogue
-        if not exclude_seen:
-            # Seen items may be recommended again, but still say what is popular.
-            catalogue = Catalogue(edges.num_items, seen=edges.seen)
-        task = task._with(
-            edge_index=edges.edge_index, edge_weight=edges.edge_weight, catalogue=catalogue
-        )
+        task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
         leaks = is_reversed(edges, task.truth)
         if not exclude_seen:
             # Whoever evaluates on message-passing edges does so on purpose.
-            leaks &= ~contains(task._coalesce(edges.seen), task.truth, task.num_items)
+            leaks &= ~contains(task.seen, task.truth, task.num_items)
         if num_leaks := int(leaks.sum()):
             distributed.warn(
                 f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
@@ -200,6 +201,14 @@ class RankingTask:
     def device(self) -> torch.device:
         """The device of all edges."""
         return self.truth.device
+
+    @property
+    def excluded(self) -> Tensor:
+        """The edges whose items are left out of their user's ranking, of shape `[2, num_edges]`.
+
+        These are all seen edges, or none with `exclude_seen=False`.
+        """
+        return self.seen if self.exclude_seen else self.seen[:, :0]
 
     @property
     def degree(self) -> Tensor:
@@ -225,7 +234,10 @@ class RankingTask:
 
         Message-passing edges are not among them.
         """
-        names = ("truth", "num_users", "num_items", "seen", "weight", "candidates", "users")
+        names = (
+            *("truth", "num_users", "num_items", "seen", "exclude_seen"),
+            *("weight", "candidates", "users"),
+        )
         return {name: getattr(self, name) for name in names}
 
     def to(self, device: torch.device | str) -> "RankingTask":
@@ -242,6 +254,8 @@ class RankingTask:
         parts.append(f"truth={list(self.truth.shape)}")
         if self.seen.size(1):
             parts.append(f"seen={list(self.seen.shape)}")
+        if not self.exclude_seen:
+            parts.append("exclude_seen=False")
         if self.candidates is not None:
             parts.append(f"candidates={list(self.candidates.shape)}")
         if self.users.numel() < self.num_users:
@@ -309,7 +323,7 @@ class RankingTask:
         return truth, weight
 
     def _cannot_be_retrieved(self, truth: Tensor) -> Iterator[tuple[Tensor, str]]:
-        yield contains(self.seen, truth, self.num_items), "are also in 'seen'"
+        yield contains(self.excluded, truth, self.num_items), "are also in 'seen'"
         if self.candidates is not None:
             yield ~self._is_candidate(truth), "are not among the 'candidates'"
 
@@ -322,13 +336,13 @@ class RankingTask:
 
     def _count_candidates(self) -> Tensor:
         """Returns how many items can be recommended to each user, of shape `[num_users]`."""
-        seen = self.seen[0, self._is_candidate(self.seen)]
-        num_seen = torch.bincount(seen, minlength=self.num_users)
+        excluded = self.excluded[0, self._is_candidate(self.excluded)]
+        num_excluded = torch.bincount(excluded, minlength=self.num_users)
         if self.candidates is None:
-            return self.num_items - num_seen
+            return self.num_items - num_excluded
         if self.candidates.dim() == 1:
-            return self.candidates.numel() - num_seen
-        return torch.bincount(self.candidates[0], minlength=self.num_users) - num_seen
+            return self.candidates.numel() - num_excluded
+        return torch.bincount(self.candidates[0], minlength=self.num_users) - num_excluded
 
     def _coalesce(self, edges: Tensor) -> Tensor:
         return coalesce_edges(edges, self.num_users, self.num_items)

@@ -83,6 +83,24 @@ class TestFiles:
         assert str(loaded.by_degree(2)) == str(result.by_degree(2))
         assert [row.difference for row in compare(result, loaded)] == [0.0] * len(result)
 
+    @pytest.mark.parametrize("exclude_seen", [True, False])
+    def test_popularity_is_known_afterwards_and_stored_once(self, tmp_path, exclude_seen):
+        task = make_task(exclude_seen=exclude_seen)
+        result = make_result(task)
+        for path in (tmp_path / "once.npz", tmp_path / "again.npz"):
+            result.save(path)
+            result = EvaluationResult.load(path)
+            with np.load(path) as arrays:
+                same = [name for name in arrays if np.array_equal(arrays[name], task.seen.numpy())]
+            assert len(same) == 1
+        assert result.task.exclude_seen == exclude_seen
+        scores = random_scores(task, seed=2)
+        for name in ("popularity@3", "recall@3"):
+            assert evaluate(scores, result.task, name) == evaluate(scores, task, name)
+        buckets = [str(shown.recall_by_popularity(3)) for shown in (result, make_result(task))]
+        assert buckets[0] == buckets[1]
+        assert buckets[0].count("\n") > 4
+
     def test_weights_and_candidates_of_each_user(self, tmp_path):
         truth = torch.tensor([[0, 0, 1], [1, 2, 0]])
         task = RankingTask(

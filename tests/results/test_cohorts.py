@@ -10,8 +10,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from random_tasks import random_scores
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
+from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.results.cohorts import quantile_bins
 
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
@@ -86,6 +87,15 @@ class TestGroups:
         assert list(by_number) == [-1, 0, 1]
         assert {type(label) for label in by_number} == {int}
         assert_means(by_number, naive_means(result, lambda user: user % 3 - 1))
+
+    def test_on_a_default_device_of_ones_own(self, result):
+        labels = ["a", "b"] * (NUM_USERS // 2)
+        expected = str(result.by(labels))
+        torch.set_default_device("meta")
+        try:
+            assert str(result.by(labels)) == expected
+        finally:
+            torch.set_default_device("cpu")
 
     def test_booleans_and_missing_labels(self, result):
         assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]
@@ -164,7 +174,7 @@ class TestDegree:
         result = EvaluationResult(ranked, ["recall@1"])
         with pytest.raises(ValueError, match="'by_degree' needs the seen edges of a task"):
             result.by_degree()
-        with pytest.raises(ValueError, match="'recall_by_popularity' needs the seen edges"):
+        with pytest.raises(ValueError, match="'recall_by_popularity' needs what users have seen"):
             result.recall_by_popularity(k=1)
         with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
             make().by_degree(0)
@@ -182,17 +192,88 @@ class TestPopularity:
             items = {item for item in range(NUM_ITEMS) if low <= popularity[item] <= high}
             num_items += len(items)
             found, relevant = defaultdict(int), defaultdict(int)
-            for user, item, rank in zip(
+            for user, item, found_at in zip(
                 *result.ranked.edge_index.tolist(), result.ranked.rank.tolist(), strict=True
             ):
                 if item in items:
                     relevant[user] += 1
-                    found[user] += rank <= 3
+                    found[user] += found_at <= 3
             values[label] = [found[user] / relevant[user] for user in relevant]
         assert num_items == NUM_ITEMS
         for label, shares in values.items():
             assert buckets[label]["recall@3"].num_users == len(shares)
             assert buckets[label]["recall@3"].value == pytest.approx(np.mean(shares))
+
+    def test_what_was_seen_counts_also_where_it_is_not_left_out(self):
+        generator = torch.Generator().manual_seed(0)
+        kind = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
+        edges = {"truth": (kind < 0.2).nonzero().t(), "seen": (kind > 0.85).nonzero().t()}
+        scores = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
+        results = []
+        for exclude_seen in (True, False):
+            task = RankingTask(
+                **edges, exclude_seen=exclude_seen, num_users=NUM_USERS, num_items=NUM_ITEMS
+            )
+            results.append(evaluate(scores, task, METRICS))
+        left_out, left_in = results
+        assert list(left_in.recall_by_popularity(k=3)) == list(left_out.recall_by_popularity(k=3))
+        assert len(left_in.recall_by_popularity(k=3)) == 5
+        assert list(left_in.by_degree()) == list(left_out.by_degree())
+        assert left_in["recall@3"] < left_out["recall@3"]
+
+    def test_lists_from_elsewhere_and_the_seen_edges_of_a_catalogue(self):
+        lists, truth = torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0, 1], [0, 0]])
+        ranked = RankedEdges.from_topk(lists, truth)
+        catalogue = Catalogue(3, seen=torch.tensor([[0, 1], [0, 1]]))
+        result = EvaluationResult(ranked.with_catalogue(catalogue), "recall@2")
+        (unseen, seen) = result.recall_by_popularity(k=2, bins=3).items()
+        assert (unseen[0], unseen[1]["recall@2"].num_users) == ("0", 0)
+        assert (seen[0], seen[1]["recall@2"].value) == ("1", 0.5)
+
+    def test_a_task_knows_the_popularity_for_lists_that_do_not(self):
+        seen = torch.tensor([[0, 1], [1, 1]])
+        task = RankingTask(torch.tensor([[0, 1], [0, 0]]), seen=seen, num_users=2, num_items=3)
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 2], [2, 0]]), task.truth)
+        result = EvaluationResult(ranked, "popularity@2", task=task)
+        assert result["popularity@2"] == 0
+        assert list(result.recall_by_popularity(k=1, bins=2)) == ["0", "2"]
+
+    def test_it_is_the_recall_of_the_convention(self):
+        # Three relevant items that nobody has seen, of which the first is retrieved.
+        truth, seen = torch.tensor([[0, 0, 0], [0, 1, 2]]), torch.tensor([[1], [3]])
+        task = RankingTask(truth, seen=seen, num_users=2, num_items=4)
+        scores = torch.tensor([0.9, 0.1, 0.2, 0.8])
+        for convention, recall in (("standard", 1 / 3), ("lenskit", 1.0)):
+            result = evaluate(scores, task, "recall@1", convention=convention)
+            buckets = result.recall_by_popularity(k=1, bins=2)
+            assert result["recall@1"] == buckets["0"]["recall@1"].value == recall
+
+    def test_users_for_whom_the_convention_has_no_recall_do_not_count(self):
+        truth, seen = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[1, 1, 2], [1, 2, 2]])
+        task = RankingTask(truth, seen=seen, num_users=3, num_items=4)
+        result = evaluate(torch.rand(3, 4), task, "recall@3", convention="recometrics")
+        assert result.per_user["recall@3"].isnan().tolist() == [False, True, True]
+        (unseen, *_) = result.recall_by_popularity(k=3).values()
+        assert unseen["recall@3"].num_users == 1
+
+    def test_a_convention_without_recall_has_none_by_popularity(self):
+        task = make().task
+        result = evaluate(random_scores(task, 0), task, "ndcg@3", convention="ngcf")
+        assert len(result.recall_by_popularity(k=3)) == 5
+        result = evaluate(random_scores(task, 0), task, "ndcg@3", convention="implicit")
+        with pytest.raises(ValueError, match=r"metrics of the convention 'implicit'.*'recall@3'"):
+            result.recall_by_popularity(k=3)
+
+    def test_users_who_are_not_evaluated_do_not_count(self):
+        task = make().task
+        ranked = rank(random_scores(task, 0), task, k=3)
+        some = task.select_users(torch.arange(10))
+        (everything,) = (
+            EvaluationResult(ranked, "recall@3", task=some)
+            .recall_by_popularity(k=3, bins=1)
+            .values()
+        )
+        assert everything["recall@3"].num_users == int((some.degree > 0).sum())
 
     def test_one_bucket_is_recall(self, result):
         (everything,) = result.recall_by_popularity(k=3, bins=1).values()

@@ -1,6 +1,8 @@
 """Catalogue: what is known about the items."""
 
+import copy
 import inspect
+import pickle
 
 import pytest
 import torch
@@ -49,6 +51,26 @@ class TestCatalogue:
     def test_printing(self):
         catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]), item_category=torch.arange(3))
         assert repr(catalogue) == "Catalogue(num_items=3, seen=[2, 1], item_category=[3])"
+
+
+class TestFrozen:
+    @pytest.mark.parametrize(
+        "name", ["num_items", "seen", "item_embedding", "item_category", "popularity"]
+    )
+    def test_no_attribute_can_be_set(self, name):
+        catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]))
+        for _ in range(2):  # before and after popularity is known
+            with pytest.raises(AttributeError, match=name):
+                setattr(catalogue, name, torch.arange(3))
+            assert catalogue.popularity.tolist() == [0, 1, 0]
+
+    @pytest.mark.parametrize(
+        "copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))]
+    )
+    def test_it_can_be_copied_and_pickled(self, copied):
+        catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]))
+        assert catalogue.num_active_users == 1
+        assert copied(catalogue).popularity.tolist() == [0, 1, 0]
 
 
 class TestToDict:

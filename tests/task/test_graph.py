@@ -102,7 +102,9 @@ class TestHeteroData:
             RankingTask.from_data(train)
         made = RankingTask.from_data(train, exclude_seen=False)
         assert pairs(made.truth) == pairs(train[USER_ITEM].edge_index)
-        assert made.seen.size(1) == 0
+        assert pairs(made.seen) == pairs(train[USER_ITEM].edge_index)
+        assert made.excluded.size(1) == 0
+        assert made.num_candidates.tolist() == [30] * 40
 
     def test_candidates_and_users_are_passed_on(self):
         *_, test = RandomLinkSplit(edge_types=USER_ITEM)(hetero())

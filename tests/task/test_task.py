@@ -1,6 +1,8 @@
 """RankingTask: what raw tensors become, and the task as a dictionary."""
 
+import copy
 import inspect
+import pickle
 import warnings
 
 import pytest
@@ -10,6 +12,7 @@ from cases import pairs
 from pyg_recmetrics import RankingTask
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
+FIELDS = list(RankingTask.__annotations__)
 
 
 def task(truth=TRUTH, num_users=3, num_items=4, **options):
@@ -54,6 +57,19 @@ class TestRawTensors:
         assert pairs(made.truth) == {(1, 0)}
         assert made.users.tolist() == [1]
 
+    def test_seen_items_can_be_left_in_the_ranking(self):
+        seen = torch.tensor([[0, 0, 2], [3, 1, 0]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made = task(seen=seen, exclude_seen=False)
+        assert torch.equal(made.truth, task().truth)
+        assert pairs(made.seen) == pairs(seen)
+        assert made.excluded.shape == (2, 0)
+        assert made.num_candidates.tolist() == [4, 4, 4]
+        assert made.catalogue.popularity.tolist() == [1, 1, 0, 1]
+        assert repr(made).endswith("seen=[2, 3], exclude_seen=False)")
+        assert torch.equal(task(seen=seen[:, 2:]).excluded, seen[:, 2:])
+
     def test_32_bit_integers_are_as_good(self):
         assert torch.equal(task(TRUTH.int()).truth, task().truth)
 
@@ -68,6 +84,36 @@ class TestRawTensors:
             device.type
         }
         assert moved.num_items == 4
+
+
+class TestFrozen:
+    @pytest.mark.parametrize("name", [*FIELDS, "device", "degree", "excluded", "sene"])
+    def test_no_attribute_can_be_set_or_deleted(self, name):
+        made = task()
+        with pytest.raises(AttributeError, match=name):
+            setattr(made, name, None)
+        with pytest.raises(AttributeError, match=name):
+            delattr(made, name)
+        assert torch.equal(made.truth, task().truth)
+
+    @pytest.mark.parametrize(
+        "copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))]
+    )
+    def test_it_can_be_copied_and_pickled(self, copied):
+        made = task(seen=torch.tensor([[2], [0]]))
+        assert made.catalogue.popularity.tolist() == [1, 0, 0, 0]
+        again = copied(made)
+        assert repr(again) == repr(made)
+        assert torch.equal(again.truth, made.truth)
+        assert again.catalogue.popularity.tolist() == [1, 0, 0, 0]
+        with pytest.raises(AttributeError, match="seen"):
+            again.seen = None
+
+    def test_a_copy_does_not_change_what_it_was_made_of(self):
+        made = task()
+        made.select_users(torch.tensor([0]))
+        assert made.users.tolist() == [0, 1, 2]
+        assert pairs(made.truth) == pairs(TRUTH)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +135,7 @@ class TestRawTensors:
         ({"candidates": torch.tensor([4])}, ValueError, r"'candidates' .* item ids .*\(got 4\)"),
         ({"candidates": torch.tensor([1.0])}, ValueError, "'candidates' needs to hold integers"),
         ({"users": torch.tensor([3])}, ValueError, r"'users' .* user ids in \[0, 3\) \(got 3\)"),
+        ({"exclude_seen": 0}, TypeError, r"'exclude_seen' needs to be a boolean \(got 0\)"),
         ({"users": TRUTH}, ValueError, r"'users' needs to have shape \[num_users\]"),
         ({"users": torch.tensor([2])}, ValueError, "no user has one"),
         ({"truth": TRUTH[:, :0]}, ValueError, "no user has one"),
@@ -110,6 +157,7 @@ class TestToDict:
         """A task in which no argument has its default."""
         return task(
             seen=torch.tensor([[0, 1, 2], [0, 1, 1]]),
+            exclude_seen=False,
             weight=torch.tensor([1.0, 2.5, 3.0]),
             candidates=torch.tensor([0, 2, 3]),
             users=torch.tensor([0, 1]),
