@@ -65,6 +65,9 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
             (default: `None`, the only type with ground truth)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
             first. (default: `None`, the `num_users` of the data)
+        threshold (float, optional): The smallest `edge_label` of an edge that is ground truth, as
+            in "at least 4 stars". Graded metrics keep the ratings as weights; see
+            :class:`RankingTask`. (default: `None`, all edges of positive label are ground truth)
         item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
             `[num_items, num_features]`, for metrics that compare items. (default: `None`)
         item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
@@ -327,8 +330,13 @@ def _as_task(
     task_or_data: RankingTask | Data | HeteroData, options: EvaluationOptions
 ) -> RankingTask:
     if not isinstance(task_or_data, RankingTask):
-        return RankingTask.from_data(task_or_data, options.edge_type, num_users=options.num_users)
-    for name in ("edge_type", "num_users"):
+        return RankingTask.from_data(
+            task_or_data,
+            options.edge_type,
+            num_users=options.num_users,
+            threshold=options.threshold,
+        )
+    for name in ("edge_type", "num_users", "threshold"):
         if (value := getattr(options, name)) is not None:
             raise ValueError(f"'{name}' applies to data, not to a 'RankingTask' (got {value!r})")
     return task_or_data

@@ -36,6 +36,7 @@ class EvaluationOptions:
     edge_weight: Tensor | None = None
     edge_type: EdgeType | None = None
     num_users: int | None = None
+    threshold: float | None = None
     item_embedding: Tensor | None = None
     item_category: Tensor | None = None
     batch_size: int | None = None

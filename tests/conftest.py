@@ -70,9 +70,10 @@ def movielens_folder(tmp_path):
 
 @pytest.fixture
 def expect_lost_truth():
-    """Ignores the warning that truth is taken out, as happens in many random cases."""
+    """Ignores the warnings that edges are no truth, as happens in many random cases."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*taken out of the truth")
+        warnings.filterwarnings("ignore", message=".*rating of zero or less")
         yield
 
 

@@ -1,5 +1,7 @@
 """evaluate() and Evaluator."""
 
+import math
+
 import pytest
 import torch
 from missing_packages import hide_package
@@ -94,6 +96,29 @@ class TestEvaluate:
         embedding = model.get_embedding(edge_index, weight).detach()
         got = evaluate(model, self.task, edge_index=edge_index, edge_weight=weight)
         assert got.to_dict() == evaluate((embedding[:4], embedding[4:]), self.task).to_dict()
+
+    def test_ratings_have_a_threshold(self):
+        edge_index = torch.tensor([[0, 1], [2, 3]])
+        data = Data(edge_index=edge_index, num_nodes=6)  # two users, four items
+        data.edge_label_index = torch.tensor([[0, 0, 1, 1], [3, 4, 2, 5]])
+        data.edge_label = torch.tensor([5.0, 2.0, 4.0, 0.0])
+        scores = torch.tensor([[0.0, 0.5, 0.9, 0.1], [0.2, 0.0, 0.1, 0.3]])
+        metrics = ["recall@1", "recall@2", "dcg@2"]
+        result = evaluate(scores, data, metrics, num_users=2, threshold=4)
+        # The first user has items 1 (5 stars) and 2, at ranks 2 and 1; the second 0, at rank 2.
+        assert result.per_user["recall@1"].tolist() == [0, 0]
+        assert result.per_user["recall@2"].tolist() == [1, 1]
+        discount = math.log2(3)
+        assert result.per_user["dcg@2"].tolist() == pytest.approx([5 / discount, 4 / discount])
+        recipe = " ".join(result.recipe().split())
+        assert "relevant items of a user, those of weight 4 or more." in recipe
+        evaluator = Evaluator(data, metrics, num_users=2, threshold=4)
+        assert evaluator(scores) == result
+        with pytest.warns(UserWarning, match="^1 edges have a rating of zero"):
+            everything = evaluate(scores, data, metrics, num_users=2)
+        assert everything.per_user["recall@1"].tolist() == [0.5, 0]
+        with pytest.raises(ValueError, match=r"'threshold' applies to data.*\(got 4\)"):
+            evaluate(self.scores, self.task, threshold=4)
 
     def test_options_that_do_not_apply_are_named(self):
         with pytest.raises(ValueError, match=r"'num_users' applies to data.*\(got 4\)"):

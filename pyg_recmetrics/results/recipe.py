@@ -27,7 +27,7 @@ def write_recipe(
     definitions = list(definitions)
     text = (
         f"Metrics: {'; '.join(metric.words for metric in definitions)}, where R is the number of "
-        f"relevant items of a user. "
+        f"relevant items of a user{_threshold(task)}. "
         f"Population: {_population(definitions, users, action, convention)}. "
         f"Ranking: {_ranking(task)}; {TIES_IN_WORDS[ties]}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
@@ -51,6 +51,12 @@ def summarize_users(
     if convention.name != "standard":
         parts.append(f"convention {convention.name}")
     return ", ".join(parts)
+
+
+def _threshold(task: RankingTask | None) -> str:
+    if task is None or task.threshold is None:
+        return ""
+    return f", those of weight {task.threshold:g} or more"
 
 
 def _population(

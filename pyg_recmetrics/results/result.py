@@ -408,7 +408,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         return cohorts.by_popularity(
             self.ranked,
             recall,
-            self._is_evaluated & self.convention.population.is_defined(recall, self.ranked),
+            self.ranked.is_evaluated & self.convention.population.is_defined(recall, self.ranked),
             candidates if candidates is not None and candidates.dim() == 1 else None,
             name=str(asked),
             bins=bins,
@@ -551,11 +551,6 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 f"'{needed_by}' needs the seen edges of a task (got a result without a task)"
             )
         return self.task
-
-    def _resolve(self, metric: Metric) -> Metric:
-        """Returns what the convention computes under the name of a metric."""
-        deepest = max(self.max_k or 1, metric.k or 1)
-        return self.definitions.get(str(metric)) or self.convention.resolve(metric, deepest)
 
     def _values(self, metric: str | Metric) -> Tensor:
         """Returns the values of the users who count, of which the metric is the mean."""

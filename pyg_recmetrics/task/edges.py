@@ -17,16 +17,24 @@ def coalesce_edges(edges: Tensor, num_users: int, num_items: int) -> Tensor:
 
 
 def coalesce_truth(
-    edges: Tensor, weight: Tensor | None, num_nodes: int
+    edges: Tensor, weight: Tensor | None, num_nodes: int, threshold: float | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """Coalesces ground-truth edges, and drops those without a positive weight.
+    """Coalesces ground-truth edges, and drops those whose weight says that they are none.
 
-    A repeated edge keeps its largest weight, whatever the order of the edges.
+    These are the weights below the threshold, or those of zero or less if there is none. A repeated
+    edge keeps its largest weight, whatever the order of the edges.
     """
     if weight is not None:
-        edges, weight = edges[:, weight > 0], weight[weight > 0]
+        is_relevant = weight > 0 if threshold is None else weight >= threshold
+        edges, weight = edges[:, is_relevant], weight[is_relevant]
     edges, weight = coalesce(edges, weight, num_nodes=num_nodes, reduce="max")
     return edges, weight
+
+
+def count_zero_ratings(weight: Tensor) -> int:
+    """Counts the weights of zero or less among ratings; zero if all weights are labels 0 and 1."""
+    is_label = (weight == 0) | (weight == 1)
+    return 0 if bool(is_label.all()) else int((weight <= 0).sum())
 
 
 def contains(coalesced: Tensor, edges: Tensor, num_items: int) -> Tensor:

@@ -15,7 +15,7 @@ from pyg_recmetrics.checks import (
     check_tensor,
     check_weight,
 )
-from pyg_recmetrics.task.edges import coalesce_edges, contains
+from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,10 @@ class UserItemEdges:
     num_users: int
     num_items: int
     truth: Tensor
+    #: The labels of the truth, all of them positive; `None` if there are none.
     weight: Tensor | None
+    #: How many edges are no truth because their rating is zero or less.
+    num_zero_ratings: int
     seen: Tensor
     edge_index: Tensor
     edge_weight: Tensor | None
@@ -88,7 +91,7 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
     store = find_truth(data, edge_type)
     source, _, destination = store._key
     num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
-    truth, weight = _read_truth(store)
+    truth, weight, num_zero_ratings = _read_truth(store)
     seen = read_edge_index(store)
     shift = seen.new_tensor([[0], [num_users]])
     forward = seen + shift
@@ -98,6 +101,7 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
         num_items=num_items,
         truth=truth,
         weight=weight,
+        num_zero_ratings=num_zero_ratings,
         seen=seen,
         edge_index=torch.cat([forward, forward.flip([0])], dim=1),
         edge_weight=None if edge_weight is None else torch.cat([edge_weight, edge_weight]),
@@ -124,7 +128,7 @@ def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStora
 
 def _read_homogeneous(data: Data, num_users: int | None) -> UserItemEdges:
     num_users, num_items = count_users(data, num_users)
-    truth, weight = _read_truth(data)
+    truth, weight, num_zero_ratings = _read_truth(data)
     edge_index = read_edge_index(data)
     candidates = _read_candidates(data)
     if candidates is not None:
@@ -134,6 +138,7 @@ def _read_homogeneous(data: Data, num_users: int | None) -> UserItemEdges:
         num_items=num_items,
         truth=to_bipartite(truth, "edge_label_index", num_users),
         weight=weight,
+        num_zero_ratings=num_zero_ratings,
         seen=to_bipartite(edge_index, "edge_index", num_users),
         edge_index=edge_index,
         edge_weight=data.get("edge_weight"),
@@ -204,18 +209,18 @@ def _truth_name(store: BaseStorage) -> str | None:
     return next((name for name in names if f"{name}_index" in store), None)
 
 
-def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None]:
+def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None, int]:
     name = _truth_name(store)
     if name is None:
         raise ValueError("'data' needs to hold ground truth as 'edge_label_index' (got none)")
     truth = check_edges(store[f"{name}_index"], f"{name}_index")
     label = store.get(name)
     if label is None:
-        return truth, None
-    label = check_weight(label, name, truth)
+        return truth, None, 0
+    check_weight(label, name, truth)
     # Negatives go before anything is checked: in a homogeneous graph they join any two nodes.
-    truth, label = truth[:, label != 0], label[label != 0]
-    return truth, None if bool((label == 1).all()) else label
+    is_positive = label > 0
+    return truth[:, is_positive], label[is_positive], count_zero_ratings(label)
 
 
 def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:

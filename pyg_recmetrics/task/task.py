@@ -15,13 +15,19 @@ from pyg_recmetrics.checks import (
     check_bipartite,
     check_boolean,
     check_device,
+    check_finite_number,
     check_ids,
     check_integers,
     check_positive_integer,
     check_weight,
 )
 from pyg_recmetrics.task.catalogue import Catalogue
-from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
+from pyg_recmetrics.task.edges import (
+    coalesce_edges,
+    coalesce_truth,
+    contains,
+    count_zero_ratings,
+)
 from pyg_recmetrics.task.graph import is_reversed, read_data
 
 
@@ -50,6 +56,12 @@ class RankingTask:
         weight (torch.Tensor, optional): How relevant each ground-truth edge is, of shape
             `[num_edges]`, for graded metrics. As in PyG's `LinkPred*` metrics, edges of weight
             zero or less are not truth. (default: `None`, all are equally relevant)
+        threshold (float, optional): The smallest weight of a relevant item, a positive number, as
+            in "at least 4 stars". Edges of less weight are not truth, and their items remain
+            candidates that are not relevant. The others keep their weights, which graded metrics
+            use: choose `ndcg(gain=binary)@k` to treat them alike. (default: `None`, all edges of
+            positive weight are truth; if the weights are not just 0 and 1, a warning counts the
+            others)
         candidates (torch.Tensor, optional): The items to rank: item ids of shape
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
@@ -74,6 +86,7 @@ class RankingTask:
     num_items: int
     truth: Tensor
     weight: Tensor | None
+    threshold: float | None
     seen: Tensor
     exclude_seen: bool
     candidates: Tensor | None
@@ -96,6 +109,7 @@ class RankingTask:
         seen: Tensor | None = None,
         exclude_seen: bool = True,
         weight: Tensor | None = None,
+        threshold: float | None = None,
         candidates: Tensor | None = None,
         users: Tensor | None = None,
     ) -> None:
@@ -110,6 +124,7 @@ class RankingTask:
         fields["candidates"] = self._prepare_candidates(candidates)
         fields["users"] = self._prepare_users(users)
         fields["num_candidates"] = self._count_candidates()
+        weight, fields["threshold"] = self._prepare_weight(weight, threshold)
         fields["truth"], fields["weight"] = self._prepare_truth(self.truth, weight)
         fields["edge_index"] = fields["edge_weight"] = None
 
@@ -121,6 +136,7 @@ class RankingTask:
         *,
         num_users: int | None = None,
         exclude_seen: bool = True,
+        threshold: float | None = None,
         candidates: Tensor | None = None,
         users: Tensor | None = None,
     ) -> "RankingTask":
@@ -129,8 +145,9 @@ class RankingTask:
         The truth is `edge_label_index` (or `pos_edge_label_index`), and the message-passing edges
         are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
         Edges with `edge_label == 0` are sampled negatives and never truth. Other labels are
-        weights, unless all of them are one. (If it samples negatives, `RandomLinkSplit` adds one
-        to labels that were there before: split ratings with `neg_sampling_ratio=0.0`.)
+        weights, unless all of them are one. For ratings, `threshold` says from which rating on an
+        edge is truth. (If it samples negatives, `RandomLinkSplit` adds one to labels that were
+        there before: split ratings with `neg_sampling_ratio=0.0`.)
 
         The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
         (`eval_mask`, a mask of the nodes) and what the candidates of each user are
@@ -152,6 +169,8 @@ class RankingTask:
                 knows its own. (default: `None`, the `num_users` of the data)
             exclude_seen (bool, optional): See :class:`RankingTask`; what users have seen are the
                 message-passing edges. (default: `True`)
+            threshold (float, optional): The smallest `edge_label` of an edge that is truth, see
+                :class:`RankingTask`. (default: `None`)
             candidates (torch.Tensor, optional): See :class:`RankingTask`.
                 (default: `None`, those of the data, or all items)
             users (torch.Tensor, optional): See :class:`RankingTask`.
@@ -175,9 +194,14 @@ class RankingTask:
                     [1, 2]])
         """
         edges = read_data(data, edge_type, num_users)
+        weight = edges.weight
+        if threshold is None:
+            _warn_about_zero_ratings(edges.num_zero_ratings)
+            weight = None if weight is None or bool((weight == 1).all()) else weight
         task = cls(
             edges.truth,
-            weight=edges.weight,
+            weight=weight,
+            threshold=threshold,
             seen=edges.seen,
             exclude_seen=exclude_seen,
             num_users=edges.num_users,
@@ -226,7 +250,7 @@ class RankingTask:
         """
         chosen = self._prepare_users(users)
         task = self._with(users=chosen[torch.isin(chosen, self.users)])
-        truth, weight = task._prepare_truth(self.truth, self.weight)
+        truth, weight = task._select_truth(self.truth, self.weight)
         return task._with(truth=truth, weight=weight)
 
     def to_dict(self) -> dict[str, Any]:
@@ -236,7 +260,7 @@ class RankingTask:
         """
         names = (
             *("truth", "num_users", "num_items", "seen", "exclude_seen"),
-            *("weight", "candidates", "users"),
+            *("weight", "threshold", "candidates", "users"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -252,6 +276,8 @@ class RankingTask:
     def __repr__(self) -> str:
         parts = [f"num_users={self.num_users}", f"num_items={self.num_items}"]
         parts.append(f"truth={list(self.truth.shape)}")
+        if self.threshold is not None:
+            parts.append(f"threshold={self.threshold:g}")
         if self.seen.size(1):
             parts.append(f"seen={list(self.seen.shape)}")
         if not self.exclude_seen:
@@ -298,34 +324,80 @@ class RankingTask:
         evaluated: Tensor = torch.unique(users)
         return evaluated
 
+    def _prepare_weight(
+        self, weight: Tensor | None, threshold: float | None
+    ) -> tuple[Tensor | None, float | None]:
+        if threshold is not None and check_finite_number(threshold, "threshold") <= 0:
+            raise ValueError(f"'threshold' needs to be positive (got {threshold!r})")
+        if weight is None and threshold is not None:
+            raise ValueError(
+                f"'threshold' needs a 'weight' of every edge, or data with an 'edge_label' "
+                f"(got {threshold!r} and no weights)"
+            )
+        if weight is None:
+            return None, None
+        in_double = check_weight(weight, "weight", self.truth)
+        check_device(weight, "weight", self.device, "truth")
+        if threshold is None:
+            _warn_about_zero_ratings(count_zero_ratings(weight), stacklevel=3)
+        elif weight.is_floating_point():
+            # A rating of 4.1 reaches a threshold of 4.1, also as 4.0999999 in single precision.
+            threshold = float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
+        return in_double, threshold
+
     def _prepare_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        if weight is not None:
-            weight = check_weight(weight, "weight", truth)
-            check_device(weight, "weight", self.device, "truth")
+        if truth.size(1) == 0:
+            raise ValueError("'truth' needs to hold at least one edge (got none)")
         num_nodes = max(self.num_users, self.num_items)
-        truth, weight = coalesce_truth(truth, weight, num_nodes)
+        relevant, weight_of_relevant = coalesce_truth(truth, weight, num_nodes, self.threshold)
+        if weight is not None and relevant.size(1) == 0:
+            largest = f"{float(weight.max()):g}"
+            if self.threshold is None:
+                raise ValueError(
+                    f"'weight' needs to be positive for at least one edge (got at most {largest})"
+                )
+            raise ValueError(
+                f"'threshold' needs to be reached by the weight of at least one edge "
+                f"(got {self.threshold:g}, and weights of at most {largest})"
+            )
+        return self._select_truth(relevant, weight_of_relevant)
+
+    def _select_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Returns the truth of the users to evaluate that can be retrieved."""
         evaluated = torch.zeros(self.num_users, dtype=torch.bool, device=self.device)
         evaluated[self.users] = True
         mask = evaluated[truth[0]]
-        for lost, reason in self._cannot_be_retrieved(truth):
+        if not mask.any():
+            raise ValueError(
+                f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
+                f"(got {self.users.numel()} users, none with ground truth)"
+            )
+        for lost, reason, remedy in self._cannot_be_retrieved(truth):
             if num_lost := int((lost & mask).sum()):
                 distributed.warn(
                     f"{num_lost} of {int(mask.sum())} ground-truth edges {reason}, can never be "
                     f"retrieved, and are taken out of the truth",
                 )
             mask = mask & ~lost
-        truth, weight = truth[:, mask], None if weight is None else weight[mask]
-        if truth.size(1) == 0:
-            raise ValueError(
-                "'truth' needs to hold an edge that can be retrieved, but no user has one. (The "
-                "training part of a split has only seen edges; pass 'exclude_seen=False' there.)"
-            )
-        return truth, weight
+            if not mask.any():
+                raise ValueError(
+                    f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
+                    f"edges that {reason})"
+                )
+        return truth[:, mask], None if weight is None else weight[mask]
 
-    def _cannot_be_retrieved(self, truth: Tensor) -> Iterator[tuple[Tensor, str]]:
-        yield contains(self.excluded, truth, self.num_items), "are also in 'seen'"
+    def _cannot_be_retrieved(self, truth: Tensor) -> Iterator[tuple[Tensor, str, str]]:
+        yield (
+            contains(self.excluded, truth, self.num_items),
+            "are also in 'seen'",
+            "pass 'exclude_seen=False' for the training part of a split, which has only seen edges",
+        )
         if self.candidates is not None:
-            yield ~self._is_candidate(truth), "are not among the 'candidates'"
+            yield (
+                ~self._is_candidate(truth),
+                "are not among the 'candidates'",
+                "add relevant items to the 'candidates'",
+            )
 
     def _is_candidate(self, edges: Tensor) -> Tensor:
         if self.candidates is None:
@@ -346,3 +418,12 @@ class RankingTask:
 
     def _coalesce(self, edges: Tensor) -> Tensor:
         return coalesce_edges(edges, self.num_users, self.num_items)
+
+
+def _warn_about_zero_ratings(num_zero: int, stacklevel: int = 2) -> None:
+    if num_zero:
+        distributed.warn(
+            f"{num_zero} edges have a rating of zero or less and are no ground truth, while all "
+            f"other ratings are; 'threshold' says from which rating on an edge is ground truth",
+            stacklevel=stacklevel + 1,
+        )

@@ -107,7 +107,8 @@ class TestFiles:
             truth,
             num_users=2,
             num_items=3,
-            weight=torch.tensor([1.0, 2.5, 3.0]),
+            weight=torch.tensor([0.7, 2.5, 3.0]),
+            threshold=0.7,
             candidates=torch.tensor([[0, 0, 0, 1, 1], [0, 1, 2, 0, 1]]),
         )
         result = evaluate(torch.tensor([0.3, 0.2, 0.1]), task, ["ndcg@2", "dcg@2"])
@@ -115,6 +116,7 @@ class TestFiles:
         loaded = EvaluationResult.load(str(tmp_path / "result"))
         assert_same(result, loaded)
         assert torch.equal(loaded.task.weight, task.weight)
+        assert loaded.task.threshold == task.threshold == pytest.approx(0.7)
         assert torch.equal(loaded.task.candidates, task.candidates)
 
     def test_lists_alone_and_names(self, tmp_path):

@@ -6,7 +6,12 @@ from cases import edges
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
+from pyg_recmetrics.task.edges import (
+    coalesce_edges,
+    coalesce_truth,
+    contains,
+    count_zero_ratings,
+)
 
 NUM_USERS, NUM_ITEMS = 4, 6
 PAIR = st.tuples(st.integers(0, NUM_USERS - 1), st.integers(0, NUM_ITEMS - 1))
@@ -54,3 +59,33 @@ def test_truth_has_the_largest_of_its_positive_weights(dtype, weighted):
     assert as_list(coalesced) == sorted(largest)
     assert weight.dtype == dtype
     assert weight.tolist() == [largest[pair] for pair in sorted(largest)]
+
+
+@given(weighted=st.lists(st.tuples(PAIR, st.integers(-2, 5)), max_size=20))
+@pytest.mark.parametrize("threshold", [1, 3, 4.5])
+def test_truth_has_the_largest_of_its_weights_from_the_threshold_on(threshold, weighted):
+    largest = {}
+    for pair, weight in weighted:
+        if weight >= threshold:
+            largest[pair] = max(weight, largest.get(pair, weight))
+    weights = torch.tensor([weight for _, weight in weighted], dtype=torch.double)
+    pairs = edges([pair for pair, _ in weighted])
+    coalesced, weight = coalesce_truth(pairs, weights, NUM_ITEMS, threshold)
+    assert dict(zip(as_list(coalesced), weight.tolist(), strict=True)) == largest
+
+
+@pytest.mark.parametrize(
+    ("weights", "num_zero"),
+    [
+        ([], 0),
+        ([0, 1, 1, 0], 0),
+        ([0.0, 0.0], 0),
+        ([True, False], 0),
+        ([1, 2, 5], 0),
+        ([0, 2, 5, 0], 2),
+        ([0.5, 0.0, -1.0], 2),
+        ([-1, 1], 1),
+    ],
+)
+def test_zero_is_a_rating_unless_all_weights_are_labels(weights, num_zero):
+    assert count_zero_ratings(torch.tensor(weights)) == num_zero

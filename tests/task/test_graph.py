@@ -16,6 +16,10 @@ from pyg_recmetrics.transforms import PerUserSplit
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
 
 
+def pairs_in_order(edges):
+    return list(zip(*edges.tolist(), strict=True))
+
+
 @pytest.fixture(autouse=True)
 def _the_same_split_every_time():
     """Seeds the global generators, from which PyG's split draws."""
@@ -71,8 +75,11 @@ class TestHeteroData:
             num_val=0.0, num_test=0.5, edge_types=USER_ITEM, neg_sampling_ratio=0.0
         )
         *_, test = split(data)
-        made = RankingTask.from_data(test)
         store = test[USER_ITEM]
+        num_zero = int((store.edge_label == 0).sum())
+        with pytest.warns(UserWarning, match=f"^{num_zero} edges have .* zero .*'threshold'") as w:
+            made = RankingTask.from_data(test)
+        assert len(w) == 1
         rating = {
             pair: label
             for pair, label in zip(
@@ -84,6 +91,39 @@ class TestHeteroData:
         }
         got = dict(zip(zip(*made.truth.tolist(), strict=True), made.weight.tolist(), strict=True))
         assert got == rating
+
+    @pytest.mark.parametrize("threshold", [1, 3, 4.0])
+    def test_a_threshold_says_which_ratings_are_relevant(self, threshold):
+        data = hetero()
+        edge_index = data[USER_ITEM].edge_index
+        data[USER_ITEM].edge_label = torch.arange(edge_index.size(1)) % 6
+        *_, test = PerUserSplit(num_val=0.0, num_test=0.5)(data)
+        store = test[USER_ITEM]
+        rated = zip(pairs_in_order(store.edge_label_index), store.edge_label.tolist(), strict=True)
+        relevant = {pair: float(rating) for pair, rating in rated if rating >= threshold}
+        made = RankingTask.from_data(test, threshold=threshold)
+        assert dict(zip(pairs_in_order(made.truth), made.weight.tolist(), strict=True)) == relevant
+        assert made.threshold == threshold
+        # What is not relevant is neither truth nor seen, so it can be recommended in vain.
+        assert pairs(made.seen) == pairs(store.edge_index)
+        seen = torch.bincount(made.seen[0], minlength=40)
+        assert torch.equal(made.num_candidates, 30 - seen)
+        homogeneous = test.to_homogeneous(node_attrs=[])
+        homogeneous.edge_label_index = store.edge_label_index + torch.tensor([[0], [40]])
+        homogeneous.edge_label = store.edge_label
+        again = RankingTask.from_data(homogeneous, num_users=40, threshold=threshold)
+        assert torch.equal(again.truth, made.truth)
+        assert torch.equal(again.weight, made.weight)
+
+    def test_a_threshold_applies_to_labels_of_one_as_well(self):
+        *_, test = RandomLinkSplit(edge_types=USER_ITEM)(hetero())
+        plain = RankingTask.from_data(test)
+        assert torch.equal(RankingTask.from_data(test, threshold=1).truth, plain.truth)
+        with pytest.raises(ValueError, match=r"'threshold' .* \(got 4, and weights of at most 1\)"):
+            RankingTask.from_data(test, threshold=4)
+        del test[USER_ITEM].edge_label
+        with pytest.raises(ValueError, match=r"'threshold' needs .*'edge_label' \(got 4 and no"):
+            RankingTask.from_data(test, threshold=4)
 
     def test_weights_of_message_passing_edges_follow_them_in_both_directions(self):
         data = hetero()
@@ -165,6 +205,9 @@ class TestHeteroData:
         *_, test = PerUserSplit()(interactions())
         test["user"].eval_mask = torch.ones(60)
         with pytest.raises(ValueError, match=r"'eval_mask' needs to be a mask of shape \[60\]"):
+            RankingTask.from_data(test)
+        test["user"].eval_mask = torch.zeros(60, dtype=torch.bool)
+        with pytest.raises(ValueError, match=r"'eval_mask' .*\(got 0 users, none with"):
             RankingTask.from_data(test)
 
 

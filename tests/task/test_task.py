@@ -12,6 +12,7 @@ from cases import pairs
 from pyg_recmetrics import RankingTask
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
+RATED = {"weight": torch.tensor([4, 3, 5])}
 FIELDS = list(RankingTask.__annotations__)
 
 
@@ -28,8 +29,39 @@ class TestRawTensors:
         assert made.weight.tolist() == [1, 5]
 
     def test_edges_without_positive_weight_are_not_truth(self):
-        made = task(weight=torch.tensor([0, -1, 2]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made = task(weight=torch.tensor([0, 0, 1]))
         assert pairs(made.truth) == {(1, 0)}
+
+    def test_a_rating_of_zero_is_not_dropped_in_silence(self):
+        with pytest.warns(UserWarning, match=r"^2 edges have .* zero .*'threshold'") as w:
+            made = task(weight=torch.tensor([0, -1, 2]))
+        assert len(w) == 1
+        assert w[0].filename == __file__
+        assert pairs(made.truth) == {(1, 0)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made.select_users(torch.tensor([1]))
+            made = task(weight=torch.tensor([0, -1, 2]), threshold=1)
+        assert pairs(made.truth) == {(1, 0)}
+
+    def test_a_threshold_keeps_the_weights_of_what_is_relevant(self):
+        made = task(weight=torch.tensor([4, 3, 5]), threshold=4)
+        assert pairs(made.truth) == {(0, 2), (1, 0)}
+        assert made.weight.tolist() == [4, 5]
+        assert made.num_candidates.tolist() == [4, 4, 4]
+        assert repr(made) == "RankingTask(num_users=3, num_items=4, truth=[2, 2], threshold=4)"
+        assert made.select_users(torch.tensor([1])).threshold == 4
+        assert made.to("cpu").threshold == 4
+
+    @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float, torch.double])
+    @pytest.mark.parametrize("rating", [0.1, 0.7, 4.1])
+    def test_a_rating_reaches_its_own_threshold_in_any_precision(self, dtype, rating):
+        weight = torch.tensor([rating, 0.9 * rating, 2 * rating], dtype=dtype)
+        made = task(weight=weight, threshold=rating)
+        assert pairs(made.truth) == {(0, 2), (1, 0)}
+        assert pairs(RankingTask(**made.to_dict()).truth) == {(0, 2), (1, 0)}
 
     def test_truth_that_is_seen_is_taken_out_with_one_warning(self):
         seen = torch.tensor([[0, 0, 2], [3, 1, 0]])
@@ -137,13 +169,35 @@ class TestFrozen:
         ({"users": torch.tensor([3])}, ValueError, r"'users' .* user ids in \[0, 3\) \(got 3\)"),
         ({"exclude_seen": 0}, TypeError, r"'exclude_seen' needs to be a boolean \(got 0\)"),
         ({"users": TRUTH}, ValueError, r"'users' needs to have shape \[num_users\]"),
-        ({"users": torch.tensor([2])}, ValueError, "no user has one"),
-        ({"truth": TRUTH[:, :0]}, ValueError, "no user has one"),
-        ({"weight": torch.zeros(3)}, ValueError, "no user has one"),
+        ({"users": torch.tensor([2])}, ValueError, r"'users' .*\(got 1 users, none with"),
+        ({"users": torch.arange(0)}, ValueError, r"'users' .*\(got 0 users, none with"),
+        ({"truth": TRUTH[:, :0]}, ValueError, r"'truth' needs to hold at least one edge"),
+        ({"weight": torch.zeros(3)}, ValueError, r"'weight' needs .*\(got at most 0\)"),
+        ({"threshold": 4}, ValueError, r"'threshold' needs a 'weight' .*\(got 4 and no weights\)"),
+        ({**RATED, "threshold": 0}, ValueError, r"'threshold' needs to be positive \(got 0\)"),
+        ({**RATED, "threshold": "4"}, ValueError, r"'threshold' needs to be a finite number"),
+        ({**RATED, "threshold": 6}, ValueError, r"\(got 6, and weights of at most 5\)"),
     ],
 )
 def test_wrong_arguments_are_named(options, error, message):
     with pytest.raises(error, match=message):
+        task(**options)
+
+
+@pytest.mark.filterwarnings("ignore:.*taken out of the truth")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seen": TRUTH}, "pass 'exclude_seen=False' .*edges that are also in 'seen'"),
+        ({"candidates": torch.tensor([1])}, "'candidates' .*that are not among the 'candidates'"),
+        (
+            {"seen": TRUTH[:, :2], "candidates": torch.tensor([2, 3])},
+            "that are not among the 'candidates'",
+        ),
+    ],
+)
+def test_what_keeps_all_truth_from_being_retrieved_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
         task(**options)
 
 
@@ -159,6 +213,7 @@ class TestToDict:
             seen=torch.tensor([[0, 1, 2], [0, 1, 1]]),
             exclude_seen=False,
             weight=torch.tensor([1.0, 2.5, 3.0]),
+            threshold=1.0,
             candidates=torch.tensor([0, 2, 3]),
             users=torch.tensor([0, 1]),
         )
