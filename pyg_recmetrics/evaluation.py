@@ -294,6 +294,7 @@ class _PreparedEvaluation:
         if not self.convention.population.constant_scores:
             is_constant = ranked.has_constant_scores
             num_left_out += int(is_constant.sum())
+            self.convention.population.check_left("constant_scores", ranked.degree[~is_constant])
             ranked = ranked.select_users(~is_constant)
         return EvaluationResult(
             ranked.with_catalogue(self.catalogue),

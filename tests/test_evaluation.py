@@ -11,11 +11,13 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import (
+    EvaluationResult,
     Evaluator,
     RankingTask,
     datasets,
     evaluate,
     metrics,
+    rank,
 )
 
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
@@ -96,6 +98,43 @@ class TestEvaluate:
         embedding = model.get_embedding(edge_index, weight).detach()
         got = evaluate(model, self.task, edge_index=edge_index, edge_weight=weight)
         assert got.to_dict() == evaluate((embedding[:4], embedding[4:]), self.task).to_dict()
+
+    @pytest.mark.parametrize(
+        ("action", "mean"), [("skip", 1 / 2), ("neg", 1 / 4), ("pos", 3 / 4), ("error", None)]
+    )
+    @pytest.mark.parametrize("metric", ["recall@1", "roc_auc"])
+    def test_users_who_have_seen_everything_count_as_users_without_truth(
+        self, action, mean, metric
+    ):
+        # Users 0 and 1 have truth, user 2 has none, and user 3 has seen all three items.
+        seen = torch.tensor([[3, 3, 3], [0, 1, 2]])
+        truth = torch.tensor([[0, 1, 3], [2, 0, 1]])
+        with pytest.warns(UserWarning, match="^1 of 3 ground-truth edges are also in 'seen'"):
+            task = RankingTask(truth, num_users=4, num_items=3, seen=seen)
+        assert task.users.tolist() == [0, 1, 2, 3]
+        assert task.num_candidates.tolist() == [3, 3, 3, 0]
+        scores = torch.tensor([0.1, 0.2, 0.3])
+        ranked = rank(scores, task, full=True, keep_items=True)
+        if action == "error":
+            with pytest.raises(ValueError, match=r"'error' \(got 2 without\)"):
+                evaluate(scores, task, metric, empty_target_action=action)
+            with pytest.raises(ValueError, match=r"'error' \(got 2 without\)"):
+                metrics.precision_recall_curve(ranked, 1, empty_target_action=action)
+            return
+        names = [metric, "coverage@1"]
+        result = evaluate(scores, task, names, empty_target_action=action)
+        assert result[metric] == mean
+        assert result["coverage@1"] == 1 / 3
+        assert result.per_user[metric].tolist()[:2] == [1, 0]
+        assert result.per_user[metric].isnan().tolist() == [False, False, True, True]
+        assert (result.num_evaluated, result.num_without_truth, result.num_left_out) == (2, 2, 0)
+        counted_as = {"skip": "are left out", "neg": "count as zero", "pos": "count as one"}[action]
+        recipe = " ".join(result.recipe().split())
+        assert f"(2 without, 1 of them without any candidate, {counted_as})" in recipe
+        assert EvaluationResult(ranked, names, empty_target_action=action) == result
+        assert metrics.parse(metric)(ranked).isnan().tolist() == [False, False, True, True]
+        _, recall, _ = metrics.precision_recall_curve(ranked, 1, empty_target_action=action)
+        assert recall[0] == mean
 
     def test_ratings_have_a_threshold(self):
         edge_index = torch.tensor([[0, 1], [2, 3]])

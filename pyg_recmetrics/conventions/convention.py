@@ -1,6 +1,6 @@
 """Convention: the definitions of one library, and who is evaluated by it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -28,7 +28,9 @@ class Population:
 
     Args:
         min_pos_test (int, optional): The smallest number of relevant items. (default: `1`)
-        min_items_pool (int, optional): The smallest number of candidates. (default: `1`)
+        min_items_pool (int, optional): The smallest number of candidates. Users without any
+            candidate have no ground truth: `empty_target_action` decides about them, unless more
+            than one candidate is required. (default: `1`)
         consider_cold_start (bool, optional): Whether users who have seen nothing are evaluated.
             (default: `True`)
         constant_scores (bool, optional): Whether users are evaluated whose candidates all have the
@@ -63,14 +65,40 @@ class Population:
         """Returns which users of a task may be evaluated, of shape `[num_users]`.
 
         This does not look at scores. It leaves out users without ground truth only if more than
-        one relevant item is required: otherwise, `empty_target_action` decides about them.
+        one relevant item or candidate is required: otherwise, `empty_target_action` decides about
+        them.
+
+        Raises:
+            ValueError: If no user with ground truth is left; the error names the option.
         """
-        eligible = task.num_candidates >= self.min_items_pool
-        if self.min_pos_test > 1:
-            eligible &= task.degree >= self.min_pos_test
-        if not self.consider_cold_start:
-            eligible &= torch.bincount(task.seen[0], minlength=task.num_users) > 0
+        eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
+        for option, is_met in self._requirements(task):
+            eligible = eligible & is_met
+            self.check_left(option, task.degree[eligible])
         return eligible
+
+    def check_left(self, option: str, degree: Tensor) -> None:
+        """Raises if an option leaves out all users with ground truth.
+
+        Args:
+            option (str): The name of the option.
+            degree (torch.Tensor): The numbers of relevant items of the users who are left.
+        """
+        if not bool((degree > 0).any()):
+            raise ValueError(
+                f"'{option}' of the population needs to leave a user with ground truth "
+                f"(got {getattr(self, option)}, which leaves none)"
+            )
+
+    def _requirements(self, task: RankingTask) -> Iterator[tuple[str, Tensor]]:
+        """Yields the options that leave users out, and who meets each: `[num_users]`."""
+        if self.min_items_pool > 1:
+            yield "min_items_pool", task.num_candidates >= self.min_items_pool
+        if self.min_pos_test > 1:
+            yield "min_pos_test", task.degree >= self.min_pos_test
+        if not self.consider_cold_start:
+            num_seen = torch.bincount(task.seen[0], minlength=task.num_users)
+            yield "consider_cold_start", num_seen > 0
 
     def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns for which users a metric is defined, given their candidates: `[num_users]`."""

@@ -69,7 +69,10 @@ def _population(
             "neg": "count as zero",
             "pos": "count as one",
         }.get(action, "")
-        text += f" ({users.num_without_truth:,} without {what_becomes_of_them})"
+        without = f"{users.num_without_truth:,} without"
+        if users.num_without_candidates:
+            without += f", {users.num_without_candidates:,} of them without any candidate,"
+        text += f" ({without} {what_becomes_of_them})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
     if required := convention.population.words:

@@ -13,6 +13,8 @@ class UserCounts:
     Attributes:
         num_evaluated (int): Users who have truth that can be retrieved.
         num_without_truth (int): Users who were to be evaluated but have none.
+        num_without_candidates (int or None): Those of them who have no candidate, because they have
+            seen everything; `None` if candidates are not known.
         num_left_out (int): Users whom the convention does not evaluate.
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
@@ -21,6 +23,7 @@ class UserCounts:
 
     num_evaluated: int
     num_without_truth: int
+    num_without_candidates: int | None
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
@@ -49,8 +52,9 @@ class UserCounts:
         num_evaluated = int(has_truth.sum())
         num_without_truth = int(is_evaluated.sum()) - num_evaluated
         check_num_without_truth(num_without_truth, action)
-        num_with_few_candidates = num_with_list = None
+        num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
+            num_without_candidates = int((is_evaluated & (ranked.num_candidates == 0)).sum())
             num_with_few_candidates = int(
                 (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
             )
@@ -59,6 +63,7 @@ class UserCounts:
         return cls(
             num_evaluated,
             num_without_truth,
+            num_without_candidates,
             num_left_out,
             num_with_few_candidates,
             num_with_list,

@@ -42,7 +42,9 @@ class RankingTask:
     Truth, seen edges and message-passing edges are three different things. The items that a user
     has *seen* are left out of that user's ranking, so they can never be retrieved. The task
     therefore removes ground-truth edges that are also seen, with one warning that counts them. It
-    does the same with truth that is not among the candidates.
+    does the same with truth that is not among the candidates. A user who has seen everything has
+    no candidates, and remains among the users as one without truth. With `exclude_seen=False`, seen
+    items are ranked like all others, but still say what is popular.
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated

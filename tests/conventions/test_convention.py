@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from mixed_users import task_of_mixed_users
+from mixed_users import SEEN, TRUTH, task_of_mixed_users
 
-from pyg_recmetrics import conventions, evaluate
+from pyg_recmetrics import RankingTask, conventions, evaluate
 
 
 class TestEvaluate:
@@ -88,6 +88,42 @@ class TestPopulation:
     )
     def test_users_with_few_candidates(self, metric, users):
         assert self.evaluated(metric, few_candidates="undefined")[0] == users
+
+    @pytest.mark.parametrize(
+        ("rules", "value"),
+        [
+            ({"min_pos_test": 3}, "got 3"),
+            ({"min_items_pool": 5}, "got 5"),
+            # Only user 4 is left, who has no truth, and whose scores are not constant.
+            ({"min_items_pool": 4, "constant_scores": False}, "got False"),
+            ({"consider_cold_start": False}, "got False"),
+            ({"min_pos_test": 2, "min_items_pool": 4, "consider_cold_start": True}, "got 2"),
+        ],
+    )
+    def test_an_option_that_leaves_nobody_is_named(self, rules, value):
+        task = RankingTask(TRUTH, num_users=5, num_items=4, seen=SEEN[:, :0])
+        if "min_items_pool" in rules and rules["min_items_pool"] < 5:
+            task = task_of_mixed_users()
+        constant = torch.ones(5, 4)
+        constant[4] = torch.rand(4)
+        option = "constant_scores" if "constant_scores" in rules else next(iter(rules))
+        convention = conventions.Convention(
+            "mine", "me", None, population=conventions.Population(**rules)
+        )
+        with pytest.raises(ValueError, match=rf"^'{option}' of the population .*\({value}, which"):
+            evaluate(constant, task, "mrr@2", convention=convention)
+
+    def test_a_preset_that_leaves_nobody_says_so(self):
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=1)
+        with pytest.raises(ValueError, match=r"^'min_items_pool' .*\(got 2, which"):
+            evaluate(torch.rand(1), task, "mrr@2", convention="recometrics")
+
+    def test_users_who_have_seen_nothing_where_seen_items_are_not_left_out(self):
+        task = RankingTask(TRUTH, num_users=5, num_items=4, seen=SEEN, exclude_seen=False)
+        population = conventions.Population(consider_cold_start=False)
+        convention = conventions.Convention("mine", "me", None, population=population)
+        result = evaluate(self.scores, task, "mrr@2", convention=convention)
+        assert (result.num_evaluated, result.num_left_out) == (2, 3)
 
     def test_wrong_rules_are_named(self):
         with pytest.raises(ValueError, match="'min_pos_test' needs to be a positive integer"):
