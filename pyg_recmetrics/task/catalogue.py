@@ -14,10 +14,10 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_ids,
     check_integers,
-    check_positive_integer,
     check_scores,
     check_tensor,
 )
+from pyg_recmetrics.task.edges import MAX_NUM_NODES, check_num_nodes
 
 #: For each thing that a metric may need to know, how to give it.
 _HOW_TO_GIVE = {
@@ -72,7 +72,7 @@ class Catalogue:
     item_category: Tensor | None = None
 
     def __post_init__(self) -> None:
-        num_items = check_positive_integer(self.num_items, "num_items")
+        num_items = check_num_nodes(self.num_items, "num_items")
         checks = {
             "seen": _check_seen,
             "item_embedding": _check_embedding,
@@ -152,8 +152,7 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
     edges = check_edges(seen, "seen")
     if edges.size(1) == 0:
         return None
-    if (lowest := int(edges[0].min())) < 0:
-        raise ValueError(f"'seen' needs to hold user ids of zero or more (got {lowest})")
+    check_ids(edges[0], "seen", "user", MAX_NUM_NODES)
     check_ids(edges[1], "seen", "item", num_items)
     return edges
 

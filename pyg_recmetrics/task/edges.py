@@ -4,9 +4,27 @@ Edges are `[2, num_edges]` tensors of user ids over item ids. A *coalesced* edge
 (user, item) and holds every edge once, as :func:`torch_geometric.utils.coalesce` returns it.
 """
 
+import math
+
 import torch
 from torch import Tensor
 from torch_geometric.utils import coalesce
+
+from pyg_recmetrics.checks import check_positive_integer
+
+#: The largest number of users, and of items. Every pair of nodes has a key of 64 bits.
+MAX_NUM_NODES = math.isqrt(2**63 - 1)
+
+
+def check_num_nodes(value: object, name: str) -> int:
+    """Returns `value` if it is a number of users or items whose pairs can be told apart."""
+    num_nodes = check_positive_integer(value, name)
+    if num_nodes > MAX_NUM_NODES:
+        raise ValueError(
+            f"'{name}' needs to be at most {MAX_NUM_NODES}, so that edges can be sorted in 64 bits "
+            f"(got {value})"
+        )
+    return num_nodes
 
 
 def coalesce_edges(edges: Tensor, num_users: int, num_items: int) -> Tensor:

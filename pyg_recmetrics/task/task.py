@@ -18,11 +18,11 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_ids,
     check_integers,
-    check_positive_integer,
     check_weight,
 )
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.edges import (
+    check_num_nodes,
     coalesce_edges,
     coalesce_truth,
     contains,
@@ -117,8 +117,8 @@ class RankingTask:
     ) -> None:
         # The attributes are frozen, so that nobody changes one of them without the others.
         fields = vars(self)
-        fields["num_users"] = check_positive_integer(num_users, "num_users")
-        fields["num_items"] = check_positive_integer(num_items, "num_items")
+        fields["num_users"] = check_num_nodes(num_users, "num_users")
+        fields["num_items"] = check_num_nodes(num_items, "num_items")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
         fields["seen"] = self._prepare_seen(seen)
         fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")

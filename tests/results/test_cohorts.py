@@ -91,11 +91,8 @@ class TestGroups:
     def test_on_a_default_device_of_ones_own(self, result):
         labels = ["a", "b"] * (NUM_USERS // 2)
         expected = str(result.by(labels))
-        torch.set_default_device("meta")
-        try:
+        with torch.device("meta"):
             assert str(result.by(labels)) == expected
-        finally:
-            torch.set_default_device("cpu")
 
     def test_booleans_and_missing_labels(self, result):
         assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]

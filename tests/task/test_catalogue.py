@@ -20,7 +20,11 @@ class TestCatalogue:
         ("arguments", "message"),
         [
             ({"seen": torch.tensor([[0], [3]])}, r"'seen' .* item ids in \[0, 3\) \(got 3\)"),
-            ({"seen": torch.tensor([[-1], [2]])}, r"'seen' .* user ids of zero or more \(got -1\)"),
+            ({"seen": torch.tensor([[-1], [2]])}, r"'seen' .* user ids in \[0, .*\(got -1\)"),
+            (
+                {"seen": torch.tensor([[10**10], [2]])},
+                r"'seen' .* user ids in .*\(got 10000000000\)",
+            ),
             ({"item_embedding": torch.ones(2, 3)}, r"shape \[num_items=3, num_features\] .*\[2, 3"),
             ({"item_embedding": torch.ones(3, 2).long()}, "'item_embedding' .* floating-point"),
             ({"item_embedding": torch.full((3, 2), torch.nan)}, "finite numbers .got 6"),
@@ -47,6 +51,20 @@ class TestCatalogue:
         object.__setattr__(elsewhere, "item_embedding", torch.ones(6, 2, device="meta"))
         with pytest.raises(ValueError, match="on the device of 'ranked', cpu"):
             ranked.with_catalogue(elsewhere)
+
+    def test_more_items_than_can_be_sorted_are_refused(self):
+        with pytest.raises(
+            ValueError, match=r"'num_items' .* at most 3037000499.*\(got 4000000000"
+        ):
+            Catalogue(4 * 10**9)
+
+    def test_on_a_default_device_of_ones_own(self):
+        seen, category = torch.tensor([[0, 0, 1], [1, 2, 1]]), torch.tensor([0, 5, 5])
+        with torch.device("meta"):
+            catalogue = Catalogue(3, seen=seen, item_category=category, item_embedding=seen.T / 2)
+            assert catalogue.popularity.tolist() == [0, 2, 1]
+            assert catalogue.num_active_users == 2
+            assert catalogue.item_category.tolist() == [0, 1, 1]
 
     def test_printing(self):
         catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]), item_category=torch.arange(3))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.task.edges import (
+    MAX_NUM_NODES,
     coalesce_edges,
     coalesce_truth,
     contains,
@@ -38,6 +39,15 @@ def test_the_last_item_of_a_user_is_not_the_first_of_the_next():
     coalesced = edges([(0, NUM_ITEMS - 1), (2, 0)])
     asked = edges([(1, 0), (0, NUM_ITEMS - 1), (1, NUM_ITEMS - 1), (2, 0), (3, NUM_ITEMS - 1)])
     assert contains(coalesced, asked, NUM_ITEMS).tolist() == [False, True, False, True, False]
+
+
+def test_the_largest_ids_do_not_overflow():
+    last = MAX_NUM_NODES - 1
+    pairs = [(last, last), (0, last), (last, 0), (last, last), (1, 0)]
+    coalesced = coalesce_edges(edges(pairs), MAX_NUM_NODES, MAX_NUM_NODES)
+    assert as_list(coalesced) == sorted(set(pairs))
+    asked = edges([(last, last), (last, last - 1), (0, last), (1, 1)])
+    assert contains(coalesced, asked, MAX_NUM_NODES).tolist() == [True, False, True, False]
 
 
 @given(pairs=PAIRS)

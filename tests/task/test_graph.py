@@ -60,6 +60,15 @@ class TestHeteroData:
             both = torch.cat([forward, forward.flip([0])], dim=1)
             assert torch.equal(made.edge_index, both)
 
+    def test_on_a_default_device_of_ones_own(self):
+        *_, test = RandomLinkSplit(edge_types=USER_ITEM)(ToUndirected()(hetero()))
+        with pytest.warns(UserWarning, match="ground-truth edges leak"):
+            expected = RankingTask.from_data(test)
+        with torch.device("meta"), pytest.warns(UserWarning, match="ground-truth edges leak"):
+            made = RankingTask.from_data(test)
+        for name in ("truth", "seen", "users", "edge_index", "num_candidates"):
+            assert torch.equal(getattr(made, name), getattr(expected, name)), name
+
     def test_labels_that_are_split(self):
         split = RandomLinkSplit(edge_types=USER_ITEM, split_labels=True)
         *_, test = split(hetero())

@@ -110,6 +110,23 @@ class TestRawTensors:
             "RankingTask(num_users=3, num_items=4, truth=[2, 3], candidates=[4], users=[2])"
         )
 
+    @pytest.mark.parametrize("candidates", [torch.tensor([0, 2, 3]), TRUTH.flip([1])])
+    def test_on_a_default_device_of_ones_own(self, candidates):
+        options = {
+            "seen": torch.tensor([[0, 1, 2], [0, 1, 1]]),
+            "weight": torch.tensor([1.0, 2.5, 3.0]),
+            "threshold": 2.0,
+            "candidates": candidates,
+        }
+        users = torch.tensor([0, 1])
+        expected = task(**options, users=users)
+        with torch.device("meta"):
+            made = task(**options).select_users(users)
+            assert task().users.tolist() == [0, 1, 2]
+        assert repr(made) == repr(expected)
+        assert torch.equal(made.truth, expected.truth)
+        assert torch.equal(made.num_candidates, expected.num_candidates)
+
     def test_moving_to_a_device(self, device):
         moved = task(seen=torch.tensor([[2], [0]])).to(device)
         assert {moved.device.type, moved.truth.device.type, moved.users.device.type} == {
@@ -160,6 +177,8 @@ class TestFrozen:
         ({"num_users": 1}, ValueError, r"'truth' .* user ids in \[0, 1\) \(got 1\)"),
         ({"num_items": 3}, ValueError, r"'truth' .* item ids in \[0, 3\) \(got 3\)"),
         ({"num_items": 0}, ValueError, r"'num_items' needs to be a positive integer \(got 0\)"),
+        ({"num_items": 4 * 10**9}, ValueError, r"'num_items' .*3037000499.*\(got 4000000000\)"),
+        ({"num_users": 2**70}, ValueError, r"'num_users' .* at most 3037000499"),
         ({"num_users": 2.0}, ValueError, r"'num_users' needs to be a positive integer"),
         ({"seen": TRUTH + 4}, ValueError, r"'seen' needs to hold user ids"),
         ({"weight": torch.ones(2)}, ValueError, r"'weight' .* shape \[3\].*\(got \[2\]\)"),
