@@ -132,8 +132,13 @@ _LIBRARIES = (
         ),
         population=Population(min_items_pool=2, constant_scores=False, few_candidates="undefined"),
         note="Its TAP@K is map(normalizer=min). Its cumulative NDCG is wrong below rank R; its "
-        "PR-AUC, Hit and RR are wrong if they are computed alone; and everything is undefined at "
-        "k = 1, or if the top k have equal scores: these bugs are not reproduced.",
+        "PR-AUC, Hit and RR are wrong if they are computed alone; everything is undefined at "
+        "k = 1, or if the top k have equal scores; and it ignores min_pos_test: these bugs are not "
+        "reproduced. It counts items of negative weight as relevant, and subtracts their weight "
+        "from the NDCG; here, they are not relevant. It leaves ROC-AUC and PR-AUC undefined for "
+        "users with fewer than k candidates; here, they do not depend on k. It computes scores in "
+        "single precision if both factors are in single precision, and else in double precision; "
+        "here, inner products are computed in double precision and rounded to single precision.",
     ),
     Convention(
         "ranx",
@@ -178,11 +183,15 @@ _LIBRARIES = (
             "precision",
             "recall",
             "hit_rate",
+            "roc_auc",
             ndcg={"gain": "binary", "ideal": "retrieved", "ideal_k": DEEPEST},
         ),
         note="Its NDCG compares a list with its own best order, not with the best possible list. "
         "Relevant items that were not retrieved cost nothing, so values are inflated, and NDCG@5 "
-        "depends on the largest k that is evaluated. For reproducing published numbers only.",
+        "depends on the largest k that is evaluated. Its AUC is that of scikit-learn, and zero for "
+        "users whose candidates are all relevant (or NaN, with recent versions of scikit-learn); "
+        "here, they do not count. With ranklist_by_heapq, its AUC is zero for everybody. For "
+        "reproducing published numbers only.",
     ),
 )
 

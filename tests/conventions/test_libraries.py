@@ -1,5 +1,7 @@
 """The conventions of other libraries, as `evaluate` applies them."""
 
+import math
+
 import pytest
 import torch
 from mixed_users import task_of_mixed_users
@@ -36,6 +38,16 @@ class TestEvaluate:
         assert str(among.definitions["ndcg@3"]) == (
             "ndcg(gain=binary,ideal=retrieved,ideal_k=10)@3"
         )
+
+    def test_the_auc_of_ngcf_is_that_of_the_whole_ranking(self):
+        truth = torch.tensor([[0, 0, 1], [0, 2, 3]])
+        seen = torch.tensor([[1, 1, 1], [0, 1, 2]])
+        task = RankingTask(truth, num_users=2, num_items=4, seen=seen)
+        scores = torch.tensor([0.4, 0.3, 0.2, 0.1])
+        result = evaluate(scores, task, ["roc_auc", "recall@1"], convention="ngcf")
+        # Three of four pairs are in order. The only candidate of the second user is relevant.
+        assert result.per_user["roc_auc"].tolist() == pytest.approx([0.75, math.nan], nan_ok=True)
+        assert result["roc_auc"] == 0.75
 
     @pytest.mark.parametrize(
         ("convention", "metric", "message"),

@@ -466,6 +466,57 @@ def test_recometrics_leaves_the_same_users_undefined(k, rules):
         ), name
 
 
+def test_recometrics_differs_as_its_note_says():
+    recometrics = pytest.importorskip("recometrics")
+    note = conventions.get("recometrics").note
+    scores = np.array([[6.0, 5.0, 4.0, 3.0, 2.0, 1.0]] * 2)
+    case = Case(scores, [{0}, {0, 2}], [{4, 5}, {4, 5}])
+
+    assert "it ignores min_pos_test" in note
+    assert not recometrics_frame(case, 2, min_pos_test=2)["P@K"].isna().any()
+
+    assert "ROC-AUC and PR-AUC undefined for users with fewer than k candidates" in note
+    frame = recometrics_frame(case, 5)
+    assert frame["ROC_AUC"].isna().all()
+    assert frame["PR_AUC"].isna().all()
+    ours = evaluate(
+        torch.from_numpy(scores), case.task, ["roc_auc", "recall@5"], convention="recometrics"
+    )
+    assert ours["roc_auc"] == pytest.approx((1 + 3 / 4) / 2)
+
+    assert "items of negative weight as relevant" in note
+    weights = csr([{0, 1}], 6)
+    weights.data[:] = [2.0, -1.0]
+    (theirs,) = recometrics.calc_reco_metrics(
+        csr([set()], 6),
+        weights,
+        scores[:1],
+        np.eye(6),
+        k=3,
+        recall=True,
+        rename_k=False,
+        nthreads=1,
+    ).to_dict("records")
+    assert theirs["P@K"] == pytest.approx(2 / 3)
+    assert theirs["NDCG@K"] == pytest.approx((2 - 1 / math.log2(3)) / 2)
+
+    assert "single precision if both factors are in single precision" in note
+    close = np.array([[1.0, 1.0 + 1e-9, 0.5, 0.2]])
+    for dtype, first in ((np.float32, 1), (np.float64, 1 / 2)):
+        (theirs,) = recometrics.calc_reco_metrics(
+            csr([set()], 4),
+            csr([{0}], 4),
+            close.astype(dtype),
+            np.eye(4, dtype=dtype),
+            k=3,
+            rr=True,
+            rename_k=False,
+            break_ties_with_noise=False,
+            nthreads=1,
+        )["RR@K"]
+        assert theirs == first
+
+
 def test_scikit_learn(case):
     sklearn = pytest.importorskip("sklearn.metrics")
     theirs = {name: [] for name in ("map", "pr_auc", "roc_auc", "ndcg", "ndcg@3", "ndcg@20")}
@@ -515,7 +566,15 @@ def test_ngcf(case, cut_offs):
         theirs[f"recall@{k}"] = float((found.sum(1) / num_relevant).mean())
         theirs[f"hit_rate@{k}"] = float((found.sum(1) > 0).mean())
         theirs[f"ndcg@{k}"] = float(ndcg.mean())
+    theirs["roc_auc"] = float(np.mean([area_under_curve(case, user) for user in case.users]))
     check(case, "ngcf", theirs)
+
+
+def area_under_curve(case, user):
+    """The share of pairs of a relevant and another item that are in the right order."""
+    relevant = np.array([item in case.truth[user] for item in case.rankings[user]])
+    num_others_above = np.cumsum(~relevant)[relevant]
+    return 1 - num_others_above.mean() / (~relevant).sum()
 
 
 @pytest.fixture(scope="session", params=["random", "lastfm"])
