@@ -341,7 +341,7 @@ class RankingTask:
         in_double = check_weight(weight, "weight", self.truth)
         check_device(weight, "weight", self.device, "truth")
         if threshold is None:
-            _warn_about_zero_ratings(count_zero_ratings(weight), stacklevel=3)
+            _warn_about_zero_ratings(count_zero_ratings(weight))
         elif weight.is_floating_point():
             # A rating of 4.1 reaches a threshold of 4.1, also as 4.0999999 in single precision.
             threshold = float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
@@ -422,10 +422,9 @@ class RankingTask:
         return coalesce_edges(edges, self.num_users, self.num_items)
 
 
-def _warn_about_zero_ratings(num_zero: int, stacklevel: int = 2) -> None:
+def _warn_about_zero_ratings(num_zero: int) -> None:
     if num_zero:
         distributed.warn(
             f"{num_zero} edges have a rating of zero or less and are no ground truth, while all "
             f"other ratings are; 'threshold' says from which rating on an edge is ground truth",
-            stacklevel=stacklevel + 1,
         )
