@@ -7,7 +7,12 @@ the package, their modules are imported one by one.
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.bounded_searching import BoundedSearch
 from pyg_recmetrics.kernels.counting import count_ranks
-from pyg_recmetrics.kernels.lists import NOT_RETRIEVED, ranks_in_lists, without_repeats
+from pyg_recmetrics.kernels.lists import (
+    NOT_RETRIEVED,
+    ranks_in_lists,
+    ranks_in_ragged_lists,
+    without_repeats,
+)
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.sorting import top_k
 
@@ -18,6 +23,7 @@ __all__ = [
     "Scratch",
     "count_ranks",
     "ranks_in_lists",
+    "ranks_in_ragged_lists",
     "top_k",
     "without_repeats",
 ]

@@ -10,9 +10,6 @@ NOT_RETRIEVED = torch.iinfo(torch.int64).max
 def ranks_in_lists(lists: Tensor, row: Tensor, item: Tensor, num_items: int) -> Tensor:
     """Returns the rank of every edge (`row`, `item`) in its row of `lists`.
 
-    Every entry of every list looks up its edge. If there is one, the entry offers its position as
-    the rank of that edge. The first position wins.
-
     Args:
         lists (torch.Tensor): Item ids of shape `[num_rows, K]`, best first; `-1` is no item.
         row (torch.Tensor): The rows of the edges, of shape `[num_edges]`.
@@ -23,17 +20,31 @@ def ranks_in_lists(lists: Tensor, row: Tensor, item: Tensor, num_items: int) -> 
         The 1-based ranks, of shape `[num_edges]`; :obj:`NOT_RETRIEVED` for items that are not in
         the list.
     """
-    num_edges = row.numel()
-    rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=lists.device)
-    if num_edges == 0 or lists.numel() == 0:
-        return rank[:num_edges]
-    edge_key = row * num_items + item
     row_key = torch.arange(lists.size(0), device=lists.device).unsqueeze(1) * num_items
     entry_key = torch.where(lists < 0, -1, lists + row_key)
-    edge = torch.searchsorted(edge_key, entry_key).clamp_(max=num_edges - 1)
-    edge = torch.where(edge_key[edge] == entry_key, edge, num_edges)
-    position = torch.arange(1, lists.size(1) + 1, device=lists.device).expand_as(edge)
-    return rank.scatter_reduce_(0, edge.flatten(), position.flatten(), "amin")[:num_edges]
+    position = torch.arange(1, lists.size(1) + 1, device=lists.device).expand_as(lists)
+    return _first_positions(entry_key, position, row * num_items + item)
+
+
+def ranks_in_ragged_lists(
+    listed: Tensor, ptr: Tensor, row: Tensor, item: Tensor, num_items: int
+) -> Tensor:
+    """Returns the ranks that :func:`ranks_in_lists` does, in lists of different length.
+
+    Args:
+        listed (torch.Tensor): The item ids of one list after the other, of shape `[num_entries]`,
+            best first; `-1` is no item.
+        ptr (torch.Tensor): The list of row `r` is that from `ptr[r]` to `ptr[r + 1]`. Of shape
+            `[num_rows + 1]`.
+        row (torch.Tensor): See :func:`ranks_in_lists`.
+        item (torch.Tensor): See :func:`ranks_in_lists`.
+        num_items (int): The number of items.
+    """
+    rows = torch.arange(ptr.numel() - 1, device=ptr.device)
+    entry_row = rows.repeat_interleave(ptr.diff())
+    entry_key = torch.where(listed < 0, -1, listed + entry_row * num_items)
+    position = torch.arange(1, listed.numel() + 1, device=ptr.device) - ptr[entry_row]
+    return _first_positions(entry_key, position, row * num_items + item)
 
 
 def without_repeats(lists: Tensor) -> Tensor:
@@ -41,3 +52,23 @@ def without_repeats(lists: Tensor) -> Tensor:
     ordered, order = lists.sort(dim=1, stable=True)
     ordered[:, 1:].masked_fill_(ordered[:, 1:] == ordered[:, :-1], -1)
     return torch.empty_like(lists).scatter_(1, order, ordered)
+
+
+def _first_positions(entry_key: Tensor, position: Tensor, edge_key: Tensor) -> Tensor:
+    """Returns the first position of every edge among the entries of lists.
+
+    Every entry looks up its edge. If there is one, the entry offers its position as the rank of
+    that edge.
+
+    Args:
+        entry_key (torch.Tensor): What tells apart the entries of all lists; `-1` is no item.
+        position (torch.Tensor): Their 1-based positions, of the same shape.
+        edge_key (torch.Tensor): What tells apart the edges, in ascending order: `[num_edges]`.
+    """
+    num_edges = edge_key.numel()
+    rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=edge_key.device)
+    if num_edges == 0 or entry_key.numel() == 0:
+        return rank[:num_edges]
+    edge = torch.searchsorted(edge_key, entry_key).clamp_(max=num_edges - 1)
+    edge = torch.where(edge_key[edge] == entry_key, edge, num_edges)
+    return rank.scatter_reduce_(0, edge.flatten(), position.flatten(), "amin")[:num_edges]

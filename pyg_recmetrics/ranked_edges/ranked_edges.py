@@ -1,6 +1,7 @@
 """RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +14,10 @@ from torch_geometric.utils import segment
 
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
+from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import max_id, rank_lists, rank_pairs, rank_scores
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
+from pyg_recmetrics.ranked_edges.validation import check_fields, check_ranking, read_ids
 from pyg_recmetrics.task import Catalogue
 
 #: The fields that may hold a value for every edge, besides its rank.
@@ -41,8 +44,7 @@ class RankedEdges:
         depth (int or None): Ranks are known down to this k, and always down to the user's own
             number of relevant items. `None` if the ranking is complete, or comes from
             given lists.
-        items (torch.Tensor or None): The lists of recommended items, if they were kept, of shape
-            `[num_users, K]`; `-1` where there is none.
+        lists (Lists or None): The lists of recommended items, if they were kept.
         catalogue (Catalogue or None): What is known about the items.
         user_ids (tuple or None): The original id of each user; `None` if ids are row numbers.
         item_ids (tuple or None): The original id of each item.
@@ -75,7 +77,7 @@ class RankedEdges:
     weight: Tensor | None = None
     num_candidates: Tensor | None = None
     depth: int | None = None
-    items: Tensor | None = None
+    lists: Lists | None = None
     catalogue: Catalogue | None = None
     user_ids: tuple[str, ...] | None = None
     item_ids: tuple[str, ...] | None = None
@@ -241,7 +243,8 @@ class RankedEdges:
         trec_eval, this ignores the column of ranks. The users are those of both files: a user who
         is not in the run has no item retrieved, and one who is not in the qrels has no truth. Ids
         may be any strings. They are numbered, by value if all of them are integers; `user_ids`
-        and `item_ids` keep what each number stands for.
+        and `item_ids` keep what each number stands for. Files are text in UTF-8, and may be
+        compressed by gzip. Memory is needed for the lines of both files, however long a list is.
 
         Args:
             run (str or Path): A file with lines `user Q0 item rank score tag`.
@@ -249,8 +252,9 @@ class RankedEdges:
                 less is not relevant; others are weights unless all are one.
 
         Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If a line is malformed or repeats an item; the error names file and line.
+            OSError: If a file cannot be opened, such as `FileNotFoundError`.
+            ValueError: If a file is not text, or a line is malformed or repeats an item; the error
+                names file and line.
 
         Example:
             >>> import tempfile
@@ -264,14 +268,17 @@ class RankedEdges:
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
         read = trec.read(run, qrels)
-        ranked = cls.from_topk(read.lists, read.edges, read.relevance)
-        weight = None if read.is_binary else ranked.weight
-        return dataclasses.replace(
-            ranked, weight=weight, user_ids=read.user_ids, item_ids=read.item_ids
+        return cls.from_ranks(
+            **read.ranked._asdict(), user_ids=read.user_ids, item_ids=read.item_ids
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         r"""Writes the lists and the ground truth for trec_eval and other tools to check.
+
+        The files reproduce the numbers. If a list holds no item at some rank, the run has a line
+        for an item `pyg_recmetrics:no-item:rank` there, so that all items below keep their ranks.
+        A user who has truth but no items has one such line, since trec_eval leaves out users who
+        are not in the run. :meth:`from_trec` reads these lines as what they stand for.
 
         Args:
             run (str or Path): The file for the lists, as `user Q0 item rank score tag`. Scores
@@ -279,25 +286,33 @@ class RankedEdges:
             qrels (str or Path): The file for the truth, as `user 0 item relevance`.
 
         Raises:
-            ValueError: If lists were not kept, or weights are not whole numbers.
+            OSError: If a file cannot be written.
+            ValueError: If lists were not kept, weights are not whole numbers, or names hold spaces.
         """
-        trec.write_run(run, trec.name_lists(self.required_items, self.user_ids, self.item_ids))
-        trec.write_qrels(qrels, self._named_truth())
+        lists, judged = self._named_lists(), self._named_truth()
+        trec.write_run(run, lists)
+        trec.write_qrels(qrels, judged)
 
     def to_ranx(self) -> tuple[Any, Any]:
         r"""Returns the ground truth and the lists as a `(ranx.Qrels, ranx.Run)`.
 
-        Users without truth are left out, as ranx refuses runs and qrels of different users.
+        Users without truth are left out, as ranx refuses runs and qrels of different users. Where a
+        list holds no item, there is an item that stands for none, see :meth:`to_trec`.
 
         Raises:
             ImportError: If ranx is not installed.
-            ValueError: If lists were not kept, or weights are not whole numbers.
+            ValueError: If lists were not kept, weights are not whole numbers, or names hold spaces.
         """
-        lists = trec.name_lists(self.required_items, self.user_ids, self.item_ids)
-        return trec.to_ranx(self._named_truth(), lists)
+        lists, judged = self._named_lists(), self._named_truth()
+        return trec.to_ranx(judged, lists)
 
     def _named_truth(self) -> list[trec.Judgement]:
+        trec.check_names(self.user_ids, "user_ids")
+        trec.check_names(self.item_ids, "item_ids")
         return trec.name_truth(self.edge_index, self.weight, self.user_ids, self.item_ids)
+
+    def _named_lists(self) -> Iterator[trec.NamedList]:
+        return trec.name_lists(self.required_lists, self.degree > 0, self.user_ids, self.item_ids)
 
     @property
     def num_users(self) -> int:
@@ -338,18 +353,27 @@ class RankedEdges:
         return self.catalogue
 
     @property
-    def required_items(self) -> Tensor:
-        """The lists of recommended items, of shape `[num_users, K]`.
+    def items(self) -> Tensor | None:
+        """The lists of recommended items as a matrix of shape `[num_users, K]`, if they were kept.
+
+        `-1` stands where there is none. Lists of different length, as :meth:`from_trec` reads
+        them, are padded to the longest of them each time.
+        """
+        return None if self.lists is None else self.lists.to_matrix()
+
+    @property
+    def required_lists(self) -> Lists:
+        """The lists of recommended items.
 
         Raises:
             ValueError: If they were not kept.
         """
-        if self.items is None:
+        if self.lists is None:
             raise ValueError(
                 "'ranked' needs to hold the lists of recommended items: rank with "
                 "'keep_items=True' (got none)"
             )
-        return self.items
+        return self.lists
 
     @property
     def has_list(self) -> Tensor:
@@ -358,7 +382,7 @@ class RankedEdges:
         Raises:
             ValueError: If lists were not kept.
         """
-        return (self.required_items >= 0).any(dim=1)
+        return self.required_lists.length(self.required_lists.width) > 0
 
     def with_ties(self, ties: Ties, *, seed: int = 0) -> "RankedEdges":
         r"""Returns a copy in which equal scores are ranked in another way.
@@ -425,7 +449,7 @@ class RankedEdges:
         if self.users is not None:
             is_selected = is_selected & self.is_evaluated
         selected = self.select_edges(is_selected[self.edge_index[0]])
-        if self.items is not None:
+        if self.lists is not None:
             selected = selected.with_lists_of(is_selected)
         return dataclasses.replace(selected, users=is_selected.nonzero().squeeze(1))
 
@@ -453,8 +477,7 @@ class RankedEdges:
         Raises:
             ValueError: If lists were not kept.
         """
-        items = self.required_items.masked_fill(~users.unsqueeze(1), -1)
-        return dataclasses.replace(self, items=items)
+        return dataclasses.replace(self, lists=self.required_lists.of(users))
 
     def recommended(self, k: int) -> Tensor:
         """An edge from every user to each item in its top `k`, of shape `[2, num_recommended]`.
@@ -464,16 +487,14 @@ class RankedEdges:
         Raises:
             ValueError: If lists were not kept, or not down to `k`.
         """
-        items = self.required_items
-        width = items.size(1)
+        lists = self.required_lists
         # Lists that were given are all there is, but a ranking could have kept more.
-        if self.num_candidates is not None and width < min(k, int(self.num_candidates.max())):
+        if self.num_candidates is not None and lists.width < min(k, int(self.num_candidates.max())):
             raise ValueError(
-                f"'k' needs to be at most {width}, the number of items kept of each list, unless "
-                f"more are kept with 'keep_items={k}' (got {k})"
+                f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
+                f"unless more are kept with 'keep_items={k}' (got {k})"
             )
-        user, position = (items[:, :k] >= 0).nonzero(as_tuple=True)
-        return torch.stack([user, items[user, position]])
+        return lists.edges(k)
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
@@ -507,8 +528,8 @@ class RankedEdges:
         """
         if self.num_candidates is not None:
             return self.num_candidates.clamp(max=k)
-        if self.items is not None:
-            return (self.items[:, :k] >= 0).sum(dim=1)
+        if self.lists is not None:
+            return self.lists.length(k)
         raise ValueError("'ranked' needs to hold lists, or the number of candidates (got neither)")
 
     def sum(self, values: Tensor) -> Tensor:
@@ -540,13 +561,18 @@ class RankedEdges:
                 f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
             )
         catalogue.check_device(self.rank.device, "ranked")
-        largest = max_id(self.rank[:0] if self.items is None else self.items, self.edge_index[1])
-        if largest >= catalogue.num_items:
-            raise ValueError(
-                f"'catalogue' needs to hold all items of the ranking, up to {largest} "
-                f"(got num_items={catalogue.num_items})"
-            )
+        self._check_num_items(catalogue.num_items, "catalogue")
         return dataclasses.replace(self, catalogue=catalogue)
+
+    def _check_num_items(self, num_items: int, owner: str) -> None:
+        """Raises if the ranking has items that an `owner` of `num_items` items does not have."""
+        listed = self.rank[:0] if self.lists is None else self.lists.item
+        largest = max_id(listed, self.edge_index[1])
+        if largest >= num_items:
+            raise ValueError(
+                f"'{owner}' needs to hold all items of the ranking, up to {largest} "
+                f"(got num_items={num_items})"
+            )
 
     def select_edges(self, mask: Tensor) -> "RankedEdges":
         """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
@@ -566,23 +592,51 @@ class RankedEdges:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, with the catalogue as a dictionary of its own."""
+        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {"catalogue": self.catalogue and self.catalogue.to_dict()}
+        return fields | {
+            "lists": self.lists and self.lists.to_dict(),
+            "catalogue": self.catalogue and self.catalogue.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
-        """Returns what :meth:`to_dict` was called on."""
-        catalogue = fields["catalogue"]
-        names = {name: fields[name] and tuple(fields[name]) for name in ("user_ids", "item_ids")}
-        return cls(**fields | names | {"catalogue": catalogue and Catalogue(**catalogue)})
+        """Returns what :meth:`to_dict` was called on, after it has checked all of it.
+
+        Raises:
+            TypeError: If a field has another type.
+            ValueError: If a field is missing, or fields do not fit together.
+        """
+        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "ranked")
+        check_ranking(fields)
+        lists, catalogue, num_users = (
+            fields["lists"],
+            fields["catalogue"],
+            fields["ptr"].numel() - 1,
+        )
+        parts = {
+            "lists": None if lists is None else Lists.from_dict(lists, num_users),
+            "catalogue": None if catalogue is None else Catalogue.from_dict(catalogue),
+            "user_ids": read_ids(fields["user_ids"], "user_ids"),
+            "item_ids": read_ids(fields["item_ids"], "item_ids"),
+        }
+        ranked = cls(**fields | parts)
+        if ranked.user_ids is not None and len(ranked.user_ids) != num_users:
+            raise ValueError(
+                f"'user_ids' needs to name {num_users} users (got {len(ranked.user_ids)} names)"
+            )
+        if ranked.item_ids is not None:
+            ranked._check_num_items(len(ranked.item_ids), "item_ids")
+        if ranked.catalogue is not None:
+            ranked._check_num_items(ranked.catalogue.num_items, "catalogue")
+        return ranked
 
     def to(self, device: torch.device | str) -> "RankedEdges":
         """Returns a copy on another device."""
         moved: dict[str, Any] = {
             field.name: value.to(device)
             for field in dataclasses.fields(self)
-            if isinstance(value := getattr(self, field.name), Tensor | Catalogue)
+            if isinstance(value := getattr(self, field.name), Tensor | Lists | Catalogue)
         }
         return dataclasses.replace(self, **moved)
 

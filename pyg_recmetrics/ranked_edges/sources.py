@@ -18,6 +18,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 
@@ -31,9 +32,9 @@ class RankedTruth(NamedTuple):
         num_users: The number of users.
         weight: The weight of every edge.
         num_candidates: The number of candidates of every user.
-        items: The lists of recommended items.
         num_above: How many candidates score higher than each edge.
         num_tied: How many other candidates have the same score.
+        lists: The recommended items.
     """
 
     truth: Tensor
@@ -41,9 +42,9 @@ class RankedTruth(NamedTuple):
     num_users: int
     weight: Tensor | None = None
     num_candidates: Tensor | None = None
-    items: Tensor | None = None
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
+    lists: Lists | None = None
 
 
 def rank_lists(
@@ -65,7 +66,8 @@ def rank_lists(
         check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
     truth, weight = coalesce_truth(edges, weight, max(num_users, num_items))
     rank = ranks_in_lists(items, truth[0], truth[1], num_items)
-    return RankedTruth(truth, rank, num_users, weight, items=without_repeats(items))
+    lists = Lists.from_matrix(without_repeats(items))
+    return RankedTruth(truth, rank, num_users, weight, lists=lists)
 
 
 def rank_scores(

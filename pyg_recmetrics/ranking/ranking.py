@@ -11,7 +11,7 @@ from tqdm import tqdm
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import (
     RecommenderLike,
@@ -156,7 +156,7 @@ def rank(
         users=None if task.users.numel() == task.num_users else task.users,
         num_candidates=task.num_candidates,
         depth=None if depth >= int(task.num_candidates.max()) else depth,
-        items=ranking.lists,
+        lists=None if ranking.lists is None else Lists.from_matrix(ranking.lists),
         catalogue=task.catalogue,
     )
     return ranked.with_ties(ties, seed=seed)

@@ -58,7 +58,7 @@ class UserCounts:
             num_with_few_candidates = int(
                 (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
             )
-        if ranked.items is not None:
+        if ranked.lists is not None:
             num_with_list = int((is_evaluated & ranked.has_list).sum())
         return cls(
             num_evaluated,

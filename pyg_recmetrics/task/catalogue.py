@@ -132,6 +132,11 @@ class Catalogue:
         """Returns the arguments that the catalogue was made of."""
         return {"num_items": self.num_items, **self._tensors()}
 
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
+        """Returns what :meth:`to_dict` was called on, after the usual checks."""
+        return cls(**fields)
+
     def __repr__(self) -> str:
         shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
         return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"

@@ -95,6 +95,9 @@ class TestToDict:
             if isinstance(value, torch.Tensor):
                 assert torch.equal(value_again, value), field.name
                 assert value_again.dtype == value.dtype, field.name
+            elif field.name == "lists":
+                assert torch.equal(value_again.item, value.item)
+                assert torch.equal(value_again.ptr, value.ptr)
             elif isinstance(value, Catalogue):
                 assert repr(value_again) == repr(value)
                 assert torch.equal(value_again.popularity, value.popularity)

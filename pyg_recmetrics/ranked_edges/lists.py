@@ -1,0 +1,95 @@
+"""Lists: the recommended items of all users, in memory for as many items as there are."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pyg_recmetrics.ranked_edges.validation import check_fields, check_lists
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The recommended items of every user, best first, one list after the other.
+
+    A matrix of lists is one without being copied. Lists of different length, as files hold them, do
+    not have to be padded to the longest.
+
+    Attributes:
+        item: Item ids of shape `[num_places]`; `-1` for a place without an item.
+        ptr: The places of user `u` are those from `ptr[u]` to `ptr[u + 1]`. Of shape
+            `[num_users + 1]`.
+    """
+
+    item: Tensor
+    ptr: Tensor
+
+    @classmethod
+    def from_matrix(cls, items: Tensor) -> "Lists":
+        """Reads a matrix of shape `[num_users, K]`, in which `-1` is no item."""
+        num_users, width = items.shape
+        return cls(items.reshape(-1), torch.arange(num_users + 1, device=items.device) * width)
+
+    def to_matrix(self) -> Tensor:
+        """Returns a matrix of shape `[num_users, K]`, padded with `-1` to the longest list."""
+        num_users, width = self.ptr.numel() - 1, self.width
+        if self.item.numel() == num_users * width:
+            return self.item.view(num_users, width)
+        position = torch.arange(width, device=self.item.device)
+        matrix = self.item.new_full((num_users, width), -1)
+        matrix[position < self.ptr.diff().unsqueeze(1)] = self.item
+        return matrix
+
+    @property
+    def width(self) -> int:
+        """The number of places of the longest list."""
+        return int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0
+
+    def edges(self, k: int) -> Tensor:
+        """Returns an edge from every user to each item in its top `k`: `[2, num_recommended]`.
+
+        Edges are sorted by user and rank. There are none for places without an item.
+        """
+        length = self.ptr.diff().clamp(max=k)
+        user = torch.arange(length.numel(), device=length.device).repeat_interleave(length)
+        item = self.item
+        if user.numel() < item.numel():
+            # What the cut-off leaves out of the lists before moves the places of a list.
+            left_out = self.ptr[:-1] - (length.cumsum(0) - length)
+            item = item[torch.arange(user.numel(), device=user.device) + left_out[user]]
+        edges, is_item = torch.stack([user, item]), item >= 0
+        return edges if bool(is_item.all()) else edges[:, is_item]
+
+    def length(self, k: int) -> Tensor:
+        """Returns how many items each user has in its top `k`, of shape `[num_users]`."""
+        num_before = F.pad((self.item >= 0).cumsum(0), (1, 0))
+        start, length = self.ptr[:-1], self.ptr.diff().clamp(max=k)
+        return num_before[start + length] - num_before[start]
+
+    def of(self, users: Tensor) -> "Lists":
+        """Returns the same lists without the items of all but the users of a mask `[num_users]`."""
+        is_kept = users.repeat_interleave(self.ptr.diff())
+        return dataclasses.replace(self, item=self.item.masked_fill(~is_kept, -1))
+
+    def to(self, device: torch.device | str) -> "Lists":
+        """Returns a copy on another device."""
+        return Lists(self.item.to(device), self.ptr.to(device))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns both fields by name."""
+        return {"item": self.item, "ptr": self.ptr}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any], num_users: int) -> "Lists":
+        """Returns what :meth:`to_dict` was called on.
+
+        Raises:
+            TypeError: If a field has another type.
+            ValueError: If the fields are not lists of as many users.
+        """
+        check_fields(fields, ("item", "ptr"), "lists")
+        check_lists(fields, num_users)
+        return cls(**fields)

@@ -1,0 +1,138 @@
+"""Checks of a ranking that comes from outside, such as from a file. All others trust theirs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.checks import (
+    check_finite,
+    check_ids,
+    check_positive_integer,
+    check_shape,
+    check_tensor,
+)
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+
+
+class Column(NamedTuple):
+    """What holds for a tensor of a ranking.
+
+    Attributes:
+        name: Its name.
+        dtype: Its dtype.
+        shape: Its sizes, by name or as a number.
+        above: All its values are larger than this number.
+        is_optional: Whether it may be `None`.
+    """
+
+    name: str
+    dtype: torch.dtype
+    shape: tuple[str | int, ...]
+    above: int
+    is_optional: bool = False
+
+    def check(self, value: object, sizes: Mapping[str, int]) -> None:
+        """Raises if a tensor is another one."""
+        if value is None and self.is_optional:
+            return
+        tensor = check_tensor(value, self.name)
+        if tensor.dtype != self.dtype:
+            raise ValueError(f"'{self.name}' needs to hold {self.dtype} (got {tensor.dtype})")
+        shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
+        check_shape(tensor, self.name, shape, "numbers")
+        check_finite(tensor, self.name)
+        if tensor.numel() and (lowest := tensor.min().item()) <= self.above:
+            raise ValueError(
+                f"'{self.name}' needs to hold numbers above {self.above} (got {lowest})"
+            )
+
+
+#: All tensors of a ranking.
+RANKING = (
+    Column("edge_index", torch.int64, (2, "num_edges"), above=-1),
+    Column("rank", torch.int64, ("num_edges",), above=0),
+    Column("ptr", torch.int64, ("num_users + 1",), above=-1),
+    Column("weight", torch.float64, ("num_edges",), above=0, is_optional=True),
+    Column("num_candidates", torch.int64, ("num_users",), above=-1, is_optional=True),
+)
+
+#: All tensors of lists.
+LISTS = (
+    Column("item", torch.int64, ("num_places",), above=-2),
+    Column("ptr", torch.int64, ("num_users + 1",), above=-1),
+)
+
+
+def check_fields(fields: object, names: Iterable[str], owner: str) -> dict[str, Any]:
+    """Returns `fields` if it is a dictionary with all names and no others."""
+    if not isinstance(fields, dict):
+        raise TypeError(f"'{owner}' needs to be a dictionary (got {type(fields).__name__})")
+    if set(fields) != (wanted := set(names)):
+        raise ValueError(f"'{owner}' needs to hold {sorted(wanted)} (got {sorted(fields)})")
+    return fields
+
+
+def check_ranking(fields: Mapping[str, Any]) -> None:
+    """Raises if the tensors and numbers of a ranking do not fit together."""
+    rank, ptr = (check_tensor(fields[name], name) for name in ("rank", "ptr"))
+    _check_columns(RANKING, fields, num_edges=rank.numel(), num_users=max(ptr.numel() - 1, 0))
+    _check_order(fields["edge_index"], rank, ptr)
+    if fields["depth"] is not None:
+        check_positive_integer(fields["depth"], "depth")
+    num_candidates = fields["num_candidates"]
+    if num_candidates is not None and bool((num_candidates < ptr.diff()).any()):
+        raise ValueError("'num_candidates' needs to count all relevant items (got fewer)")
+
+
+def check_lists(fields: Mapping[str, Any], num_users: int) -> None:
+    """Raises if there is not one list for every user, or a list holds an item twice."""
+    item, ptr = (check_tensor(fields[name], name) for name in ("item", "ptr"))
+    _check_columns(LISTS, fields, num_places=item.numel(), num_users=num_users)
+    if ptr[0] != 0 or ptr[-1] != item.numel() or bool((ptr[1:] < ptr[:-1]).any()):
+        raise ValueError("'ptr' needs to rise from zero to the number of places (got others)")
+    user = torch.arange(num_users, device=ptr.device).repeat_interleave(ptr.diff())
+    _check_unique(torch.stack([user, item])[:, item >= 0], "lists")
+
+
+def read_ids(ids: object, name: str) -> tuple[str, ...] | None:
+    """Returns the names of users or items, all different, from a list; `None` from `None`."""
+    if ids is None:
+        return None
+    if not isinstance(ids, list | tuple) or not all(isinstance(id_, str) for id_ in ids):
+        raise TypeError(f"'{name}' needs to be a list of strings (got something else)")
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"'{name}' needs to hold every name once (got one of them twice)")
+    return tuple(ids)
+
+
+def _check_columns(columns: Iterable[Column], fields: Mapping[str, Any], **sizes: int) -> None:
+    sizes["num_users + 1"] = sizes["num_users"] + 1
+    for column in columns:
+        column.check(fields[column.name], sizes)
+
+
+def _check_order(edge_index: Tensor, rank: Tensor, ptr: Tensor) -> None:
+    """Raises if edges are not sorted by user, rank and item, or `ptr` does not point at them."""
+    (user, item), num_users = edge_index, ptr.numel() - 1
+    check_ids(user, "edge_index", "user", num_users)
+    if bool((user[1:] < user[:-1]).any()):
+        raise ValueError("'edge_index' needs to be sorted by user (got another order)")
+    if not torch.equal(index2ptr(user, num_users), ptr):
+        raise ValueError("'ptr' needs to point at the edges of each user (got others)")
+    is_not_retrieved = (rank[1:] == rank[:-1]) & (rank[1:] == NOT_RETRIEVED)
+    rises = torch.where(is_not_retrieved, item[1:] > item[:-1], rank[1:] > rank[:-1])
+    if not bool((rises | (user[1:] > user[:-1])).all()):
+        raise ValueError("'rank' needs to rise from edge to edge of each user (got others)")
+    _check_unique(edge_index, "edge_index")
+
+
+def _check_unique(edges: Tensor, name: str) -> None:
+    """Raises if an edge from a user to an item is there twice."""
+    # Items are numbered anew, so that no key is too large.
+    items, item = edges[1].unique(return_inverse=True)
+    keys = edges[0] * items.numel() + item
+    if keys.unique().numel() < keys.numel():
+        raise ValueError(f"'{name}' needs to hold every item of a user once (got one twice)")
