@@ -76,7 +76,7 @@ def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
             f"(got {list(tensor.shape)})"
         )
     check_finite(tensor, name)
-    return tensor.double()
+    return tensor.detach().double()
 
 
 def check_finite(values: Tensor, name: str) -> None:

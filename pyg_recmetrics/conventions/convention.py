@@ -258,5 +258,8 @@ class Convention:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Convention":
-        """Returns what :meth:`to_dict` was called on."""
+        """Returns what :meth:`to_dict` was called on, after the usual checks."""
+        for name in ("name", "source", "note"):
+            if not isinstance(values[name], str):
+                raise TypeError(f"'{name}' needs to be a string (got {values[name]!r})")
         return cls(**values | {"population": Population(**values["population"])})

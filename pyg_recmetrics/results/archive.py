@@ -1,65 +1,155 @@
 """Files of results: arrays and JSON in NumPy's `.npz` format, from which no code is ever run."""
 
+import io
 import json
+import os
+import secrets
+import stat
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.ranked_edges import Lists
+
+T = TypeVar("T")
+
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 2
+FORMAT = 3
+
+#: The oldest format that can be read.
+OLDEST_FORMAT = 2
 
 #: What stands in the header for a tensor, beside the name of its array.
 _TENSOR = "__tensor__"
+
+#: The dtypes that NumPy lacks, and the integers that hold their bits.
+_BITS = {torch.bfloat16: torch.int16}
 
 
 def write(path: str | Path, fields: dict[str, Any]) -> None:
     """Writes nested dictionaries of tensors and of what JSON can hold.
 
+    The file is replaced at once: whatever happens, there is the old file or the new one.
+
     Args:
         path (str or Path): The file to write.
         fields (dict): What to write. Keys are strings without a dot.
+
+    Raises:
+        OSError: If the file cannot be written.
     """
     arrays: dict[str, Any] = {}
     header = json.dumps({"format": FORMAT, "fields": _take_tensors(fields, "", arrays)})
-    with Path(path).open("wb") as file:  # a file, since NumPy appends '.npz' to a name
+    with _replacing(Path(path)) as file:
         np.savez_compressed(file, header=np.array(header), **arrays)
 
 
-def read(path: str | Path) -> dict[str, Any]:
-    """Reads what :func:`write` wrote.
+def read(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
+    """Reads what :func:`write` wrote, and builds something of it.
+
+    Args:
+        path (str or Path): The file to read.
+        build (callable): Takes the nested dictionaries. It checks everything in them, since
+            anybody can have written the file.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If `path` is not a saved result, or has an unsupported format.
+        OSError: If the file cannot be read.
+        ValueError: If it is not a saved result, or nothing can be built of it; the error names it.
     """
-    if not zipfile.is_zipfile(path) and Path(path).exists():
-        raise ValueError(f"'path' needs to be a saved result (got {path})")
-    with np.load(path, allow_pickle=False) as arrays:
-        if "header" not in arrays:
-            raise ValueError(f"'path' needs to be a saved result (got {path})")
-        header = json.loads(str(arrays["header"]))
-        if header["format"] != FORMAT:
-            raise ValueError(
-                f"'path' needs to be a result of format {FORMAT}, but another version of this "
-                f"package wrote it (got format {header['format']})"
-            )
-        fields: dict[str, Any] = _put_tensors(header["fields"], arrays)
-        return fields
+    content = Path(path).read_bytes()
+    try:
+        return build(_parse(content))
+    # There is no end of what decoders raise on damaged bytes, and all of it means the same.
+    except Exception as error:
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"'path' needs to be a saved result (got {path}: {what})") from error
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a new file that takes the place of `path` once it is complete."""
+    try:
+        if path.exists() and not path.is_file():  # a folder, which raises, or a device or a pipe
+            with path.open("wb") as file:
+                yield file
+            return
+        target = Path(os.path.realpath(path))  # a link stays, and leads to the new file
+        temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
+        mode = None
+        if target.exists():
+            with target.open("r+b"):  # raises if the file must not be written
+                mode = stat.S_IMODE(target.stat().st_mode)
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if mode is not None:
+                temporary.chmod(mode)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        # By the name that the caller knows.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    """Returns the nested dictionaries of a file of any format that can be read."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        members = file.namelist()
+        arrays = {name.removesuffix(".npy"): _array(file.read(name)) for name in members}
+    if len(arrays) < len(members):
+        raise ValueError("it has an array twice")
+    if "header" not in arrays:
+        raise ValueError("it has no header")
+    header = json.loads(str(arrays.pop("header")))
+    number = header["format"]
+    if number not in range(OLDEST_FORMAT, FORMAT + 1):
+        raise ValueError(
+            f"another version of this package wrote it, in format {number} instead of "
+            f"{OLDEST_FORMAT} to {FORMAT}"
+        )
+    used: set[str] = set()
+    fields: dict[str, Any] = _put_tensors(header["fields"], arrays, used)
+    if unused := sorted(arrays.keys() - used):
+        raise ValueError(f"it has arrays that the header does not name, {unused}")
+    return _from_format_2(fields) if number == 2 else fields
+
+
+def _array(content: bytes) -> Any:
+    """Reads a member to its end, so that its checksum is compared."""
+    stream = io.BytesIO(content)
+    array = np.lib.format.read_array(stream, allow_pickle=False)
+    if stream.read(1):
+        raise ValueError("an array has more bytes than it needs")
+    return array
+
+
+def _from_format_2(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today, when lists were a matrix."""
+    items = fields["ranked"].pop("items")
+    lists = None if items is None else Lists.from_matrix(items).to_dict()
+    return fields | {"ranked": fields["ranked"] | {"lists": lists}}
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     """Moves all tensors to `arrays`, and returns what is left for the header."""
     if isinstance(value, Tensor):
-        array = value.detach().cpu().numpy()
+        tensor = value.detach().cpu()
+        array = tensor.view(_BITS.get(tensor.dtype, tensor.dtype)).numpy()
         # Seen edges, for example, belong to the task and to its catalogue, and are stored once.
         stored = (key for key, other in arrays.items() if _are_same(array, other))
         name = next(stored, name)
         arrays[name] = array
-        return {_TENSOR: name}
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        return {_TENSOR: name, "dtype": dtype, "shape": list(tensor.shape)}
     if isinstance(value, dict):
         prefix = f"{name}." if name else ""
         return {key: _take_tensors(part, f"{prefix}{key}", arrays) for key, part in value.items()}
@@ -70,10 +160,22 @@ def _are_same(array: Any, other: Any) -> bool:
     return array.dtype == other.dtype and np.array_equal(array, other)
 
 
-def _put_tensors(value: Any, arrays: Any) -> Any:
-    """Restores the tensors in nested dictionaries."""
+def _put_tensors(value: Any, arrays: dict[str, Any], used: set[str]) -> Any:
+    """Restores the tensors in nested dictionaries, and adds the names of their arrays to `used`."""
     if not isinstance(value, dict):
         return value
-    if _TENSOR in value:
-        return torch.from_numpy(arrays[value[_TENSOR]])
-    return {key: _put_tensors(part, arrays) for key, part in value.items()}
+    if _TENSOR not in value:
+        return {key: _put_tensors(part, arrays, used) for key, part in value.items()}
+    name = value[_TENSOR]
+    if name not in arrays:
+        raise ValueError(f"it has no array {name!r}")
+    used.add(name)
+    tensor = torch.from_numpy(arrays[name])
+    if len(value) == 1:  # as in format 2
+        return tensor
+    dtypes = {str(dtype): dtype for dtype in _BITS}
+    tensor = tensor.view(dtypes.get(f"torch.{value['dtype']}", tensor.dtype))
+    found = [str(tensor.dtype).removeprefix("torch."), list(tensor.shape)]
+    if found != [value["dtype"], value["shape"]]:
+        raise ValueError(f"{name!r} needs to be {[value['dtype'], value['shape']]} (got {found})")
+    return tensor

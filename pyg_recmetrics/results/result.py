@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import conventions
-from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.checks import check_natural_number, check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.undefined import (
@@ -19,6 +19,7 @@ from pyg_recmetrics.metrics.undefined import (
     fill_without_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.validation import check_fields
 from pyg_recmetrics.results import archive, cohorts
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cohorts import Cohorts
@@ -441,7 +442,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         model propagates over.
 
         Args:
-            path (str or Path): The file to write. If it exists, it is replaced.
+            path (str or Path): The file to write. If it exists, it is replaced once the new file
+                is complete: nothing that happens meanwhile can harm it.
+
+        Raises:
+            OSError: If the file cannot be written, such as `PermissionError`.
         """
         fields = {
             "version": __version__,
@@ -458,14 +463,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     def load(cls, path: str | Path) -> "EvaluationResult":
         r"""Loads a saved result: the same numbers, and the same ranking to measure more from.
 
-        Loading never runs code from the file, so it is safe to read the files of others.
+        Loading never runs code from the file, and checks all that it reads, so it is safe to read
+        the files of others.
 
         Args:
             path (str or Path): The file.
 
         Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If `path` is not a saved result, or has an unsupported format.
+            OSError: If the file cannot be opened, such as `FileNotFoundError`.
+            ValueError: If `path` is not a saved result, is damaged, or has an unsupported format.
 
         Example:
             >>> import tempfile
@@ -479,14 +485,36 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> EvaluationResult.load(path)
             EvaluationResult(recall@2: 0.5000)
         """
-        fields = archive.read(path)
+        return archive.read(path, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> "EvaluationResult":
+        """Returns the result that was saved as `fields`, after it has checked all of them."""
+        names = (
+            "version",
+            "ranked",
+            "metrics",
+            "task",
+            "empty_target_action",
+            "convention",
+            "num_left_out",
+        )
+        check_fields(fields, names, "fields")
+        ranked, task = RankedEdges.from_dict(fields["ranked"]), fields["task"]
+        if task is not None:
+            if task["num_users"] != ranked.num_users:
+                raise ValueError(
+                    f"'task' needs to have the users of the ranking, {ranked.num_users} "
+                    f"(got {task['num_users']})"
+                )
+            task = RankingTask.from_dict(task)
         return cls(
-            RankedEdges.from_dict(fields["ranked"]),
+            ranked,
             fields["metrics"],
-            task=fields["task"] and RankingTask(**fields["task"]),
+            task=task,
             empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
-            num_left_out=fields["num_left_out"],
+            num_left_out=check_natural_number(fields["num_left_out"], "num_left_out"),
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:

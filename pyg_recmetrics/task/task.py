@@ -266,6 +266,22 @@ class RankingTask:
         )
         return {name: getattr(self, name) for name in names}
 
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "RankingTask":
+        """Returns what :meth:`to_dict` was called on.
+
+        Raises:
+            TypeError: If a field is missing, or has another type.
+            ValueError: If a field is not valid, or not as a task would have prepared it.
+        """
+        task = cls(**fields)
+        for name, prepared in task.to_dict().items():
+            given = fields[name]
+            is_same = given.equal(prepared) if isinstance(given, Tensor) else given == prepared
+            if not is_same:
+                raise ValueError(f"'{name}' needs to be as a task prepares it (got another)")
+        return task
+
     def to(self, device: torch.device | str) -> "RankingTask":
         """Returns a copy of the task on another device."""
         moved = {
