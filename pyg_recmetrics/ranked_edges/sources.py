@@ -18,7 +18,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
-from pyg_recmetrics.ranked_edges.lists import Lists
+from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 

@@ -23,7 +23,7 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.kernels.lists import ranks_in_ragged_lists
-from pyg_recmetrics.ranked_edges.lists import Lists
+from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
 from pyg_recmetrics.task.edges import coalesce_truth
 
@@ -92,8 +92,9 @@ def read(run: str | Path, qrels: str | Path) -> TrecRanking:
     judged = _read(Path(qrels), "user 0 item relevance", 2, 3, users, items)
     if not users:
         raise ValueError(f"'run' and 'qrels' need to hold lines (got none in {run}, {qrels})")
-    user_ids, new_user = _number(users)
-    item_ids, new_item = _number(items)
+    user_ids, new_user = _number(users, len(users))
+    named = {id_: number for id_, number in items.items() if not id_.startswith(NO_ITEM)}
+    item_ids, new_item = _number(named, len(items))
     lists = _order_by_score(scored, new_user, new_item)
     edges = torch.stack([new_user[judged.user], new_item[judged.item]])
     if bool((edges[1] < 0).any()):
@@ -210,26 +211,27 @@ def _order_by_score(lines: _Lines, new_user: Tensor, new_item: Tensor) -> Lists:
     user = new_user[lines.user]
     order = lines.value.argsort(descending=True, stable=True)
     order = order[user[order].argsort(stable=True)]
-    return Lists(new_item[lines.item[order]], index2ptr(user[order], int(new_user.max()) + 1))
+    return Lists(new_item[lines.item[order]], index2ptr(user[order], new_user.numel()))
 
 
-def _number(numbers: dict[str, int]) -> tuple[tuple[str, ...], Tensor]:
+def _number(numbers: dict[str, int], size: int) -> tuple[tuple[str, ...], Tensor]:
     """Numbers ids anew: by value if all of them are integers, and else in alphabetical order.
 
     Args:
-        numbers (dict): The number of each id by now.
+        numbers (dict): The number of each id by now, smaller than `size`.
+        size (int): How many numbers there are by now, with or without an id.
 
     Returns:
-        The ids in their order, and the new number of each number by now, which is `-1` for
-        :obj:`NO_ITEM`.
+        The ids in their order, and the new number of each number by now, of shape `[size]`; `-1`
+        for one without an id.
     """
-    ids = [id_ for id_ in numbers if not id_.startswith(NO_ITEM)]
+    ids = list(numbers)
     if all(id_.isascii() and id_.isdigit() for id_ in ids):
         # As by `int`, which refuses numbers of thousands of digits.
         ids.sort(key=lambda id_: (len(id_.lstrip("0")), id_.lstrip("0"), id_))
     else:
         ids.sort()
-    new_numbers = torch.full((len(numbers),), -1)
+    new_numbers = torch.full((size,), -1)
     new_numbers[[numbers[id_] for id_ in ids]] = torch.arange(len(ids))
     return tuple(ids), new_numbers
 

@@ -1,9 +1,20 @@
-"""Files of runs and qrels: what is written can be read back."""
+"""Files of runs and qrels: what is written can be read back, and is what was measured."""
 
+import gzip
+import math
+import os
+import random
+import re
+import resource
+from pathlib import Path
+
+import naive
 import pytest
 import torch
 from cases import cases, ranks
+from damage import damage_bytes, damage_lines
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, metrics, rank
 
@@ -13,11 +24,37 @@ pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 @pytest.fixture
 def write(tmp_path):
     def write(run, qrels="u 0 a 1\n"):
-        (tmp_path / "run").write_text(run)
-        (tmp_path / "qrels").write_text(qrels)
+        for name, content in (("run", run), ("qrels", qrels)):
+            content = content if isinstance(content, bytes) else content.encode()
+            (tmp_path / name).write_bytes(content)
         return tmp_path / "run", tmp_path / "qrels"
 
     return write
+
+
+@pytest.fixture
+def little_memory():
+    """Lets this process take no more than half a gigabyte more than it has."""
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("needs to know the memory of this process")
+    num_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = num_pages * resource.getpagesize() + 2**29
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def read_naively(run, qrels):
+    """The list and the truth of every user in the files, as trec_eval would read them."""
+    lists, truths = {}, {}
+    for line in run.read_text().splitlines():
+        user, _, item, _, score, _ = line.split(" ")
+        lists.setdefault(user, []).append((-float(score), item))
+    for line in qrels.read_text().splitlines():
+        user, _, item, relevance = line.split(" ")
+        truths.setdefault(user, {})[item] = int(relevance)
+    return {user: [item for _, item in sorted(lists[user])] for user in lists}, truths
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -104,3 +141,246 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         RankedEdges.from_topk(lists, task.truth, weight).to_trec(
             tmp_path / "run", tmp_path / "qrels"
         )
+
+
+@st.composite
+def lists_with_holes(draw):
+    """Lists with repeats and gaps, and truth with weights."""
+    num_users = draw(st.integers(1, 4))
+    items = st.lists(st.integers(-1, 5), min_size=5, max_size=5)
+    lists = draw(st.lists(items, min_size=num_users, max_size=num_users))
+    edge = st.tuples(st.integers(0, num_users - 1), st.integers(0, 5))
+    edges = draw(st.lists(edge, min_size=1, max_size=8, unique=True))
+    weights = draw(st.lists(st.integers(1, 3), min_size=len(edges), max_size=len(edges)))
+    return torch.tensor(lists), torch.tensor(edges).t(), torch.tensor(weights)
+
+
+class TestPlacesWithoutItem:
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(case=lists_with_holes())
+    def test_the_files_reproduce_the_numbers(self, case, tmp_path):
+        ranked = RankedEdges.from_topk(*case)
+        ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
+        lists, truths = read_naively(tmp_path / "run", tmp_path / "qrels")
+        # Tools leave out users who are not in both files.
+        assert set(truths) <= set(lists)
+        for name in ("mrr", "ndcg", "precision", "recall", "map"):
+            ours = getattr(metrics, name)(ranked, k=4)
+            for user, value in enumerate(ours.tolist()):
+                if math.isnan(value):
+                    assert str(user) not in truths
+                else:
+                    theirs = getattr(naive, name)(lists[str(user)], truths[str(user)], 4)
+                    assert value == pytest.approx(theirs), name
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(case=lists_with_holes())
+    def test_they_are_read_back_as_such(self, case, tmp_path):
+        ranked = RankedEdges.from_topk(*case)
+        ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
+        again = RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
+        named = {
+            (int(again.user_ids[user]), int(again.item_ids[item])): place
+            for (user, item), place in ranks(again).items()
+        }
+        assert named == ranks(ranked)
+        for user, id_ in enumerate(again.user_ids):
+            read = [
+                int(again.item_ids[item]) if item >= 0 else -1
+                for item in again.items[user].tolist()
+            ]
+            width = max(len(read), ranked.items.size(1))
+            kept = ranked.items[int(id_)].tolist()
+            assert read + [-1] * (width - len(read)) == kept + [-1] * (width - len(kept))
+
+    def test_what_the_lines_look_like(self, tmp_path):
+        lists = torch.tensor([[7, 7, -1, 2, -1], [-1, -1, -1, -1, -1], [-1, -1, -1, -1, -1]])
+        ranked = RankedEdges.from_topk(lists, torch.tensor([[0, 1], [2, 3]]))
+        assert metrics.mrr(ranked, k=5)[:2].tolist() == [0.25, 0]
+        ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
+        assert (tmp_path / "run").read_text() == (
+            "0 Q0 7 1 4 pyg_recmetrics\n"
+            "0 Q0 pyg_recmetrics:no-item:2 2 3 pyg_recmetrics\n"
+            "0 Q0 pyg_recmetrics:no-item:3 3 2 pyg_recmetrics\n"
+            "0 Q0 2 4 1 pyg_recmetrics\n"
+            "1 Q0 pyg_recmetrics:no-item:1 1 1 pyg_recmetrics\n"
+        )
+
+    def test_nobody_can_judge_them(self, write):
+        with pytest.raises(ValueError, match=r"qrels needs to judge items .*no-item"):
+            RankedEdges.from_trec(*write("u Q0 a 1 1 t\n", "u 0 pyg_recmetrics:no-item:1 1\n"))
+
+
+def test_one_long_list_takes_memory_for_its_lines_alone(write, tmp_path, little_memory):
+    lines = [f"long Q0 i{item} 0 {-item} t\n" for item in range(60_000)]
+    lines += [f"u{user} Q0 i{user} 0 1 t\n" for user in range(10_000)]
+    judged = ["long 0 i59999 1\n", *(f"u{user} 0 i{user // 2 * 2} 1\n" for user in range(10_000))]
+    # As a matrix, these lists would have 600 million places.
+    ranked = RankedEdges.from_trec(*write("".join(lines), "".join(judged)))
+    long = ranked.user_ids.index("long")
+    assert float(metrics.mrr(ranked, k=60_000)[long]) == 1 / 60_000
+    assert float(metrics.recall(ranked, k=1).sum()) == 5_000
+    assert ranked.has_list.all()
+    assert ranked.list_length(k=7).sum() == 10_007
+    assert ranked.recommended(k=100_000).size(1) == len(lines)
+    ranked.to_trec(tmp_path / "run2", tmp_path / "qrels2")
+    assert len((tmp_path / "run2").read_text().splitlines()) == len(lines)
+
+
+def test_ids_of_thousands_of_digits_are_numbered_by_value(write):
+    long, longer, padded = "9" * 5000, "1" + "0" * 5000, "0" * 6000 + "7"
+    ranked = RankedEdges.from_trec(
+        *write(f"1 Q0 {longer} 1 1 t\n1 Q0 {long} 2 0 t\n1 Q0 {padded} 3 -1 t\n", "1 0 8 1\n")
+    )
+    assert ranked.item_ids == (padded, "8", long, longer)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        b"\xef\xbb\xbfu Q0 a 1 1 t\n",  # the mark of UTF-8 that some editors write
+        b"u Q0 b 1 0 t\n\xef\xbb\xbfu Q0 a 1 1 t\n",  # two such files that were joined
+        b"u Q0 a 1 1 t\r\nu Q0 b 1 0 t\r\n",
+        b"  u\tQ0\ta\t1\t1\tt\n\n \n",
+        gzip.compress(b"u Q0 a 1 1 t\n"),
+        b"u Q0 a 1 1 t",
+    ],
+)
+def test_harmless_forms_of_a_run_are_the_same(write, run):
+    ranked = RankedEdges.from_trec(*write(run))
+    assert ranked.user_ids == ("u",)
+    assert ranks(ranked) == {(0, ranked.item_ids.index("a")): 1}
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (
+            "u Q0 café 1 1 t\n".encode("latin-1"),
+            r"line 1 needs to be text in UTF-8 .*caf\\xe9",
+        ),
+        ("u Q0 a 1 1 t\n".encode("utf-16"), "run, line 1 needs to be text"),
+        ("u Q0 a 1 1 t\n".encode("utf-16-le"), r"run, line 1 needs to be text \(got a NUL byte"),
+        (b"u Q0 a 1 1 t\nu Q0 b\0 1 1 t\n", r"run, line 2 needs to be text \(got a NUL byte"),
+        (gzip.compress(b"u Q0 a 1 1 t\n" * 99)[:-9], "run needs to be a valid gzip file"),
+        (b"\x1f\x8b\x08", "run needs to be a valid gzip file"),
+        (b"u Q0 a 1 1_0 t\n", r"run, line 1 needs a finite number as 'score' \(got '1_0'\)"),
+        ("u Q0 a 1 \u0661 t\n", "run, line 1 needs a finite number as 'score'"),
+        (b"u Q0 a 1 1e999 t\n", "run, line 1 needs a finite number as 'score'"),
+    ],
+)
+def test_what_is_no_text_is_named(write, run, message):
+    with pytest.raises(ValueError, match=message):
+        RankedEdges.from_trec(*write(run))
+
+
+def test_a_folder_is_named(write, tmp_path):
+    run, qrels = write("u Q0 a 1 1 t\n")
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        RankedEdges.from_trec(tmp_path, qrels)
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        RankedEdges.from_trec(run, qrels).to_trec(tmp_path, tmp_path / "qrels2")
+
+
+@pytest.mark.parametrize(
+    ("user_ids", "item_ids", "message"),
+    [
+        (("an n",), ("x", "y"), r"'user_ids' needs to hold names without spaces .*'an n'"),
+        (("ann",), ("x", "y\n"), r"'item_ids' needs to hold names without spaces .*'y\\n'"),
+        (("",), ("x", "y"), "'user_ids' needs to hold names"),
+        (("\ud800",), ("x", "y"), "'user_ids' needs to hold names"),
+        (("ann",), ("x", "x"), "'item_ids' needs to hold different names"),
+        (("ann",), ("x", "pyg_recmetrics:no-item:1"), "'item_ids' needs to hold names"),
+    ],
+)
+def test_names_that_no_line_can_hold_are_named(tmp_path, user_ids, item_ids, message):
+    ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [1]]))
+    fields = ranked.to_dict() | {"user_ids": user_ids, "item_ids": item_ids}
+    with pytest.raises(ValueError, match=message):
+        RankedEdges(**fields | {"lists": ranked.lists}).to_trec(tmp_path / "r", tmp_path / "q")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_weight_that_no_tool_can_hold_is_named(tmp_path):
+    weight = torch.tensor([1e300], dtype=torch.float64)
+    ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [1]]), weight)
+    with pytest.raises(ValueError, match="'weight' needs to hold whole numbers"):
+        ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
+    assert os.listdir(tmp_path) == []
+
+
+FIELD = re.compile(rb"[^ \t\n\r\x0b\x0c]+")
+
+
+def split_naively(content, num_fields, number_field):
+    """The fields of all lines of a file; `None` if it is damaged."""
+    rows = []
+    for line in content.split(b"\n"):
+        fields = FIELD.findall(line[3:] if line.startswith(b"\xef\xbb\xbf") else line)
+        if not fields:
+            continue
+        try:
+            row = [field.decode("utf-8", errors="strict") for field in fields]
+            number = float(row[number_field]) if len(row) == num_fields else math.nan
+        except ValueError:
+            return None
+        if not math.isfinite(number) or not re.fullmatch(rb"[-+.eE0-9]+", fields[number_field]):
+            return None
+        if any("\0" in field for field in row) or (row[0], row[2]) in {(r[0], r[2]) for r in rows}:
+            return None
+        rows.append([*row[:number_field], number])
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_files_are_named_or_read_as_they_stand(write, seed):
+    run = "".join(
+        f"u{user} Q0 {item} {rank} {7 - rank} t\n"
+        for user in range(3)
+        for rank, item in enumerate([user, 9, 4, 7, 5], start=1)
+    ).encode()
+    qrels = "".join(f"u{user} 0 {item} {item % 3}\n" for user in range(4) for item in (4, 5, 7))
+    generator = random.Random(seed)
+    num_read = 0
+    for _ in range(250):
+        damaged = damage_lines(run, generator), qrels.encode()
+        if generator.random() < 0.4:
+            damaged = run, damage_lines(qrels.encode(), generator)
+        paths = write(*damaged)
+        scored, judged = (
+            split_naively(content, *form)
+            for content, form in zip(damaged, ((6, 4), (4, 3)), strict=True)
+        )
+        is_whole = scored is not None and judged is not None
+        if not is_whole or any(row[2].startswith("pyg_rec") for row in judged):
+            with pytest.raises(ValueError, match=rf"{paths[0]}|{paths[1]}"):
+                RankedEdges.from_trec(*paths)
+            continue
+        ranked = RankedEdges.from_trec(*paths)
+        expected = {}
+        for user, _, item, relevance in judged:
+            if relevance > 0:
+                scores = [row for row in scored if row[0] == user]
+                scores.sort(key=lambda row: -row[4])
+                found = [row[2] for row in scores]
+                expected[user, item] = found.index(item) + 1 if item in found else math.inf
+        assert expected == {
+            (ranked.user_ids[user], ranked.item_ids[item]): place
+            for (user, item), place in ranks(ranked).items()
+        }
+        num_read += 1
+    assert 25 < num_read < 225
+
+
+def test_damaged_gzip_files_are_named_or_the_same(write):
+    run = gzip.compress("".join(f"u Q0 {item} 1 {-item} t\n" for item in range(60)).encode())
+    generator = random.Random(0)
+    for _ in range(200):
+        damaged = damage_bytes(run, generator)
+        paths = write(damaged, "u 0 59 1\n")
+        try:
+            ranked = RankedEdges.from_trec(*paths)
+        except ValueError as error:
+            assert str(paths[0]) in str(error)  # noqa: PT017 (there may be none)
+        else:
+            assert ranked.rank.tolist() == [60] or damaged == b""
