@@ -2,14 +2,27 @@
 
 import dataclasses
 import json
+import os
+import random
+import re
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from damage import damage_archive, damage_bytes, read_members, write_members
 from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import (
+    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
@@ -18,6 +31,9 @@ from pyg_recmetrics import (
     evaluate,
     metrics,
 )
+
+#: A result in format 2, as version 0.1.0 wrote it before lists could differ in length.
+FORMAT_2 = Path(__file__).with_name("format_2.npz")
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
@@ -180,3 +196,288 @@ class TestFiles:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
         with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 3"):
             EvaluationResult.load(tmp_path / "new.npz")
+
+    def test_files_of_format_2_are_read(self):
+        result = EvaluationResult.load(FORMAT_2)
+        # User 0 has relevant items at the ranks 1 and 4, user 1 at 1, and user 2 at 4.
+        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
+        assert result["mrr@2"] == (1 + 1 + 0) / 3
+        assert result.ranked.edge_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
+        assert result.ranked.weight.tolist() == [3, 1, 2, 1]
+        assert result.ranked.items.tolist() == [[2, 3], [0, 3], [0, 1], [-1, -1]]
+        assert result.ranked.catalogue.get("item_embedding").tolist()[4] == [0, 3]
+        assert result.task.users.tolist() == [0, 1, 2]
+
+    def test_numbers_that_numpy_lacks(self, tmp_path):
+        embedding = torch.tensor([[1.0, 0.1], [0.3, 2.0], [1e-30, 1e30]], dtype=torch.bfloat16)
+        ranked = RankedEdges.from_topk(torch.tensor([[0, 1, 2]]), torch.tensor([[0], [1]]))
+        catalogue = Catalogue(3, item_embedding=embedding)
+        result = EvaluationResult(ranked.with_catalogue(catalogue), ["diversity(over=embedding)@3"])
+        result.save(tmp_path / "result.npz")
+        loaded = EvaluationResult.load(tmp_path / "result.npz")
+        assert_same(result, loaded)
+        assert loaded.ranked.catalogue.item_embedding.dtype == torch.bfloat16
+        assert torch.equal(loaded.ranked.catalogue.item_embedding, embedding)
+
+    def test_weights_that_require_a_gradient(self, tmp_path):
+        weight = torch.tensor([2.0, 1.0], requires_grad=True)
+        lists, truth = torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [1, 2]])
+        result = EvaluationResult(RankedEdges.from_topk(lists, truth, weight), "ndcg@3")
+        assert not result.per_user["ndcg@3"].requires_grad
+        result.save(tmp_path / "result.npz")
+        assert_same(result, EvaluationResult.load(tmp_path / "result.npz"))
+
+
+@pytest.fixture
+def small_result():
+    return make_result(metrics=["recall@2"])
+
+
+@pytest.fixture
+def small_files():
+    """Files of this process cannot grow beyond a kilobyte."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def folder_of_nobody():
+    """A folder of a user who may not write everything, as whom this process acts."""
+    folder, user = Path(tempfile.mkdtemp()), os.geteuid()
+    if user == 0:
+        nobody = 65534
+        os.chown(folder, nobody, nobody)
+        os.seteuid(nobody)
+    yield folder
+    os.seteuid(user)
+    shutil.rmtree(folder)
+
+
+class TestSaving:
+    def test_what_fails_leaves_the_old_file_and_no_other(self, small_result, tmp_path, small_files):
+        path = tmp_path / "result.npz"
+        path.write_bytes(b"what was there before")
+        with pytest.raises(OSError, match=re.escape(str(path))):
+            small_result.save(path)
+        assert path.read_bytes() == b"what was there before"
+        assert os.listdir(tmp_path) == ["result.npz"]
+
+    def test_what_is_interrupted_leaves_the_old_file_and_no_other(
+        self, small_result, tmp_path, monkeypatch
+    ):
+        def interrupt(file, **arrays):
+            file.write(b"half of it")
+            raise KeyboardInterrupt
+
+        path = tmp_path / "result.npz"
+        path.write_bytes(b"what was there before")
+        monkeypatch.setattr(np, "savez_compressed", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            small_result.save(path)
+        assert path.read_bytes() == b"what was there before"
+        assert os.listdir(tmp_path) == ["result.npz"]
+
+    def test_a_process_that_is_killed_leaves_the_old_file(self, small_result, tmp_path):
+        path = tmp_path / "result.npz"
+        small_result.save(path)
+        script = (
+            "import os, signal, sys, numpy as np\n"
+            "from pyg_recmetrics import EvaluationResult\n"
+            "result = EvaluationResult.load(sys.argv[1])\n"
+            "def kill(file, **arrays):\n"
+            "    file.write(b'half of it')\n"
+            "    file.flush()\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+            "np.savez_compressed = kill\n"
+            "result.save(sys.argv[1])\n"
+        )
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        subprocess.run([sys.executable, "-c", script, path], env=environment, check=False)
+        assert len(os.listdir(tmp_path)) == 2  # it could not clean up
+        assert_same(small_result, EvaluationResult.load(path))
+
+    def test_the_mode_of_a_file_is_kept(self, small_result, tmp_path):
+        path = tmp_path / "result.npz"
+        small_result.save(path)
+        (tmp_path / "other").write_text("")
+        modes = [stat.S_IMODE(file.stat().st_mode) for file in (path, tmp_path / "other")]
+        assert modes[0] == modes[1]
+        path.chmod(0o640)
+        small_result.save(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_a_link_is_written_through(self, small_result, tmp_path, is_there):
+        (tmp_path / "folder").mkdir()
+        target, link = tmp_path / "folder" / "target", tmp_path / "link"
+        if is_there:
+            target.write_text("")
+        link.symlink_to(Path("folder") / "target")
+        small_result.save(link)
+        assert link.is_symlink()
+        assert not target.is_symlink()
+        assert_same(small_result, EvaluationResult.load(target))
+        assert os.listdir(target.parent) == ["target"]
+
+    def test_what_is_no_file_is_written_to_and_not_replaced(self, small_result, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor(1) as other:
+            received = other.submit(pipe.read_bytes)
+            small_result.save(pipe)
+            (tmp_path / "copy").write_bytes(received.result())
+        assert stat.S_ISFIFO(pipe.stat().st_mode)
+        assert_same(small_result, EvaluationResult.load(tmp_path / "copy"))
+
+    def test_many_may_save_at_once(self, small_result, tmp_path):
+        path = tmp_path / "result.npz"
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(small_result.save, [path] * 40))
+        assert os.listdir(tmp_path) == ["result.npz"]
+        assert_same(small_result, EvaluationResult.load(path))
+
+    def test_what_cannot_be_written_is_named(self, small_result, tmp_path):
+        with pytest.raises(IsADirectoryError, match=re.escape(f"'{tmp_path}'")):
+            small_result.save(tmp_path)
+        with pytest.raises(FileNotFoundError, match=re.escape(f"'{tmp_path}/none/result'")):
+            small_result.save(tmp_path / "none" / "result")
+        with pytest.raises(IsADirectoryError, match=re.escape(f"'{tmp_path}'")):
+            EvaluationResult.load(tmp_path)
+
+    def test_what_must_not_be_written_is_named(self, small_result, folder_of_nobody):
+        path = folder_of_nobody / "result.npz"
+        path.write_bytes(b"protected")
+        path.chmod(0o400)
+        with pytest.raises(PermissionError, match=re.escape(f"'{path}'")):
+            small_result.save(path)
+        assert path.read_bytes() == b"protected"
+        folder_of_nobody.chmod(0o500)
+        with pytest.raises(PermissionError, match=re.escape(f"'{folder_of_nobody}/other'")):
+            small_result.save(folder_of_nobody / "other")
+
+
+def make_rich_result():
+    """A result in which everything is known that a file can hold."""
+    task = RankingTask(
+        torch.tensor([[0, 0, 1, 3, 4], [1, 2, 0, 3, 4]]),
+        num_users=6,
+        num_items=7,
+        seen=torch.tensor([[0, 1, 4], [0, 4, 1]]),
+        weight=torch.tensor([1.0, 2.5, 3.0, 1.5, 2.0]),
+        candidates=torch.arange(6),
+        users=torch.tensor([0, 1, 2, 3, 4]),
+    )
+    result = evaluate(
+        random_scores(task, seed=3),
+        task,
+        ["recall@2", "ndcg@2", "coverage@2", "diversity(over=embedding)@2", "calibration@2"],
+        keep_items=True,
+        item_category=torch.arange(7) % 3,
+        item_embedding=torch.randn(7, 2, generator=torch.Generator().manual_seed(0)),
+    )
+    named = dataclasses.replace(result.ranked, user_ids=tuple("abcdef"), item_ids=tuple("tuvwxyz"))
+    return EvaluationResult(named, result.metrics, task=task)
+
+
+class TestDamagedFiles:
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("damage", [damage_bytes, damage_archive])
+    @pytest.mark.filterwarnings("ignore:Duplicate name", "ignore:.*taken out of the truth")
+    def test_damage_is_found_or_harmless(self, tmp_path, damage, seed):
+        path = tmp_path / "result.npz"
+        result = make_rich_result()
+        result.save(path)
+        content = path.read_bytes()
+        generator = random.Random(seed)
+        num_found = 0
+        for _ in range(300):
+            path.write_bytes(damage(content, generator))
+            try:
+                loaded = EvaluationResult.load(path)
+            except ValueError as error:
+                num_found += 1
+                assert str(path) in str(error)  # noqa: PT017 (there may be none)
+            else:
+                assert_same(result, loaded)
+        assert num_found > 150
+
+    @pytest.mark.parametrize(
+        ("name", "change", "message"),
+        [
+            ("ranked.rank", lambda rank: rank * 0, r"'rank' .* above 0 \(got 0\)"),
+            ("ranked.rank", lambda rank: -rank, "'rank' .* above 0"),
+            ("ranked.rank", lambda rank: rank[:-1], "'ranked.rank' needs to be"),
+            ("ranked.edge_index", lambda edges: edges - 5, "'edge_index' .* above -1"),
+            ("ranked.ptr", lambda ptr: ptr * 2**40, "'ptr' needs to point at the edges"),
+            ("ranked.weight", lambda weight: weight * np.nan, "'weight' needs to hold finite"),
+            ("ranked.lists.ptr", lambda ptr: ptr * 2**40, "'ptr' needs to rise"),
+            (
+                "ranked.lists.item",
+                lambda item: item + 9 * (item >= 0),
+                "'item_ids' needs to hold all items",
+            ),
+            ("ranked.catalogue.seen", lambda seen: seen + 9, r"'seen' .* item ids in \[0, 7\)"),
+            ("ranked.catalogue.item_category", np.negative, "'item_category' needs to be zero"),
+            ("task.truth", lambda truth: truth[:, ::-1].copy(), "'truth' needs to be as a task"),
+            ("task.users", lambda users: users + 2, r"'users' .* user ids in \[0, 6\)"),
+            ("task.candidates", lambda ids: ids * 0, "'truth' needs|'candidates' needs"),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:.*taken out of the truth")
+    def test_what_was_changed_is_named(self, tmp_path, name, change, message):
+        path = tmp_path / "result.npz"
+        make_rich_result().save(path)
+        header, arrays = read_members(path.read_bytes())
+        arrays[name] = np.ascontiguousarray(change(arrays[name]))
+        path.write_bytes(write_members(header, arrays))
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*({message})"):
+            EvaluationResult.load(path)
+
+    @pytest.mark.parametrize(
+        ("field", "value", "message"),
+        [
+            ("metrics", ["recall@2", "fame@3"], "'metrics' needs to name known metrics"),
+            ("metrics", ["recall@9"], "'k' needs to be at most 2, the depth"),
+            ("metrics", [], "'metrics' needs to name at least one"),
+            ("metrics", 5, "TypeError"),
+            ("empty_target_action", "none", "'empty_target_action' needs to be one of"),
+            ("num_left_out", -1, "'num_left_out' needs to be a non-negative integer"),
+            ("num_left_out", True, "'num_left_out' needs to be a non-negative integer"),
+            ("convention", {}, "KeyError"),
+            ("convention", None, "TypeError"),
+            ("task", {"num_users": 5}, r"'task' needs to have the users .*, 6 \(got 5\)"),
+            ("task", {"num_users": 6}, "RankingTask"),
+            ("ranked", [], "'ranked' needs to be a dictionary"),
+            ("color", "red", "'fields' needs to hold"),
+        ],
+    )
+    def test_a_header_that_was_changed_is_named(self, tmp_path, field, value, message):
+        path = tmp_path / "result.npz"
+        ranked = RankedEdges.from_topk(torch.zeros(6, 2).long(), torch.tensor([[0], [0]]))
+        # There are no other arrays than those of the ranking.
+        EvaluationResult(dataclasses.replace(ranked, depth=2), "recall@2").save(path)
+        header, arrays = read_members(path.read_bytes())
+        header["fields"][field] = value
+        kept = {} if field == "ranked" else arrays
+        path.write_bytes(write_members(header, kept))
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*({message})"):
+            EvaluationResult.load(path)
+
+    def test_a_pickle_is_never_read(self, tmp_path):
+        path = tmp_path / "result.npz"
+        make_result().save(path)
+        header, arrays = read_members(path.read_bytes())
+        arrays["ranked.rank"] = np.array([Unpickled()] * 3, dtype=object)
+        with path.open("wb") as file:
+            np.savez(file, header=np.array(json.dumps(header)), **arrays)
+        with pytest.raises(ValueError, match=r"result\.npz: .*allow_pickle"):
+            EvaluationResult.load(path)
+
+
+class Unpickled:
+    """Whatever is made of this by a pickle ends the process."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
