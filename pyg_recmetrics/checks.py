@@ -1,7 +1,8 @@
 """Checks of what comes in from outside. The code behind them trusts its arguments."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -164,6 +165,15 @@ def check_level(level: object) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"'level' needs to be a number between 0 and 1 (got {level!r})")
     return level
+
+
+def check_fields(fields: object, names: Iterable[str], owner: str) -> dict[str, Any]:
+    """Returns `fields` if it is a dictionary with all `names` as keys, and no others."""
+    if not isinstance(fields, dict):
+        raise TypeError(f"'{owner}' needs to be a dictionary (got {type(fields).__name__})")
+    if set(fields) != (wanted := set(names)):
+        raise ValueError(f"'{owner}' needs to hold {sorted(wanted)} (got {sorted(fields)})")
+    return fields
 
 
 def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:

@@ -1,13 +1,18 @@
 """Convention: the definitions of one library, and who is evaluated by it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_choice,
+    check_fields,
+    check_positive_integer,
+)
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
@@ -259,7 +264,11 @@ class Convention:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Convention":
         """Returns what :meth:`to_dict` was called on, after the usual checks."""
-        for name in ("name", "source", "note"):
-            if not isinstance(values[name], str):
-                raise TypeError(f"'{name}' needs to be a string (got {values[name]!r})")
-        return cls(**values | {"population": Population(**values["population"])})
+        check_fields(values, (each.name for each in fields(cls)), "convention")
+        population = values["population"]
+        check_fields(population, (each.name for each in fields(Population)), "population")
+        words = [values[name] for name in ("name", "source", "note")]
+        words += [*values["without_cut_off"], *values["other_names"].values()]
+        if not all(isinstance(word, str) for word in words):
+            raise TypeError("'convention' needs to hold names and words as strings (got others)")
+        return cls(**values | {"population": Population(**population)})

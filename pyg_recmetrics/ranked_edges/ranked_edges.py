@@ -12,12 +12,13 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
+from pyg_recmetrics.checks import check_fields
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.ranked_edges.sources import max_id, rank_lists, rank_pairs, rank_scores
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
-from pyg_recmetrics.ranked_edges.validation import check_fields, check_ranking, read_ids
+from pyg_recmetrics.ranked_edges.validation import check_ranking, read_ids
 from pyg_recmetrics.task import Catalogue
 
 #: The fields that may hold a value for every edge, besides its rank.

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.ranked_edges.validation import check_fields, check_lists
+from pyg_recmetrics.checks import check_fields
+from pyg_recmetrics.ranked_edges.validation import check_lists
 
 
 @dataclass(frozen=True, eq=False)

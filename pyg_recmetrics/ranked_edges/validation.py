@@ -66,15 +66,6 @@ LISTS = (
 )
 
 
-def check_fields(fields: object, names: Iterable[str], owner: str) -> dict[str, Any]:
-    """Returns `fields` if it is a dictionary with all names and no others."""
-    if not isinstance(fields, dict):
-        raise TypeError(f"'{owner}' needs to be a dictionary (got {type(fields).__name__})")
-    if set(fields) != (wanted := set(names)):
-        raise ValueError(f"'{owner}' needs to hold {sorted(wanted)} (got {sorted(fields)})")
-    return fields
-
-
 def check_ranking(fields: Mapping[str, Any]) -> None:
     """Raises if the tensors and numbers of a ranking do not fit together."""
     rank, ptr = (check_tensor(fields[name], name) for name in ("rank", "ptr"))

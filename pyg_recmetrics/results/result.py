@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import conventions
-from pyg_recmetrics.checks import check_natural_number, check_positive_integer
+from pyg_recmetrics.checks import check_fields, check_natural_number, check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.undefined import (
@@ -19,7 +19,6 @@ from pyg_recmetrics.metrics.undefined import (
     fill_without_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.validation import check_fields
 from pyg_recmetrics.results import archive, cohorts
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cohorts import Cohorts

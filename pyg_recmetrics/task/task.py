@@ -15,6 +15,7 @@ from pyg_recmetrics.checks import (
     check_bipartite,
     check_boolean,
     check_device,
+    check_fields,
     check_finite_number,
     check_ids,
     check_integers,
@@ -275,6 +276,7 @@ class RankingTask:
             ValueError: If a field is not valid, or not as a task would have prepared it.
         """
         task = cls(**fields)
+        check_fields(fields, task.to_dict(), "task")
         for name, prepared in task.to_dict().items():
             given = fields[name]
             is_same = given.equal(prepared) if isinstance(given, Tensor) else given == prepared

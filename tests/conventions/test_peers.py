@@ -776,6 +776,52 @@ def test_ranx_takes_our_lists(lastfm_model):
     assert dict(result) == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.fixture
+def lists_with_holes():
+    """Lists with repeats and gaps, truth with weights, and users without a list or truth."""
+    generator = torch.Generator().manual_seed(0)
+    lists = torch.randint(-1, 12, (60, 10), generator=generator)
+    lists[:5] = -1
+    truth = (torch.rand(60, 12, generator=generator) < 0.25).nonzero().t()
+    truth = truth[:, truth[0] != 7]
+    weight = torch.randint(1, 4, (truth.size(1),), generator=generator)
+    return RankedEdges.from_topk(lists, truth, weight)
+
+
+def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    names = {
+        "ndcg@5": "ndcg_cut_5",
+        "recall@5": "recall_5",
+        "map@10": "map_cut_10",
+        "mrr@10": "recip_rank",
+        "precision@5": "P_5",
+    }
+    lists_with_holes.to_trec(tmp_path / "run", tmp_path / "qrels")
+    with (tmp_path / "run").open() as run, (tmp_path / "qrels").open() as qrels:
+        evaluator = pytrec_eval.RelevanceEvaluator(
+            pytrec_eval.parse_qrel(qrels),
+            {"ndcg_cut.5", "recall.5", "map_cut.10", "recip_rank", "P.5"},
+        )
+        found = evaluator.evaluate(pytrec_eval.parse_run(run))
+    result = EvaluationResult(lists_with_holes, list(names), convention="trec_eval")
+    assert len(found) == result.num_evaluated
+    for ours, theirs in names.items():
+        for user, row in found.items():
+            value = float(result.per_user[ours][int(user)])
+            assert value == pytest.approx(row[theirs], abs=1e-6), (ours, user)
+
+
+def test_ranx_takes_lists_with_holes(lists_with_holes):
+    ranx = pytest.importorskip("ranx")
+    names = ["recall@5", "map@10", "mrr@10", "precision@5", "ndcg@5"]
+    theirs = ranx.evaluate(*lists_with_holes.to_ranx(), names)
+    result = EvaluationResult(
+        lists_with_holes, names, convention="ranx", empty_target_action="skip"
+    )
+    assert dict(result) == pytest.approx(theirs, abs=1e-6)
+
+
 def test_what_the_readme_says_of_other_libraries():
     from torch_geometric import metrics as pyg
 

@@ -445,7 +445,7 @@ class TestDamagedFiles:
             ("empty_target_action", "none", "'empty_target_action' needs to be one of"),
             ("num_left_out", -1, "'num_left_out' needs to be a non-negative integer"),
             ("num_left_out", True, "'num_left_out' needs to be a non-negative integer"),
-            ("convention", {}, "KeyError"),
+            ("convention", {}, "'convention' needs to hold"),
             ("convention", None, "TypeError"),
             ("task", {"num_users": 5}, r"'task' needs to have the users .*, 6 \(got 5\)"),
             ("task", {"num_users": 6}, "RankingTask"),

@@ -119,17 +119,17 @@ def _damage_values(header, random):
         case "add":
             inside[f"{key}2"] = inside[key]
         case "change":
-            inside[key] = random.choice([-1.5, {"a": -1}, [[]], 10**30, float("nan")])
+            inside[key] = random.choice([-1.5, {"a": -1}, [[]], float("nan")])
 
 
 def _with_second_member(content, name, array):
+    """Adds a member of a name that is taken, which `zipfile` itself would warn about."""
     stream, member = io.BytesIO(content), io.BytesIO()
     np.lib.format.write_array(member, array)
+    free = name[:-1] + "_"
     with zipfile.ZipFile(stream, "a") as file:
-        # A name that is there already makes a warning.
-        file.writestr(name + "_", member.getvalue())
-        file.filelist[-1].filename = name
-    return stream.getvalue().replace(f"{name}_".encode(), f"{name}".encode())
+        file.writestr(free, member.getvalue())
+    return stream.getvalue().replace(free.encode(), name.encode())
 
 
 def damage_lines(content, random):
