@@ -88,7 +88,7 @@ def _shift(
         others = _draw(place.cpu(), num_relevant.cpu(), num_others.cpu(), generator)
         return others.to(place.device)
     if ties == "mean":
-        return num_others / 2.0
+        return num_others.double() / 2
     return num_others if ties == "worst" else torch.zeros_like(num_others)
 
 

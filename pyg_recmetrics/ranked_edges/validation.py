@@ -15,6 +15,7 @@ from pyg_recmetrics.checks import (
     check_tensor,
 )
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.ranked_edges.ties import check_ties
 
 
 class Column(NamedTuple):
@@ -53,11 +54,17 @@ class Column(NamedTuple):
 #: All tensors of a ranking.
 RANKING = (
     Column("edge_index", torch.int64, (2, "num_edges"), above=-1),
-    Column("rank", torch.int64, ("num_edges",), above=0),
     Column("ptr", torch.int64, ("num_users + 1",), above=-1),
     Column("weight", torch.float64, ("num_edges",), above=0, is_optional=True),
     Column("num_candidates", torch.int64, ("num_users",), above=-1, is_optional=True),
+    Column("users", torch.int64, ("num_evaluated",), above=-1, is_optional=True),
+    Column("num_above", torch.int64, ("num_edges",), above=-1, is_optional=True),
+    Column("num_tied", torch.int64, ("num_edges",), above=-1, is_optional=True),
 )
+
+#: The ranks, which may be halves if they are means.
+RANK = Column("rank", torch.int64, ("num_edges",), above=0)
+MEAN_RANK = RANK._replace(dtype=torch.float64)
 
 #: All tensors of lists.
 LISTS = (
@@ -69,8 +76,18 @@ LISTS = (
 def check_ranking(fields: Mapping[str, Any]) -> None:
     """Raises if the tensors and numbers of a ranking do not fit together."""
     rank, ptr = (check_tensor(fields[name], name) for name in ("rank", "ptr"))
-    _check_columns(RANKING, fields, num_edges=rank.numel(), num_users=max(ptr.numel() - 1, 0))
+    check_ties(fields["ties"], seed=0)
+    users = fields["users"]
+    _check_columns(
+        [*RANKING, MEAN_RANK if fields["ties"] == "mean" else RANK],
+        fields,
+        num_edges=rank.numel(),
+        num_users=max(ptr.numel() - 1, 0),
+        num_evaluated=0 if users is None else check_tensor(users, "users").numel(),
+    )
     _check_order(fields["edge_index"], rank, ptr)
+    _check_users(users, fields["edge_index"][0], ptr.numel() - 1)
+    _check_tied(rank, fields["num_above"], fields["num_tied"])
     if fields["depth"] is not None:
         check_positive_integer(fields["depth"], "depth")
     num_candidates = fields["num_candidates"]
@@ -118,6 +135,30 @@ def _check_order(edge_index: Tensor, rank: Tensor, ptr: Tensor) -> None:
     if not bool((rises | (user[1:] > user[:-1])).all()):
         raise ValueError("'rank' needs to rise from edge to edge of each user (got others)")
     _check_unique(edge_index, "edge_index")
+
+
+def _check_users(users: Tensor | None, user: Tensor, num_users: int) -> None:
+    """Raises if users are not sorted, or somebody else has an edge."""
+    if users is None:
+        return
+    check_ids(users, "users", "user", num_users)
+    if bool((users[1:] <= users[:-1]).any()):
+        raise ValueError("'users' needs to be sorted, and to hold every user once (got others)")
+    if not bool(torch.isin(user, users).all()):
+        raise ValueError("'edge_index' needs to hold edges of 'users' alone (got others)")
+
+
+def _check_tied(rank: Tensor, num_above: Tensor | None, num_tied: Tensor | None) -> None:
+    """Raises if ranks are not among those that their ties leave open."""
+    if num_above is None or num_tied is None:
+        if num_above is not num_tied:
+            raise ValueError("'num_above' and 'num_tied' need to come together (got one of them)")
+        return
+    is_unknown = num_above == NOT_RETRIEVED
+    is_retrieved = rank < NOT_RETRIEVED
+    is_within = (rank > num_above) & (rank - 1 - num_above <= num_tied)
+    if bool((is_retrieved & ~is_within).any()) or bool((is_unknown & (num_tied > 0)).any()):
+        raise ValueError("'rank' needs to fit 'num_above' and 'num_tied' (got another)")
 
 
 def _check_unique(edges: Tensor, name: str) -> None:

@@ -133,10 +133,22 @@ def _array(content: bytes) -> Any:
 
 
 def _from_format_2(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today, when lists were a matrix."""
-    items = fields["ranked"].pop("items")
-    lists = None if items is None else Lists.from_matrix(items).to_dict()
-    return fields | {"ranked": fields["ranked"] | {"lists": lists}}
+    """Returns fields as they are today.
+
+    Lists were a matrix, the task said who is evaluated, and ties were broken by the item id.
+    """
+    ranked, task = fields["ranked"], fields["task"]
+    items = ranked.pop("items")
+    ranked |= {
+        "lists": None if items is None else Lists.from_matrix(items).to_dict(),
+        "users": None if task is None else task["users"],
+        "ties": "index",
+        "num_above": None,
+        "num_tied": None,
+    }
+    if task is not None:
+        task |= {"exclude_seen": True, "threshold": None}
+    return fields | {"convention": fields["convention"] | {"ties": "index"}}
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:

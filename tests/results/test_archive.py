@@ -421,7 +421,7 @@ class TestDamagedFiles:
             ("ranked.catalogue.seen", lambda seen: seen + 9, r"'seen' .* item ids in \[0, 7\)"),
             ("ranked.catalogue.item_category", np.negative, "'item_category' needs to be zero"),
             ("task.truth", lambda truth: truth[:, ::-1].copy(), "'truth' needs to be as a task"),
-            ("task.users", lambda users: users + 2, r"'users' .* user ids in \[0, 6\)"),
+            ("ranked.users", lambda users: users + 2, r"'users' .* user ids in \[0, 6\)"),
             ("task.candidates", lambda ids: ids * 0, "'truth' needs|'candidates' needs"),
         ],
     )
