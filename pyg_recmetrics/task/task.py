@@ -444,5 +444,6 @@ def _warn_about_zero_ratings(num_zero: int) -> None:
     if num_zero:
         distributed.warn(
             f"{num_zero} edges have a rating of zero or less and are no ground truth, while all "
-            f"other ratings are; 'threshold' says from which rating on an edge is ground truth",
+            f"other ratings are; say by the 'threshold' of the task from which rating on an edge "
+            f"is ground truth",
         )
