@@ -569,6 +569,8 @@ class RankedEdges:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""
         listed = self.rank[:0] if self.lists is None else self.lists.item
         largest = max_id(listed, self.edge_index[1])
+        if self.num_candidates is not None and self.num_users:
+            largest = max(largest, int(self.num_candidates.max()) - 1)
         if largest >= num_items:
             raise ValueError(
                 f"'{owner}' needs to hold all items of the ranking, up to {largest} "

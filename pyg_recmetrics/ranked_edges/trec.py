@@ -231,8 +231,9 @@ def _number(numbers: dict[str, int], size: int) -> tuple[tuple[str, ...], Tensor
         ids.sort(key=lambda id_: (len(id_.lstrip("0")), id_.lstrip("0"), id_))
     else:
         ids.sort()
-    new_numbers = torch.full((size,), -1)
-    new_numbers[[numbers[id_] for id_ in ids]] = torch.arange(len(ids))
+    new_numbers = torch.full((size,), -1, device="cpu")
+    old = torch.tensor([numbers[id_] for id_ in ids], dtype=torch.long, device="cpu")
+    new_numbers[old] = torch.arange(len(ids), device="cpu")
     return tuple(ids), new_numbers
 
 

@@ -275,6 +275,15 @@ def test_what_is_no_text_is_named(write, run, message):
         RankedEdges.from_trec(*write(run))
 
 
+def test_files_are_read_to_the_cpu_whatever_the_default_device(write):
+    paths = write("u Q0 a 1 1 t\nu Q0 b 1 0 t\n", "u 0 b 1\n")
+    with torch.device("meta"):
+        ranked = RankedEdges.from_trec(*paths)
+        assert ranked.rank.tolist() == [2]
+        assert ranked.list_length(k=1).tolist() == [1]
+        assert ranked.items.tolist() == [[0, 1]]
+
+
 def test_a_folder_is_named(write, tmp_path):
     run, qrels = write("u Q0 a 1 1 t\n")
     with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
