@@ -1,5 +1,6 @@
 """Accuracy metrics: how well the top of a ranking agrees with the ground truth."""
 
+import math
 from typing import Annotated, Literal, TypeAlias
 
 import torch
@@ -410,8 +411,9 @@ def dcg(
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
-            `gain` is not `"linear"`, `"exponential"` or `"binary"`, or if `discount` is not
-            `"log2"` or `"lenskit"`.
+            `gain` is not `"linear"`, `"exponential"` or `"binary"`, if `discount` is not `"log2"`
+            or `"lenskit"`, or if weights are so large that the value of a user is infinite, such as
+            1,024 for the exponential gain.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002);
     for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005).
@@ -423,7 +425,15 @@ def dcg(
         >>> metrics.dcg(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.6309], dtype=torch.float64)
     """
-    return ranked.sum(ranked.is_hit(k) * _gain(ranked, gain) * _discount(ranked.rank, discount))
+    gains = _gain(ranked, gain)
+    # A gain may be infinite, and infinity times zero is not zero.
+    value = ranked.sum(torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount))
+    if ranked.weight is not None and not bool(value.isfinite().all()):
+        raise ValueError(
+            f"'gain' needs to keep the DCG finite; the NDCG is finite for all weights (got "
+            f"{gain!r} with weights of up to {float(ranked.weight.max()):g})"
+        )
+    return value
 
 
 @metric(looks_at_weight=True)
@@ -443,7 +453,7 @@ def ndcg(
 
     where :math:`w_{(j)}` is the `j`-th largest weight of the user's `R` relevant items, retrieved
     or not, and `g` is the gain (see :func:`dcg`). If the ground truth has no weights, this is the
-    binary NDCG.
+    binary NDCG. However large the weights are, such as play counts, the value is finite.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -480,13 +490,15 @@ def ndcg(
         tensor([0.3869], dtype=torch.float64)
     """
     _check_needs_cut_off(k, "ideal", ideal)
-    gains = _gain(ranked, gain)
+    depth = _ideal_depth(ranked, k, ideal_k)
+    is_available = torch.ones_like(ranked.rank, dtype=torch.bool)
+    if ideal == "retrieved":
+        is_available = ranked.is_hit(depth)
+    gains = _relative_gain(ranked, gain, is_available)
     if ideal == "k":
-        best_possible = _ideal_of_k(ranked, k or 0, gains, discount)
+        best_possible = _ideal_of_k(ranked, k or 0, discount)
     else:
-        depth = _ideal_depth(ranked, k, ideal_k)
-        available = gains if ideal == "relevant" else gains * ranked.is_hit(depth)
-        best_possible = _ideal(ranked, k, available, discount)
+        best_possible = _ideal(ranked, k, gains, discount)
     value = ranked.sum(ranked.is_hit(k) * gains * _discount(ranked.rank, discount))
     return torch.where(value > 0, value / best_possible, value)
 
@@ -518,11 +530,10 @@ def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
     return gains[order[ranked.edge_index[0, order].argsort(stable=True)]]
 
 
-def _ideal_of_k(ranked: RankedEdges, k: int, gains: Tensor, discount: str) -> Tensor:
-    """The discounted gain of `k` items that all have the largest gain of the user."""
-    ranks = torch.arange(1, k + 1, device=gains.device)
-    largest: Tensor = scatter(gains, ranked.edge_index[0], dim_size=ranked.num_users, reduce="max")
-    return largest * _discount(ranks, discount).sum()
+def _ideal_of_k(ranked: RankedEdges, k: int, discount: str) -> Tensor:
+    """The discounted gain of `k` items that all have the largest gain of the user, which is one."""
+    ranks = torch.arange(1, k + 1, device=ranked.rank.device)
+    return _discount(ranks, discount).sum()
 
 
 def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int | None:
@@ -547,6 +558,23 @@ def _gain(ranked: RankedEdges, gain: str) -> Tensor:
     if ranked.weight is None or gain == "binary":
         return torch.ones_like(ranked.rank, dtype=torch.float64)
     return ranked.weight if gain == "linear" else torch.exp2(ranked.weight) - 1
+
+
+def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor) -> Tensor:
+    """The gain of every available item as a fraction of its user's largest, and zero for others.
+
+    The NDCG is a ratio, so a factor for each user does not change it. It keeps the gains finite.
+    """
+    if ranked.weight is None or gain == "binary":
+        return is_available.double()
+    user, weight = ranked.edge_index[0], ranked.weight * is_available
+    largest = scatter(weight, user, dim_size=ranked.num_users, reduce="max")[user]
+    largest = torch.where(largest > 0, largest, 1.0)
+    if gain == "linear":
+        return weight / largest
+    # (2^w - 1) / (2^v - 1) = 2^(w - v) (1 - 2^-w) / (1 - 2^-v), where nothing overflows.
+    missing = torch.expm1(weight * -math.log(2)) / torch.expm1(largest * -math.log(2))
+    return torch.exp2(weight - largest) * missing
 
 
 def _discount(rank: Tensor, discount: str) -> Tensor:

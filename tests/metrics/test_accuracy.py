@@ -1,9 +1,12 @@
 """Accuracy metrics: values worked out by hand, and arguments that do not go together."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from laws import metrics_of_ranks
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
@@ -37,6 +40,69 @@ def test_weights_are_graded_by_gain():
     for gain in ideal:
         value = float(metrics.ndcg(ranked, 3, gain=gain))
         assert value == pytest.approx(got[gain] / ideal[gain])
+
+
+def exact_ndcg(ranks, weights, k, gain, ideal="relevant"):
+    """The NDCG of one user in rational arithmetic, in which no gain overflows."""
+    worth = {"linear": Fraction, "exponential": lambda weight: Fraction(2) ** weight - 1}[gain]
+    gains = [worth(weight) for weight in weights]
+    hits = [(gain, rank) for gain, rank in zip(gains, ranks, strict=True) if rank <= k]
+    best = sorted(gains if ideal == "relevant" else [gain for gain, _ in hits], reverse=True)[:k]
+    if ideal == "k":
+        best = [max(gains)] * k
+    discounted = [gain * Fraction(1 / math.log2(rank + 1)) for gain, rank in hits]
+    ideals = [gain * Fraction(1 / math.log2(rank + 1)) for rank, gain in enumerate(best, start=1)]
+    return float(sum(discounted) / sum(ideals)) if hits else 0.0
+
+
+@pytest.mark.parametrize("ideal", ["relevant", "k", "retrieved"])
+@pytest.mark.parametrize("gain", ["linear", "exponential"])
+@given(
+    truth=st.dictionaries(
+        st.integers(0, 9),
+        st.integers(1, 5) | st.integers(1, 3000) | st.sampled_from([1023, 1024, 10**6, 2**53]),
+        min_size=1,
+    ),
+    k=st.integers(1, 6),
+)
+def test_however_large_weights_are_the_ndcg_is_exact(truth, k, gain, ideal):
+    if gain == "exponential" and max(truth.values()) > 10**6:
+        truth = {item: min(weight, 10**6) for item, weight in truth.items()}
+    lists = torch.arange(7).unsqueeze(0)
+    edges = torch.tensor([[0] * len(truth), list(truth)])
+    weight = torch.tensor(list(truth.values()), dtype=torch.double)
+    ranks = [item + 1 if item < 7 else math.inf for item in truth]
+    value = float(metrics.ndcg(RankedEdges.from_topk(lists, edges, weight), k, gain, ideal=ideal))
+    expected = exact_ndcg(ranks, list(truth.values()), k, gain, ideal)
+    assert value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 1e300, 1.7e308])
+@pytest.mark.parametrize("gain", ["linear", "exponential"])
+def test_weights_of_any_size_count(weight, gain):
+    # The hits are at the ranks 2 and 3, and all three relevant items weigh the same.
+    lists, truth = torch.tensor([[7, 0, 1]]), torch.tensor([[0, 0, 0], [0, 1, 2]])
+    ranked = RankedEdges.from_topk(lists, truth, torch.full((3,), weight, dtype=torch.double))
+    second, third = 1 / math.log2(3), 1 / 2
+    expected = (second + third) / (1 + second + third)
+    assert float(metrics.ndcg(ranked, 3, gain=gain)) == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_dcg_that_is_not_finite_is_an_error():
+    lists, truth = torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0, 0, 1], [0, 1, 0]])
+    plays = RankedEdges.from_topk(lists, truth, torch.tensor([3, 1024, 2]))
+    assert metrics.dcg(plays, 1, gain="exponential").tolist() == [7, 3]
+    message = (
+        r"'gain' needs to keep the DCG finite.*\(got 'exponential' with weights of up to 1024\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        metrics.dcg(plays, 2, gain="exponential")
+    huge = RankedEdges.from_topk(
+        lists, truth, torch.tensor([1.7e308, 1.7e308, 1.0], dtype=torch.double)
+    )
+    with pytest.raises(ValueError, match=r"\(got 'linear' with weights of up to 1.7e\+308\)"):
+        metrics.dcg(huge, 2)
+    assert metrics.dcg(huge, 2, gain="binary").isfinite().all()
 
 
 @pytest.fixture
