@@ -144,9 +144,11 @@ def precision_recall_curve(
 def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:
     """Precision and recall of every user at consecutive cut-offs: `[num_users, num_cut_offs]`."""
     first = int(top_k[0])
+    # A relevant item at rank 2.5 is in the top 3, and not in the top 2.
+    cut_off = ranked.rank.ceil()
     hits = torch.zeros(ranked.num_users, top_k.numel(), dtype=torch.float64, device=top_k.device)
-    is_within = (ranked.rank >= first) & (ranked.rank < first + top_k.numel())
-    hits[ranked.edge_index[0, is_within], ranked.rank[is_within] - first] = 1.0
+    is_within = (cut_off >= first) & (cut_off < first + top_k.numel())
+    hits[ranked.edge_index[0, is_within], cut_off[is_within].long() - first] = 1.0
     hits = hits.cumsum_(dim=1).add_(ranked.hits(first - 1).unsqueeze(1))
     denominator = top_k.unsqueeze(0)
     if adaptive_k:

@@ -1,14 +1,21 @@
 """Metrics of the whole ranking, from the rank of every relevant item among all candidates."""
 
+from typing import Annotated, Literal, TypeAlias
+
 import torch
 from torch import Tensor
 
 from pyg_recmetrics.metrics.registry import metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 
+TiedPairs: TypeAlias = Annotated[
+    Literal["ranked", "half"],
+    {"ranked": "equal scores as they are ranked", "half": "equal scores count one half"},
+]
+
 
 @metric(needs_all_ranks=True)
-def roc_auc(ranked: RankedEdges) -> Tensor:
+def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
 
     .. math::
@@ -16,18 +23,23 @@ def roc_auc(ranked: RankedEdges) -> Tensor:
 
     where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
     :math:`r_j` is the rank of the `j`-th relevant item. Above that item rank :math:`r_j - j`
-    irrelevant items. A random ranking scores one half on average. Items of equal score rank by
-    item id; a tie does not count as half a success.
+    irrelevant items. A random ranking scores one half on average.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
+        ties (str, optional): What a relevant and an irrelevant item of equal score count. With
+            `"ranked"`, they count as they are ranked: one if the relevant item is above, zero if it
+            is below, and one half if the ranking gave it the mean rank. With `"half"`, they count
+            one half whatever the ranking, as in scikit-learn. (default: `"ranked"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
         or without an irrelevant candidate.
 
     Raises:
-        ValueError: If `ranked` does not know the rank of every edge or the number of candidates.
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates, if
+            `ties` is not `"ranked"` or `"half"`, or if `ties` is `"half"` and `ranked` does not
+            know which scores are equal.
 
     Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982).
 
@@ -39,7 +51,8 @@ def roc_auc(ranked: RankedEdges) -> Tensor:
         tensor([0.7500], dtype=torch.float64)
     """
     num_pairs = ranked.degree * _num_irrelevant(ranked)
-    return 1 - ranked.sum(ranked.rank - ranked.position) / num_pairs
+    num_above = ranked.rank - ranked.position if ties == "ranked" else _num_above(ranked)
+    return 1 - ranked.sum(num_above) / num_pairs
 
 
 @metric(needs_all_ranks=True)
@@ -53,7 +66,8 @@ def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
     where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
     :math:`r_j` is the rank of the `j`-th relevant item. Above that item rank :math:`r_j - j`
     irrelevant items. If `k` is the number of irrelevant items, this is the area under the whole
-    ROC curve.
+    ROC curve. In a ranking by mean ranks, an irrelevant item of equal score counts as half an item
+    above.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
@@ -181,6 +195,24 @@ def median_rank(ranked: RankedEdges) -> Tensor:
     is_lower = ranked.position == (degree + 1) // 2
     is_upper = ranked.position == degree // 2 + 1
     return ranked.sum((is_lower.long() + is_upper.long()) * ranked.rank) / 2
+
+
+def _num_above(ranked: RankedEdges) -> Tensor:
+    """How many irrelevant items score higher than each edge; those of equal score count half."""
+    if ranked.num_above is None or ranked.num_tied is None:
+        raise ValueError(
+            "'ties' can only be 'half' if 'ranked' knows which scores are equal (got a ranking "
+            "without scores)"
+        )
+    # The edges of a user are in the order of their scores, so those of equal score are neighbours.
+    user, num_above = ranked.edge_index[0], ranked.num_above
+    is_first = torch.ones_like(user, dtype=torch.bool)
+    is_first[1:] = (user.diff() != 0) | (num_above.diff() != 0)
+    group = is_first.cumsum(dim=0) - 1
+    num_relevant_above = (ranked.position[is_first] - 1)[group]
+    num_relevant_tied = torch.bincount(group)[group] - 1
+    num_irrelevant_tied = ranked.num_tied - num_relevant_tied
+    return num_above - num_relevant_above + num_irrelevant_tied / 2
 
 
 def _num_irrelevant(ranked: RankedEdges) -> Tensor:

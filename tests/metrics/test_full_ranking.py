@@ -1,9 +1,12 @@
 """Metrics of the whole ranking: values worked out by hand, and the ranks they need."""
 
+import dataclasses
 import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 
@@ -55,3 +58,81 @@ def test_all_ranks_have_to_be_known():
     assert metrics.roc_auc(rank(torch.arange(9.0), task, full=True)).tolist() == [0.125]
     with pytest.raises(ValueError, match="'k' needs to be given"):
         metrics.mrr(shallow)
+
+
+def ranked_by_scores(scores, relevant):
+    """A full ranking of few scores, which knows what is above and what is tied with each edge."""
+    edges, rank, num_above, num_tied = [], [], [], []
+    for user, (row, items) in enumerate(zip(scores, relevant, strict=True)):
+        order = sorted(range(len(row)), key=lambda item: (-row[item], item))
+        for place, item in enumerate(order, start=1):
+            if item in items:
+                edges.append((user, item))
+                rank.append(place)
+                num_above.append(sum(score > row[item] for score in row))
+                num_tied.append(row.count(row[item]) - 1)
+    degree = torch.tensor([len(items) for items in relevant])
+    return RankedEdges(
+        torch.tensor(edges, dtype=torch.long).reshape(-1, 2).t(),
+        torch.tensor(rank, dtype=torch.long),
+        ptr=torch.cat([torch.zeros(1, dtype=torch.long), degree.cumsum(0)]),
+        num_candidates=torch.tensor([len(row) for row in scores]),
+        num_above=torch.tensor(num_above, dtype=torch.long),
+        num_tied=torch.tensor(num_tied, dtype=torch.long),
+    )
+
+
+@st.composite
+def tied_scores(draw):
+    """Scores of some users, of whom many tie, and the relevant items of each."""
+    scores, relevant = [], []
+    for _ in range(draw(st.integers(1, 4))):
+        row = draw(st.lists(st.integers(0, 3), min_size=1, max_size=9))
+        scores.append(row)
+        relevant.append(draw(st.sets(st.integers(0, len(row) - 1))))
+    return scores, relevant
+
+
+def auc_with_half_credit(row, relevant):
+    """The area under the ROC curve over all pairs, where ties count one half."""
+    pairs = [
+        (row[good] > row[bad]) + (row[good] == row[bad]) / 2
+        for good in relevant
+        for bad in range(len(row))
+        if bad not in relevant
+    ]
+    return sum(pairs) / len(pairs) if pairs else math.nan
+
+
+@given(case=tied_scores())
+def test_ties_that_count_one_half_equal_a_loop_over_all_pairs(case):
+    scores, relevant = case
+    expected = [auc_with_half_credit(*user) for user in zip(scores, relevant, strict=True)]
+    value = metrics.roc_auc(ranked_by_scores(scores, relevant), ties="half").tolist()
+    assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@given(case=tied_scores())
+def test_ties_that_count_one_half_are_those_of_scikit_learn(case):
+    sklearn = pytest.importorskip("sklearn.metrics")
+    scores, relevant = case
+    value = metrics.roc_auc(ranked_by_scores(scores, relevant), ties="half").tolist()
+    for row, items, auc in zip(scores, relevant, value, strict=True):
+        if 0 < len(items) < len(row):
+            is_relevant = [item in items for item in range(len(row))]
+            assert auc == pytest.approx(sklearn.roc_auc_score(is_relevant, row), abs=1e-12)
+
+
+def test_without_ties_both_ways_to_count_them_agree():
+    scores = [[4, 2, 3, 1], [1, 2, 3, 4]]
+    ranked = ranked_by_scores(scores, [{0, 3}, {1}])
+    assert metrics.roc_auc(ranked).tolist() == metrics.roc_auc(ranked, ties="half").tolist()
+
+
+def test_ties_can_count_one_half_only_if_they_are_known():
+    ranked = dataclasses.replace(ranked_by_scores([[1, 2]], [{0}]), num_tied=None)
+    with pytest.raises(ValueError, match=r"'ties' can only be 'half' if .* which scores are equal"):
+        metrics.roc_auc(ranked, ties="half")
+    with pytest.raises(ValueError, match=r"'ties' needs to be one of \['ranked', 'half'\]"):
+        metrics.roc_auc(ranked, ties="mean")
+    assert metrics.parse("roc_auc(ties=half)").words == "roc_auc (equal scores count one half)"

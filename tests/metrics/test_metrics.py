@@ -3,8 +3,11 @@
 These tests are of several modules together. Each module of metrics also has a file of its own.
 """
 
+import math
+
 import laws
 import naive
+import naive_ranks
 import pytest
 import torch
 from cases import cases
@@ -74,6 +77,78 @@ def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
                 assert metric(ranked)[ranked.degree == k].tolist() == pytest.approx(
                     [1.0] * int((ranked.degree == k).sum())
                 ), metric
+
+
+@st.composite
+def half_ranks(draw, is_full):
+    """The ranks, weights and number of candidates of each user, where ranks may be halves.
+
+    The `j`-th relevant item has at least `j` as its rank, and at least one more than the one
+    before: half a rank is what irrelevant items of the same score add.
+    """
+    users = []
+    for _ in range(draw(st.integers(1, 4))):
+        num_above = sorted(draw(st.lists(st.integers(0, 12), max_size=5)))
+        ranks = [place + number / 2 for place, number in enumerate(num_above, start=1)]
+        if not is_full:
+            num_retrieved = draw(st.integers(0, len(ranks)))
+            ranks = ranks[:num_retrieved] + [math.inf] * (len(ranks) - num_retrieved)
+        weights = [draw(st.integers(1, 3)) for _ in ranks]
+        fewest = max(1, len(ranks) + (max([0, *num_above]) + 1) // 2)
+        users.append((ranks, weights, fewest + draw(st.integers(0, 3))))
+    return users
+
+
+def ranked_by(users):
+    """The same as `RankedEdges`, with ranks in double precision."""
+    degree = torch.tensor([len(ranks) for ranks, _, _ in users])
+    user = torch.arange(len(users)).repeat_interleave(degree)
+    rank = [2.0**63 if rank == math.inf else rank for ranks, _, _ in users for rank in ranks]
+    item = [item for ranks, _, _ in users for item in range(len(ranks))]
+    return RankedEdges(
+        torch.stack([user, torch.tensor(item, dtype=torch.long)]),
+        torch.tensor(rank, dtype=torch.double),
+        ptr=torch.cat([torch.zeros(1, dtype=torch.long), degree.cumsum(0)]),
+        weight=torch.tensor([float(w) for _, weights, _ in users for w in weights]).double(),
+        num_candidates=torch.tensor([num_candidates for _, _, num_candidates in users]),
+    )
+
+
+def check_half_ranks(users, metrics_):
+    for metric in metrics_:
+        arguments = dict(metric.arguments) | ({} if metric.k is None else {"k": metric.k})
+        if arguments.pop("average", "macro") == "micro":
+            continue  # which the bounds of a user do not hold for
+        loop = [
+            getattr(naive_ranks, metric.name)(*user, **arguments) if user[0] else math.nan
+            for user in users
+        ]
+        value = metric(ranked_by(users)).tolist()
+        assert value == pytest.approx(loop, nan_ok=True), metric
+        low, high = metrics.definition(metric.name).bounds
+        assert all(math.isnan(x) or low <= x <= high + 1e-12 for x in value), metric
+
+
+@settings(max_examples=300)
+@given(users=half_ranks(is_full=False), k=st.sampled_from(CUT_OFFS))
+def test_metrics_of_half_ranks_equal_naive_loops_and_keep_their_bounds(users, k):
+    check_half_ranks(users, metrics_of_ranks(k))
+
+
+@settings(max_examples=300)
+@given(users=half_ranks(is_full=True))
+def test_metrics_of_all_half_ranks_equal_naive_loops_and_keep_their_bounds(users):
+    check_half_ranks(users, metrics_of_all_ranks())
+
+
+@given(users=half_ranks(is_full=False), max_k=st.integers(1, 12))
+def test_curves_of_half_ranks_equal_the_metrics_at_each_k(users, max_k):
+    ranked = ranked_by(users)
+    precisions, recalls, top_k = metrics.precision_recall_curve(ranked, max_k)
+    for k, precision, recall in zip(top_k.tolist(), precisions, recalls, strict=True):
+        for name, value in (("precision", precision), ("recall", recall)):
+            loop = [getattr(naive_ranks, name)(*user, k) if user[0] else 0.0 for user in users]
+            assert float(value) == pytest.approx(sum(loop) / len(loop)), (name, k)
 
 
 def test_values_are_within_bounds_and_undefined_just_without_truth():
