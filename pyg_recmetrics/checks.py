@@ -1,7 +1,7 @@
 """Checks of what comes in from outside. The code behind them trusts its arguments."""
 
-import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,9 +11,12 @@ from torch_geometric.typing import EdgeType
 
 
 def check_tensor(value: object, name: str) -> Tensor:
-    """Returns `value` if it is a tensor."""
+    """Returns `value` if it is a dense tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"'{name}' needs to be a tensor (got {type(value).__name__})")
+    kind = "nested" if value.is_nested else value.layout
+    if kind != torch.strided:
+        raise ValueError(f"'{name}' needs to be a dense tensor (got {kind})")
     return value
 
 
@@ -63,9 +66,19 @@ def check_edges(edges: object, name: str) -> Tensor:
 def check_bipartite(edges: object, name: str, num_users: int, num_items: int) -> Tensor:
     """Returns `edges` as 64-bit integers if they run from users to items."""
     tensor = check_edges(edges, name)
+    check_num_pairs(name, num_users, num_items)
     check_ids(tensor[0], name, "user", num_users)
     check_ids(tensor[1], name, "item", num_items, num_users)
     return tensor
+
+
+def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
+    """Raises if there are more pairs of a user and an item than 64 bits can number."""
+    if num_users * num_items >= 2**63:
+        raise ValueError(
+            f"'{name}' needs the number of users times that of items to be less than 2**63 (got "
+            f"{num_users} users and {num_items} items)"
+        )
 
 
 def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
@@ -81,7 +94,8 @@ def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
 
 
 def check_finite(values: Tensor, name: str) -> None:
-    """Raises if there are NaN or infinite values; the error says how many."""
+    """Raises if values are no real numbers, NaN or infinite; the error says how many."""
+    _check_real(values, name)
     # The extremes show both, and take no memory, unlike a mask of all values.
     if values.numel() == 0 or bool(torch.stack(values.aminmax()).isfinite().all()):
         return
@@ -93,7 +107,7 @@ def check_positive_integer(value: object, name: str) -> int:
     """Returns `value` if it is a positive integer."""
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"'{name}' needs to be a positive integer (got {value!r})")
-    return value
+    return _check_exact(value, name)
 
 
 def check_scores(scores: object, name: str) -> Tensor:
@@ -126,7 +140,7 @@ def check_natural_number(value: object, name: str) -> int:
     """Returns `value` if it is an integer that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"'{name}' needs to be a non-negative integer (got {value!r})")
-    return value
+    return _check_exact(value, name)
 
 
 def check_boolean(value: object, name: str) -> bool:
@@ -147,17 +161,28 @@ def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
 
 def check_finite_number(value: object, name: str) -> float:
     """Returns `value` if it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) <= sys.float_info.max  # an integer may be too large for `math.isfinite`
+    ):
         raise ValueError(f"'{name}' needs to be a finite number (got {value!r})")
     return value
 
 
 def check_choice(value: object, name: str, choices: Sequence[str], or_else: str = "") -> str:
     """Returns `value` if it is one of some words. The error also names what else is allowed."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         allowed = f"one of {list(choices)}{or_else and f' or {or_else}'}"
         raise ValueError(f"'{name}' needs to be {allowed} (got {value!r})")
-    return str(value)
+    return value
+
+
+def check_mapping(value: object, name: str) -> Mapping[Any, Any]:
+    """Returns `value` if it is a mapping."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"'{name}' needs to be a mapping (got {type(value).__name__})")
+    return value
 
 
 def check_level(level: object) -> float:
@@ -178,6 +203,24 @@ def check_fields(fields: object, names: Iterable[str], owner: str) -> dict[str, 
 
 def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
     """Returns `edge_type` if `data` has it."""
-    if edge_type not in data.edge_types:
+    if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:
         raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
     return edge_type
+
+
+def _check_exact(value: int, name: str) -> int:
+    # Numbers that large also overflow when they are added or multiplied in 64 bits.
+    if value >= 2**53:
+        raise ValueError(
+            f"'{name}' needs to be less than 2**53, up to where double precision is exact (got an "
+            f"integer of {value.bit_length()} bits)"
+        )
+    return value
+
+
+def _check_real(values: Tensor, name: str) -> None:
+    # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
+    if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
+        raise ValueError(
+            f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
+        )

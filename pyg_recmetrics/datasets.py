@@ -10,7 +10,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
-from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.checks import (
+    check_finite_number,
+    check_natural_number,
+    check_positive_integer,
+)
 
 __all__ = ["read_lightgcn", "synthetic_interactions"]
 
@@ -64,7 +68,8 @@ def synthetic_interactions(
 
     Raises:
         ValueError: If `num_users`, `num_items` or `num_tastes` is not a positive integer, or if
-            `mean_degree` is less than three or more than half of `num_items`.
+            `mean_degree` is less than three or more than half of `num_items`, or if `seed` is not
+            a non-negative integer.
 
     Example:
         >>> from pyg_recmetrics.datasets import synthetic_interactions
@@ -75,6 +80,8 @@ def synthetic_interactions(
     check_positive_integer(num_users, "num_users")
     check_positive_integer(num_items, "num_items")
     check_positive_integer(num_tastes, "num_tastes")
+    check_natural_number(seed, "seed")
+    check_finite_number(mean_degree, "mean_degree")
     if not _MIN_DEGREE <= mean_degree <= num_items / 2:
         raise ValueError(
             f"'mean_degree' needs to be in [{_MIN_DEGREE}, num_items / 2 = {num_items / 2:g}] "

@@ -277,11 +277,12 @@ class _PreparedEvaluation:
         """Ranks with a recommender, and measures."""
         options = self.options
         depths = [metric.depth for metric in self.resolved]
+        is_full = None in depths
         ranked = rank(
             recommender,
             self.task,
-            k=max((depth for depth in depths if depth), default=1),
-            full=None in depths,
+            k=None if is_full else max(depth for depth in depths if depth),
+            full=is_full,
             edge_index=options.edge_index,
             edge_weight=options.edge_weight,
             batch_size=options.batch_size,

@@ -12,6 +12,9 @@ from torch_geometric.data import HeteroData
 from pyg_recmetrics import checks
 
 CPU = torch.device("cpu")
+DENSE = "'x' needs to be a dense tensor (got {})"
+REAL = "'x' needs to hold real numbers of 16 bits or more (got {})"
+LARGE = "'x' needs to be less than 2**53, up to where double precision is exact (got an integer of "
 
 
 def expected(error):
@@ -29,6 +32,11 @@ def expected(error):
         ([0, 1], TypeError("'x' needs to be a tensor (got list)")),
         (np.zeros(2), TypeError("'x' needs to be a tensor (got ndarray)")),
         (None, TypeError("'x' needs to be a tensor (got NoneType)")),
+        (torch.eye(2).to_sparse(), ValueError(DENSE.format("torch.sparse_coo"))),
+        (
+            torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
+            ValueError(DENSE.format("nested")),
+        ),
     ],
 )
 def test_tensor(value, error):
@@ -142,9 +150,34 @@ def test_bipartite(edges, error):
 
 
 @pytest.mark.parametrize(
+    ("num_users", "num_items", "is_accepted"),
+    [
+        (1, 2**63 - 1, True),
+        (2**31, 2**32 - 1, True),
+        (4_000_000_000, 2, True),
+        (2**31, 2**32, False),
+        (1, 2**63, False),
+        (10**10, 10**10, False),
+    ],
+)
+def test_num_pairs(num_users, num_items, is_accepted):
+    message = (
+        f"'x' needs the number of users times that of items to be less than 2**63 "
+        f"(got {num_users} users and {num_items} items)"
+    )
+    with expected(None if is_accepted else ValueError(message)):
+        checks.check_num_pairs("x", num_users, num_items)
+    with expected(None if is_accepted else ValueError(message)):
+        checks.check_bipartite(torch.zeros(2, 1).long(), "x", num_users, num_items)
+
+
+@pytest.mark.parametrize(
     ("weight", "error"),
     [
         (torch.tensor([0.5, -1.0]), None),
+        (torch.tensor([0.5, -1.0], requires_grad=True), None),
+        (torch.tensor([1, 1j]), ValueError(REAL.format("torch.complex64"))),
+        (torch.ones(2).to(torch.float8_e5m2), ValueError(REAL.format("torch.float8_e5m2"))),
         (torch.tensor([2, 0]), None),
         (torch.tensor([True, False]), None),
         (
@@ -166,6 +199,7 @@ def test_weight(weight, error):
     with expected(error):
         checked = checks.check_weight(weight, "x", torch.zeros(2, 2).long())
         assert checked.dtype == torch.double
+        assert not checked.requires_grad
         assert checked.tolist() == weight.tolist()
 
 
@@ -192,7 +226,7 @@ NO_NUMBERS = [True, False, None, "1", [1], torch.tensor(1), math.nan, math.inf, 
 
 @pytest.mark.parametrize(
     ("value", "is_accepted"),
-    [(1, True), (10**30, True), *((value, False) for value in (0, -1, 1.0, 0.5, *NO_NUMBERS))],
+    [(1, True), (2**53 - 1, True), *((value, False) for value in (0, -1, 1.0, 0.5, *NO_NUMBERS))],
 )
 def test_positive_integer(value, is_accepted):
     message = f"'x' needs to be a positive integer (got {value!r})"
@@ -200,12 +234,19 @@ def test_positive_integer(value, is_accepted):
         assert checks.check_positive_integer(value, "x") is value
 
 
+@pytest.mark.parametrize("value", [2**53, 2**63, 10**400, 10**5000], ids=int.bit_length)
+@pytest.mark.parametrize("check", [checks.check_positive_integer, checks.check_natural_number])
+def test_integers_that_double_precision_does_not_hold(check, value):
+    with expected(ValueError(f"{LARGE}{value.bit_length()} bits)")):
+        check(value, "x")
+
+
 @pytest.mark.parametrize(
     ("value", "is_accepted"),
     [
         (0, True),
         (1, True),
-        (10**30, True),
+        (2**53 - 1, True),
         *((value, False) for value in (-1, 0.0, 1.0, *NO_NUMBERS)),
     ],
 )
@@ -222,6 +263,9 @@ def test_natural_number(value, is_accepted):
         (-3, True),
         (0.5, True),
         (1e308, True),
+        (10**308, True),
+        (10**309, False),
+        (-(10**400), False),
         *((value, False) for value in NO_NUMBERS),
     ],
 )
@@ -350,6 +394,13 @@ def test_boolean(value, error):
         (None, "", ValueError("'x' needs to be one of ['keep', 'drop'] (got None)")),
         (["keep"], "", ValueError("'x' needs to be one of ['keep', 'drop'] (got ['keep'])")),
         (
+            np.array(["keep", "drop"]),
+            "",
+            ValueError(
+                "'x' needs to be one of ['keep', 'drop'] (got array(['keep', 'drop'], dtype='<U4'))"
+            ),
+        ),
+        (
             7,
             "a mapping",
             ValueError("'x' needs to be one of ['keep', 'drop'] or a mapping (got 7)"),
@@ -359,6 +410,20 @@ def test_boolean(value, error):
 def test_choice(value, or_else, error):
     with expected(error):
         assert checks.check_choice(value, "x", ("keep", "drop"), or_else) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ({}, None),
+        ({"a": 1}, None),
+        ([("a", 1)], TypeError("'x' needs to be a mapping (got list)")),
+        (None, TypeError("'x' needs to be a mapping (got NoneType)")),
+    ],
+)
+def test_mapping(value, error):
+    with expected(error):
+        assert checks.check_mapping(value, "x") is value
 
 
 @pytest.mark.parametrize(
@@ -375,6 +440,13 @@ def test_choice(value, or_else, error):
         (
             "rates",
             ValueError("'edge_type' needs to be one of [('user', 'rates', 'item')] (got 'rates')"),
+        ),
+        (
+            np.zeros(3),
+            ValueError(
+                "'edge_type' needs to be one of [('user', 'rates', 'item')] "
+                "(got array([0., 0., 0.]))"
+            ),
         ),
     ],
 )

@@ -11,6 +11,7 @@ from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
     check_fields,
+    check_mapping,
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
@@ -152,7 +153,8 @@ class Convention:
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
-        TypeError: If `population` is not a `Population`, or `without_cut_off` is a string.
+        TypeError: If `population` is not a `Population`, `metrics` or `other_names` is not a
+            mapping, or `without_cut_off` is not a tuple or a list.
         ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
 
     Example:
@@ -186,15 +188,19 @@ class Convention:
             )
         # A convention is a value: nobody changes it for all others by accident.
         if self.metrics is not None:
-            metrics = {name: FrozenDict(arguments) for name, arguments in self.metrics.items()}
+            metrics = {
+                name: FrozenDict(check_mapping(arguments, "metrics"))
+                for name, arguments in check_mapping(self.metrics, "metrics").items()
+            }
             object.__setattr__(self, "metrics", FrozenDict(metrics))
             self._check_metrics(metrics)
-        if isinstance(self.without_cut_off, str):
+        if not isinstance(self.without_cut_off, list | tuple):
             raise TypeError(
                 f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
             )
         object.__setattr__(self, "without_cut_off", tuple(self.without_cut_off))
-        object.__setattr__(self, "other_names", FrozenDict(self.other_names))
+        other_names = check_mapping(self.other_names, "other_names")
+        object.__setattr__(self, "other_names", FrozenDict(other_names))
 
     def _check_metrics(self, metrics: Mapping[str, Mapping[str, Value]]) -> None:
         for name, arguments in metrics.items():

@@ -47,7 +47,7 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
         `[max_k]`.
 
     Raises:
-        TypeError: If `ranked` is not `RankedEdges`.
+        TypeError: If `ranked` is not `RankedEdges`, or `metric` is not a string.
         ValueError: If there is no metric of that name, if it has no cut-off or is spelled with one,
             or if `max_k` is not a positive integer or is larger than the depth of the ranking.
 
@@ -60,6 +60,8 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
     """
     check_ranked(ranked)
     check_positive_integer(max_k, "max_k")
+    if not isinstance(metric, str):
+        raise TypeError(f"'metric' needs to be a string (got {type(metric).__name__})")
     if "@" in metric:
         raise ValueError(f"'metric' needs to be spelled without a cut-off (got {metric!r})")
     at_max_k = parse(f"{metric}@{max_k}")
@@ -98,7 +100,7 @@ def precision_recall_curve(
         `[max_k]`. Precisions and recalls are zero, and not `NaN`, if all users are left out.
 
     Raises:
-        TypeError: If `adaptive_k` is not a boolean.
+        TypeError: If `ranked` is not `RankedEdges`, or `adaptive_k` is not a boolean.
         ValueError: If `max_k` is not a positive integer or is larger than the depth of the ranking,
             if `empty_target_action` is not `"neg"`, `"pos"`, `"skip"` or `"error"`, if
             `aggregation` is not one of the words above, if `max_k` is `None` or `adaptive_k` is
@@ -119,6 +121,7 @@ def precision_recall_curve(
         >>> recalls
         tensor([0.5000, 0.5000, 1.0000, 1.0000], dtype=torch.float64)
     """
+    check_ranked(ranked)
     check_boolean(adaptive_k, "adaptive_k")
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)

@@ -53,7 +53,8 @@ class Parameter:
 
     def read(self, text: str) -> Value:
         """Reads a value from its spelling."""
-        return int(text) if not self.choices and text.isdecimal() else text
+        is_integer = not self.choices and text.isdecimal() and len(text) <= 1000
+        return int(text) if is_integer else text
 
     def words(self, value: Value) -> str:
         """Says in words what a value means."""

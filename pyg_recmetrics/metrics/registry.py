@@ -19,7 +19,7 @@ from typing import Annotated, Any, ParamSpec, get_args, get_origin, get_type_hin
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_ids, check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_ids, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Parameter
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -60,14 +60,24 @@ def metric(
             apart. (default: `False`)
 
     Raises:
-        ValueError: If the name of the function is that of another metric.
+        ValueError: If the name of the function is that of another metric, or the bounds are not in
+            ascending order.
         TypeError: If a parameter besides `k` is neither an integer nor a choice with words that
-            say what each of its values means.
+            say what each of its values means, the function takes no `ranked`, or an argument has a
+            wrong type.
     """
+    _check_description(bounds, needs)
+    check_boolean(needs_all_ranks, "needs_all_ranks")
+    check_boolean(higher_is_better, "higher_is_better")
+    check_boolean(needs_truth, "needs_truth")
+    check_boolean(looks_at_order, "looks_at_order")
+    check_boolean(looks_at_weight, "looks_at_weight")
 
     def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         name = function.__name__
         signature = inspect.signature(function)
+        if "ranked" not in signature.parameters:
+            raise TypeError(f"'{name}' needs to take 'ranked' (got {signature})")
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
@@ -78,6 +88,8 @@ def metric(
             if needs_all_ranks:
                 _check_all_ranks(ranked)
             if "k" in arguments.arguments:
+                if defined.needs_cut_off:
+                    check_positive_integer(arguments.arguments["k"], "k")
                 _check_cut_off(arguments.arguments["k"], ranked)
             for parameter in defined.parameters.values():
                 parameter.check(arguments.arguments[parameter.name])
@@ -124,14 +136,19 @@ def aggregate_metric(
             (default: `("items", "num_items")`)
 
     Raises:
-        ValueError: If the name of the function is that of another metric.
+        ValueError: If the name of the function is that of another metric, or the bounds are not in
+            ascending order.
+        TypeError: If an argument has a wrong type.
     """
+    _check_description(bounds, needs)
+    check_boolean(higher_is_better, "higher_is_better")
 
     def register(compute: Callable[[Tensor], Tensor]) -> Callable[[RankedEdges, int], Tensor]:
         name = compute.__name__
 
         def checked_state(ranked: RankedEdges, k: int) -> Tensor:
             check_ranked(ranked)
+            check_positive_integer(k, "k")
             _check_cut_off(k, ranked)
             _check_needs(name, needs, ranked)
             return state(ranked, k)
@@ -180,6 +197,7 @@ def definition(name: str) -> Definition:
     """Looks up the definition of a metric by its name.
 
     Raises:
+        TypeError: If `name` is not a string.
         ValueError: If there is no metric of that name; the error lists similar names.
 
     Example:
@@ -187,6 +205,8 @@ def definition(name: str) -> Definition:
         >>> metrics.definition("recall").docstring.summary
         'The fraction of the relevant items that is in the top `k`.'
     """
+    if not isinstance(name, str):
+        raise TypeError(f"'metrics' needs to hold strings (got {type(name).__name__})")
     if name in _DEFINITIONS:
         return _DEFINITIONS[name]
     similar = get_close_matches(name, _DEFINITIONS, n=3, cutoff=0.5) or names()
@@ -245,6 +265,23 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
         f"Annotated[Literal['a'], {{'a': 'words'}}], or to be an integer (got {hint})"
     )
+
+
+def _check_description(bounds: object, needs: object) -> None:
+    # A decorator without brackets is given the function as its first argument.
+    if (
+        not isinstance(bounds, tuple)
+        or len(bounds) != 2
+        or not all(isinstance(bound, int | float) for bound in bounds)
+    ):
+        raise TypeError(
+            f"'bounds' needs to be a pair of numbers, as in 'metric(bounds=(0.0, 1.0))' "
+            f"(got {bounds!r})"
+        )
+    if not bounds[0] <= bounds[1]:
+        raise ValueError(f"'bounds' needs to be in ascending order (got {bounds!r})")
+    if not isinstance(needs, tuple):
+        raise TypeError(f"'needs' needs to be a tuple of strings (got {needs!r})")
 
 
 def check_ranked(ranked: object) -> None:

@@ -1,7 +1,7 @@
 """The grammar in which metrics are spelled: `name(argument=value)@k`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
 
 _SPELLING = re.compile(
-    r"(?P<name>\w+)(?:\((?P<arguments>[^()]*)\))?(?:@(?P<k>[1-9][0-9]*))?", flags=re.ASCII
+    # Python reads no integers of more than 4,300 digits.
+    r"(?P<name>\w+)(?:\((?P<arguments>[^()]*)\))?(?:@(?P<k>[1-9][0-9]{0,999}))?",
+    flags=re.ASCII,
 )
 
 
@@ -30,8 +32,9 @@ class Metric:
             out have their default. (default: `()`)
 
     Raises:
-        ValueError: If there is no such metric or argument, or the cut-off is missing, not needed,
-            or not a positive integer.
+        TypeError: If `name` is not a string, or `arguments` does not hold pairs.
+        ValueError: If there is no such metric or argument, an argument is given twice, or the
+            cut-off is missing, not needed, or not a positive integer.
 
     Example:
         >>> from pyg_recmetrics import metrics
@@ -51,14 +54,19 @@ class Metric:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         if self.k is not None:
             check_positive_integer(self.k, "k")
-        given = dict(self.arguments)
-        for name, value in given.items():
+        given: dict[str, Value] = {}
+        for name, value in _pairs(self.arguments):
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
+            if name in given:
+                raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
             defined.parameters[name].check(value)
-        in_order = tuple((name, given[name]) for name in defined.parameters if name in given)
-        object.__setattr__(self, "arguments", in_order)
+            given[name] = value
+        # An integer of `None` is left open, as if it were not given.
+        in_order = [(name, given.get(name)) for name in defined.parameters]
+        arguments = tuple((name, value) for name, value in in_order if value is not None)
+        object.__setattr__(self, "arguments", arguments)
 
     @property
     def definition(self) -> Definition:
@@ -192,12 +200,28 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
     """Reads several metrics, or a single one. Each is kept once, in the order given.
 
     Raises:
-        TypeError: If one of them is not a string.
+        TypeError: If `spellings` is neither a string nor holds strings.
         ValueError: If there is none, or one is not spelled like a metric.
     """
     if isinstance(spellings, str | Metric):
         spellings = (spellings,)
+    if not isinstance(spellings, Iterable) or isinstance(spellings, Tensor):
+        raise TypeError(
+            f"'metrics' needs to be a string or to hold strings (got {type(spellings).__name__})"
+        )
     metrics = tuple(dict.fromkeys(parse(spelling) for spelling in spellings))
     if not metrics:
         raise ValueError("'metrics' needs to name at least one metric (got none)")
     return metrics
+
+
+def _pairs(arguments: object) -> list[tuple[str, Value]]:
+    """Returns the pairs of a name and a value in what was given as arguments."""
+    items = arguments.items() if isinstance(arguments, Mapping) else arguments
+    if not isinstance(items, Iterable) or isinstance(items, str | Tensor):
+        raise TypeError(f"'arguments' needs to hold pairs (got {type(arguments).__name__})")
+    pairs = list(items)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f"'arguments' needs to hold pairs of a name and a value (got {pair!r})")
+    return pairs

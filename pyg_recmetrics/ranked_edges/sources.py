@@ -1,6 +1,6 @@
 """Ranks from what another system computed: lists, a score matrix, or scored pairs."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from torch_geometric.index import index2ptr
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
+    check_edges,
     check_finite,
     check_integers,
     check_scores,
@@ -54,17 +55,15 @@ def rank_lists(
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
     items = _check_lists(pred_index_mat)
-    edges: Any = edge_label_index
-    if isinstance(edge_label_index, tuple):
-        edges = torch.stack(edge_label_index)
-    num_users, num_items = items.size(0), max_id(items, edges) + 1
+    edges = check_edges(_stack(edge_label_index), "edge_label_index")
+    num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
     edges = check_bipartite(edges, "edge_label_index", num_users, num_items)
     check_device(edges, "edge_label_index", items.device, "pred_index_mat")
     weight = edge_label_weight
     if weight is not None:
         weight = check_weight(weight, "edge_label_weight", edges)
         check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
-    truth, weight = coalesce_truth(edges, weight, max(num_users, num_items))
+    truth, weight = coalesce_truth(edges, weight, num_items)
     rank = ranks_in_lists(items, truth[0], truth[1], num_items)
     lists = Lists.from_matrix(without_repeats(items))
     return RankedTruth(truth, rank, num_users, weight, lists=lists)
@@ -147,12 +146,22 @@ def _runs(query: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
     return is_first.nonzero().squeeze(1)[run], torch.bincount(run)[run] - 1
 
 
-def max_id(items: Tensor, edges: object) -> int:
-    """Returns the largest id among the items of lists and edges, zero if there is none."""
-    largest = int(items.max()) if items.numel() else 0
-    if isinstance(edges, Tensor) and edges.numel():
-        largest = max(largest, int(edges.max()))
-    return max(largest, 0)
+def max_id(*ids: Tensor) -> int:
+    """Returns the largest of some ids, zero if there is none."""
+    return max([0, *(int(some.max()) for some in ids if some.numel())])
+
+
+def _stack(edges: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+    """Returns edges that may be given as two tensors in one."""
+    if not isinstance(edges, tuple):
+        return edges
+    shapes = [list(check_tensor(ids, "edge_label_index").shape) for ids in edges]
+    if len(edges) != 2 or shapes[0] != shapes[1]:
+        raise ValueError(
+            f"'edge_label_index' needs to hold two tensors of one shape if it is a tuple "
+            f"(got {shapes})"
+        )
+    return torch.stack(edges)
 
 
 def _check_lists(pred_index_mat: object) -> Tensor:

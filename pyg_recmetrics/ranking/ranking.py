@@ -9,7 +9,7 @@ from torch_geometric.typing import Adj
 from tqdm import tqdm
 
 from pyg_recmetrics import distributed
-from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_positive_integer
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
@@ -80,7 +80,8 @@ def rank(
         task (RankingTask): Who is ranked, over what, and what is relevant.
         k (int, optional): How deep ranks are wanted. (default: `None`, the largest number of
             relevant items of a user)
-        full (bool, optional): Whether every rank is wanted, however deep. (default: `False`)
+        full (bool, optional): Whether every rank is wanted, however deep. There is then no `k`.
+            (default: `False`)
         edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over, in
             its own numbering. (default: `None`, the message-passing edges of the data that the
             task was read from)
@@ -110,10 +111,10 @@ def rank(
 
     Raises:
         TypeError: If `recommender` is none of these, or is a module without `recommend`, or its
-            `recommend` takes other arguments.
+            `recommend` takes other arguments, or if `full` or `progress` is not a boolean.
         ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k` or
-            `batch_size` is not a positive integer, `algorithm` does not apply, or `ties` is not
-            `"index"` and scores are not known.
+            `batch_size` is not a positive integer, `k` is given although everything is ranked,
+            `algorithm` does not apply, or `ties` is not `"index"` and scores are not known.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -128,6 +129,7 @@ def rank(
         raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
     with distributed.fail_together(task.device), evaluation_mode(recommender):
         check_ties(ties, seed)
+        check_boolean(progress, "progress")
         if batch_size is not None:
             check_positive_integer(batch_size, "batch_size")
         depth = _depth(task, k, full)
@@ -239,7 +241,9 @@ def rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Calla
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:
-    if full:
+    if check_boolean(full, "full"):
+        if k is not None:
+            raise ValueError(f"'k' can only be given if not everything is ranked (got {k!r})")
         return task.num_items
     if k is None:
         return int(task.degree.max())

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, overload
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import coalesce
 
-from pyg_recmetrics.checks import check_choice, check_level, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_choice,
+    check_level,
+    check_natural_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results.inference import (
     PairedTest,
@@ -24,6 +28,7 @@ from pyg_recmetrics.results.inference import (
 )
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.task.edges import coalesce_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +179,7 @@ def compare(
             users. (default: `"t-test"`)
         level (float, optional): The level of confidence. (default: `0.95`)
         num_samples (int, optional): The number of random swaps that a randomisation test tries.
-            It tries all of them if there are fewer. (default: `9999`)
+            It tries all of them if there are fewer. Other tests try none. (default: `9999`)
         seed (int, optional): The seed of these swaps. (default: `0`)
         **named (EvaluationResult): Results by name.
 
@@ -191,8 +196,8 @@ def compare(
         TypeError: If something is not an `EvaluationResult`.
         ValueError: If there are fewer than two results, a name is given twice, the results are of
             different tasks, conventions or actions for users without truth, they have no metric
-            in common, `baseline` or `test` is unknown, `level` is not between 0 and 1, or
-            `num_samples` is not a positive integer.
+            in common, `baseline` or `test` is unknown, `level` is not between 0 and 1,
+            `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
 
     Source: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
     information retrieval evaluation" (2007); Urbano, Lima and Hanjalic, "Statistical significance
@@ -215,6 +220,7 @@ def compare(
     check_choice(test, "test", get_args(PairedTest))
     check_level(level)
     check_positive_integer(num_samples, "num_samples")
+    check_natural_number(seed, "seed")
     by_name = _by_name(results, named)
     _check_same_task(by_name)
     pairs = _pairs(list(by_name), baseline)
@@ -349,7 +355,9 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     if task is not None:
         names = ("num_items", "users", "truth", "weight", "seen", "candidates")
         return how | {name: getattr(task, name) for name in names}
-    truth, weight = coalesce(ranked.edge_index, ranked.weight)
+    edges = ranked.edge_index
+    num_items = int(edges[1].max()) + 1 if edges.numel() else 1
+    truth, weight = coalesce_truth(edges, ranked.weight, num_items)
     return how | {"truth": truth, "weight": weight, "user_ids": ranked.user_ids}
 
 

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice, check_level, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_choice,
+    check_level,
+    check_natural_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.extras import requires_extra
 
 if TYPE_CHECKING:
@@ -59,11 +64,13 @@ def interval_of_mean(
 
     Raises:
         ValueError: If `level` is not between 0 and 1, `method` is neither `"bootstrap"` nor
-            `"normal"`, or `num_samples` is not a positive integer.
+            `"normal"`, `num_samples` is not a positive integer, or `seed` is not a non-negative
+            integer.
     """
     check_level(level)
     check_choice(method, "method", get_args(IntervalMethod))
     check_positive_integer(num_samples, "num_samples")
+    check_natural_number(seed, "seed")
     if values.numel() < 2:
         return Interval(math.nan, math.nan)
     if method == "normal":

@@ -13,6 +13,7 @@ from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import check_fields, check_natural_number, check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
+from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,
     check_empty_target_action,
@@ -69,6 +70,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
 
     Raises:
+        TypeError: If an argument has a wrong type.
         ValueError: If there is no such metric, convention or `empty_target_action`, or the action
             is `"error"` and there is a user without truth.
 
@@ -99,9 +101,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         convention: str | Convention = "standard",
         num_left_out: int = 0,
     ) -> None:
+        check_ranked(ranked)
+        if task is not None and not isinstance(task, RankingTask):
+            raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
+        check_natural_number(num_left_out, "num_left_out")
         self.convention = conventions.get(convention)
-        self.empty_target_action = empty_target_action or self.convention.empty_target_action
-        check_empty_target_action(self.empty_target_action)
+        if empty_target_action is None:
+            empty_target_action = self.convention.empty_target_action
+        check_empty_target_action(empty_target_action)
+        self.empty_target_action = empty_target_action
         if task is not None and ranked.catalogue is None:
             ranked = ranked.with_catalogue(task.catalogue)
         self.ranked = _only_users_of(task, ranked)
@@ -245,7 +253,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 and returns quantiles of their means. `"normal"` assumes that the mean is normally
                 distributed; it takes no time, and the printed table shows it. The two agree
                 unless there are few users. (default: `"bootstrap"`)
-            num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
+            num_samples (int, optional): The number of bootstrap samples. The normal interval takes
+                none. (default: `2000`)
             seed (int, optional): The seed of the samples. The global random state is not touched.
                 (default: `0`)
 
@@ -254,7 +263,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
         Raises:
             ValueError: If there is no such metric, it has one value for all users together, `level`
-                is not between 0 and 1, `method` is unknown, or `num_samples` is not positive.
+                is not between 0 and 1, `method` is unknown, `num_samples` is not a positive
+                integer, or `seed` is not a non-negative integer.
 
         Source: Efron, "Bootstrap methods: another look at the jackknife" (1979).
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.checks import (
     check_device,
@@ -14,10 +13,12 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_ids,
     check_integers,
+    check_num_pairs,
+    check_positive_integer,
     check_scores,
     check_tensor,
 )
-from pyg_recmetrics.task.edges import MAX_NUM_NODES, check_num_nodes
+from pyg_recmetrics.task.edges import coalesce_edges
 
 #: For each thing that a metric may need to know, how to give it.
 _HOW_TO_GIVE = {
@@ -72,7 +73,7 @@ class Catalogue:
     item_category: Tensor | None = None
 
     def __post_init__(self) -> None:
-        num_items = check_num_nodes(self.num_items, "num_items")
+        num_items = check_positive_integer(self.num_items, "num_items")
         checks = {
             "seen": _check_seen,
             "item_embedding": _check_embedding,
@@ -90,10 +91,7 @@ class Catalogue:
         Raises:
             ValueError: If seen edges are not known.
         """
-        seen = self.get("seen")
-        num_nodes = max(self.num_items, int(seen.max()) + 1)
-        interactions: Tensor = coalesce(seen, num_nodes=num_nodes)
-        return interactions
+        return coalesce_edges(self.get("seen"), self.num_items)
 
     @cached_property
     def popularity(self) -> Tensor:
@@ -157,7 +155,9 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
     edges = check_edges(seen, "seen")
     if edges.size(1) == 0:
         return None
-    check_ids(edges[0], "seen", "user", MAX_NUM_NODES)
+    if (lowest := int(edges[0].min())) < 0:
+        raise ValueError(f"'seen' needs to hold user ids of zero or more (got {lowest})")
+    check_num_pairs("seen", int(edges[0].max()) + 1, num_items)
     check_ids(edges[1], "seen", "item", num_items)
     return edges
 

@@ -83,7 +83,7 @@ def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
     """
     if edges.reverse is None:
         return torch.zeros_like(truth[0], dtype=torch.bool)
-    reverse = coalesce_edges(edges.reverse, edges.num_users, edges.num_items)
+    reverse = coalesce_edges(edges.reverse, edges.num_items)
     return contains(reverse, truth, edges.num_items)
 
 

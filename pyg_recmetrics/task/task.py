@@ -19,11 +19,11 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_ids,
     check_integers,
+    check_positive_integer,
     check_weight,
 )
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.edges import (
-    check_num_nodes,
     coalesce_edges,
     coalesce_truth,
     contains,
@@ -118,8 +118,8 @@ class RankingTask:
     ) -> None:
         # The attributes are frozen, so that nobody changes one of them without the others.
         fields = vars(self)
-        fields["num_users"] = check_num_nodes(num_users, "num_users")
-        fields["num_items"] = check_num_nodes(num_items, "num_items")
+        fields["num_users"] = check_positive_integer(num_users, "num_users")
+        fields["num_items"] = check_positive_integer(num_items, "num_items")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
         fields["seen"] = self._prepare_seen(seen)
         fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
@@ -180,7 +180,8 @@ class RankingTask:
                 (default: `None`, those of the data, or all users)
 
         Raises:
-            TypeError: If `data` is neither `Data` nor `HeteroData`.
+            TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
+                boolean.
             ValueError: If the edge type does not exist or is not the only one, `num_users` is
                 missing, there is no ground truth, or edges do not connect users with items.
 
@@ -196,6 +197,7 @@ class RankingTask:
             tensor([[0, 1],
                     [1, 2]])
         """
+        check_boolean(exclude_seen, "exclude_seen")
         edges = read_data(data, edge_type, num_users)
         weight = edges.weight
         if threshold is None:
@@ -368,8 +370,7 @@ class RankingTask:
     def _prepare_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
         if truth.size(1) == 0:
             raise ValueError("'truth' needs to hold at least one edge (got none)")
-        num_nodes = max(self.num_users, self.num_items)
-        relevant, weight_of_relevant = coalesce_truth(truth, weight, num_nodes, self.threshold)
+        relevant, weight_of_relevant = coalesce_truth(truth, weight, self.num_items, self.threshold)
         if weight is not None and relevant.size(1) == 0:
             largest = f"{float(weight.max()):g}"
             if self.threshold is None:
@@ -437,7 +438,7 @@ class RankingTask:
         return torch.bincount(self.candidates[0], minlength=self.num_users) - num_excluded
 
     def _coalesce(self, edges: Tensor) -> Tensor:
-        return coalesce_edges(edges, self.num_users, self.num_items)
+        return coalesce_edges(edges, self.num_items)
 
 
 def _warn_about_zero_ratings(num_zero: int) -> None:

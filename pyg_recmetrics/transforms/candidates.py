@@ -93,10 +93,10 @@ class SampledCandidates(BaseTransform):
     def _sample(self, edges: UserItemEdges) -> Tensor:
         # All on the CPU: random numbers, and the order of equal ones, differ by device.
         truth, seen = edges.truth.cpu(), edges.seen.cpu()
-        num_users, num_items = edges.num_users, edges.num_items
-        weight = self._weight(coalesce_edges(seen, num_users, num_items)[1], num_items)
+        num_items = edges.num_items
+        weight = self._weight(coalesce_edges(seen, num_items)[1], num_items)
         users = truth[0].unique()
-        excluded = coalesce_edges(torch.cat([truth, seen], dim=1), num_users, num_items)
+        excluded = coalesce_edges(torch.cat([truth, seen], dim=1), num_items)
         excluded = excluded[:, torch.isin(excluded[0], users)]
         excluded[0] = torch.searchsorted(users, excluded[0])  # the row of each user in `users`
         generator = torch.Generator().manual_seed(self.seed)

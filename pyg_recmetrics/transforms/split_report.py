@@ -257,7 +257,7 @@ def _num_repeated(edges: UserItemEdges, seen: Tensor) -> int:
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:
-    return coalesce_edges(rows, edges.num_users, edges.num_items)
+    return coalesce_edges(rows, edges.num_items)
 
 
 def _count(mask: Tensor) -> int:

@@ -1,5 +1,7 @@
 """Coalesced edges, against sets and dictionaries in plain Python."""
 
+import math
+
 import pytest
 import torch
 from cases import edges
@@ -7,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.task.edges import (
-    MAX_NUM_NODES,
     coalesce_edges,
     coalesce_truth,
     contains,
@@ -25,7 +26,7 @@ def as_list(edge_index):
 
 @given(pairs=PAIRS)
 def test_coalesced_edges_are_a_sorted_set(pairs):
-    assert as_list(coalesce_edges(edges(pairs), NUM_USERS, NUM_ITEMS)) == sorted(set(pairs))
+    assert as_list(coalesce_edges(edges(pairs), NUM_ITEMS)) == sorted(set(pairs))
 
 
 @given(coalesced=st.sets(PAIR), pairs=PAIRS)
@@ -42,12 +43,13 @@ def test_the_last_item_of_a_user_is_not_the_first_of_the_next():
 
 
 def test_the_largest_ids_do_not_overflow():
-    last = MAX_NUM_NODES - 1
+    num_nodes = math.isqrt(2**63 - 1)
+    last = num_nodes - 1
     pairs = [(last, last), (0, last), (last, 0), (last, last), (1, 0)]
-    coalesced = coalesce_edges(edges(pairs), MAX_NUM_NODES, MAX_NUM_NODES)
+    coalesced = coalesce_edges(edges(pairs), num_nodes)
     assert as_list(coalesced) == sorted(set(pairs))
     asked = edges([(last, last), (last, last - 1), (0, last), (1, 1)])
-    assert contains(coalesced, asked, MAX_NUM_NODES).tolist() == [True, False, True, False]
+    assert contains(coalesced, asked, num_nodes).tolist() == [True, False, True, False]
 
 
 @given(pairs=PAIRS)
