@@ -28,6 +28,11 @@ A mini-batch holds lists and nothing else. Three kinds of metrics therefore have
   not say which user it belongs to.
 - Micro-averages, whose denominator is that of all users. They do not add up over mini-batches.
 
+Lists need to have at least `k` items: an item beyond the end of a list counts as not retrieved,
+which makes most values too low. R-precision needs lists as long as the largest number of relevant
+items of a user. A metric warns about shorter lists, unless they hold all items. It does so once,
+also after `reset()`, so that a training of many epochs is not flooded with warnings.
+
 Example:
     >>> import torch
     >>> from pyg_recmetrics.modules import NDCG, RPrecision
@@ -53,7 +58,8 @@ import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics import metrics
+from pyg_recmetrics import distributed, metrics
+from pyg_recmetrics.checks import check_boolean, check_mapping, check_tensor
 from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,
@@ -62,6 +68,7 @@ from pyg_recmetrics.metrics.undefined import (
     fill_without_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.sources import max_id
 from pyg_recmetrics.task import Catalogue
 
 #: How the states of several processes become one: by their sum, or one after the other.
@@ -127,6 +134,9 @@ class _NoCutOff(int):
 class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
     """The base of all classes where torchmetrics is installed, which then keeps their state."""
 
+    #: How many calls lie between whoever calls `update` and the method itself.
+    calls_around_update: ClassVar[int] = 1
+
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
         self.add_state(name, default, dist_reduce_fx=merging)
@@ -151,6 +161,8 @@ class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
 
 class _ModuleBase(_PyGMetric):  # type: ignore[misc, valid-type]
     """The base of all classes where torchmetrics is missing: one process, and no plots."""
+
+    calls_around_update: ClassVar[int] = 0
 
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
@@ -202,11 +214,13 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
         self._arguments = dict(arguments)
         self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
-        self.keep_per_user = bool(arguments.pop("keep_per_user", False))
-        self.catalogue: Catalogue | None = arguments.pop("catalogue", None)
+        self.keep_per_user = check_boolean(arguments.pop("keep_per_user", False), "keep_per_user")
+        self.catalogue = _check_catalogue(arguments.pop("catalogue", None))
         k = arguments.pop("k", None)
         self.metric = Metric(self.definition.name, k, tuple(arguments.items()))
+        self.metric.check_catalogue(self.catalogue)
         self.k = _NoCutOff() if k is None else k
+        self._has_warned = False
         self._state_device = torch.device("cpu")
         self._declare_states()
 
@@ -249,6 +263,7 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
                 without ground truth and `empty_target_action` is `"error"`.
         """
         ranked = RankedEdges.from_topk(pred_index_mat, edge_label_index, edge_label_weight)
+        self._warn_about_short_lists(ranked)
         self.add(self.with_catalogue(ranked))
 
     def with_catalogue(self, ranked: RankedEdges) -> RankedEdges:
@@ -294,15 +309,71 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
         values: list[Tensor] = getattr(self, self._attributes[name])
         setattr(self, self._attributes[name], [*values, value])
 
-    def get_extra_state(self) -> dict[str, Tensor]:
-        """Returns what the `state_dict` holds: the tensors of the state, by name."""
-        return {name: self.get(name) for name in self._attributes}
+    def get_extra_state(self) -> dict[str, Any]:
+        """Returns what the `state_dict` holds: the tensors of the state, and whose they are."""
+        return self._owner | self._tensors()
 
-    def set_extra_state(self, state: dict[str, Tensor]) -> None:
-        """Restores the state that :meth:`get_extra_state` returned."""
-        for name, value in state.items():
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Restores the state that :meth:`get_extra_state` returned.
+
+        Raises:
+            TypeError: If `state` is not a dictionary.
+            ValueError: If it is the state of another metric, or of the same metric with other
+                arguments.
+        """
+        tensors = dict(check_mapping(state, "state"))
+        owner = {name: tensors.pop(name, None) for name in self._owner}
+        if owner != self._owner or tensors.keys() != self._attributes.keys():
+            raise ValueError(
+                f"'state' needs to hold {list(self._attributes)} of {self._owner} (got "
+                f"{list(tensors)} of {owner})"
+            )
+        for name, value in tensors.items():
+            self._check_part(name, check_tensor(value, "state"))
+        for name, value in tensors.items():
             self.set(name, value.to(self._state_device))
         self.note_loaded_state()
+
+    @property
+    def _owner(self) -> dict[str, str]:
+        """Which metric a state is of, since a state makes no sense to others."""
+        return {"metric": self.metric.words, "empty_target_action": self.empty_target_action}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {name: self.get(name) for name in self._attributes}
+
+    def _check_part(self, name: str, value: Tensor) -> None:
+        """Raises if a tensor cannot be this part of the state."""
+        initial, is_list = self.initial(name), self.merged_by()[name] == "cat"
+        fits = value.dim() == 1 if is_list else value.shape == initial.shape
+        if not fits or value.dtype != initial.dtype:
+            shape = "[num_users]" if is_list else list(initial.shape)
+            raise ValueError(
+                f"'state' needs to hold '{name}' in {initial.dtype} of shape {shape} (got "
+                f"{value.dtype} of shape {list(value.shape)})"
+            )
+
+    def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
+        """Warns, but only once, of lists that are too short for the metric."""
+        if self._has_warned:
+            return
+        width = ranked.required_items.size(1)
+        if self.definition.has_cut_off:
+            needed = self.metric.depth or 0  # without a cut-off, lists are as long as they are
+        else:
+            needed = int(ranked.degree.max()) if ranked.num_users else 0
+        if width >= needed:
+            return
+        num_items = max_id(ranked.required_items, ranked.edge_index[1]) + 1
+        if self.catalogue is not None:
+            num_items = self.catalogue.num_items
+        if width < num_items:
+            self._has_warned = True
+            distributed.warn(
+                f"'pred_index_mat' holds lists of {width} items, but {needed} are needed (for k, "
+                f"or for the largest R); all others count as not retrieved",
+                stacklevel=3 + self.calls_around_update,
+            )
 
     def _declare_states(self) -> None:
         # A collection of torchmetrics lets metrics share their state if the names and, after the
@@ -320,7 +391,7 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
-        state = self.get_extra_state()
+        state = self._tensors()
         module = super()._apply(fn, *args, **kwargs)
         moved = fn(torch.empty(0, dtype=torch.bool, device=self._state_device))
         self._state_device = moved.device
@@ -408,7 +479,7 @@ class OverAllUsers(RankingMetric):
 
     def initial(self, name: str) -> Tensor:
         """Returns the state of no users."""
-        lists, truth = torch.empty(0, self.k, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
+        lists, truth = torch.empty(0, 1, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
         nobody = self.with_catalogue(RankedEdges.from_topk(lists, truth))
         return self.definition.state(nobody, self.k)
 
@@ -420,6 +491,12 @@ class OverAllUsers(RankingMetric):
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
         return self.definition.compute(self.get("state"))
+
+
+def _check_catalogue(catalogue: object) -> Catalogue | None:
+    if catalogue is not None and not isinstance(catalogue, Catalogue):
+        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
+    return catalogue
 
 
 def class_name(name: str) -> str:

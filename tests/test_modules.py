@@ -29,6 +29,8 @@ needs_collection = pytest.mark.skipif(
     not hasattr(pyg, "LinkPredMetricCollection"), reason="needs PyG 2.7"
 )
 
+#: What is said of lists that are too short, where a test is about something else.
+SHORT = "ignore:'pred_index_mat' holds lists of"
 NAMES = dir(modules)
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
@@ -149,6 +151,7 @@ class TestClasses:
 
 
 class TestValues:
+    @pytest.mark.filterwarnings(SHORT)
     @given(case=cases(), module=any_module(), size=st.integers(1, 3), data=st.data())
     def test_any_mini_batches_add_up_to_the_mean_over_users(self, case, module, size, data):
         cls, arguments = module
@@ -174,6 +177,7 @@ class TestValues:
         if defined:
             assert float(metric.compute()) == pytest.approx(sum(defined) / len(defined))
 
+    @pytest.mark.filterwarnings(SHORT)
     @pytest.mark.parametrize("name", NAMES)
     def test_a_thousand_updates_equal_one(self, name):
         lists, truth = random_lists(num_users=1000, num_items=20)
@@ -194,6 +198,7 @@ class TestValues:
             theirs.update(pred_index_mat[:, :5], edge_label_index)
         assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
 
+    @pytest.mark.filterwarnings(SHORT)
     def test_paddings_and_repetitions_count_for_nobody(self):
         metric = modules.Recall(k=50, keep_per_user=True)  # and k is wider than the matrix
         lists = torch.tensor([[3, 3, 1], [-1, -1, -1], [-1, 0, -1]])
@@ -235,7 +240,7 @@ class TestValues:
         metric.update(LISTS, TRUTH)
         with pytest.raises(ValueError, match="'keep_per_user' needs to be set"):
             metric.compute_per_user()
-        assert set(metric.get_extra_state()) == {"sum", "count"}
+        assert set(metric.get_extra_state()) == {"metric", "empty_target_action", "sum", "count"}
 
     def test_on_any_device(self, device):
         metric = modules.NDCG(k=3, keep_per_user=True).to(device)
@@ -299,11 +304,123 @@ class TestState:
         metric = modules.NDCG(k=10)
         for _ in range(3):
             metric.update(*random_lists())
-        assert sum(value.numel() for value in metric.get_extra_state().values()) == 2
+        state = metric.get_extra_state().values()
+        assert sum(value.numel() for value in state if isinstance(value, torch.Tensor)) == 2
+
+    @pytest.mark.parametrize(
+        ("other", "difference"),
+        [
+            (modules.NDCG(k=5, keep_per_user=True), r"'ndcg@3 .*got .*'ndcg@5"),
+            (modules.NDCG(k=3, gain="binary", keep_per_user=True), "linear.*got .*binary"),
+            (modules.DCG(k=3, keep_per_user=True), "'ndcg@3 .*got .*'dcg@3"),
+            (
+                modules.NDCG(k=3, empty_target_action="neg", keep_per_user=True),
+                "'skip'.*got .*'neg'",
+            ),
+            (modules.NDCG(k=3), r"\['sum', 'count', 'per_user'\] of .*got \['sum', 'count'\] of"),
+            (modules.Coverage(k=3, catalogue=CATALOGUE), "'ndcg@3 .*got .*'coverage@3"),
+        ],
+        ids=repr,
+    )
+    def test_the_state_of_another_metric_is_refused(self, metric, other, difference):
+        before = metric.get_extra_state()
+        with pytest.raises(ValueError, match=f"'state' needs to hold .*{difference}"):
+            metric.load_state_dict(other.state_dict())
+        assert metric.compute() == before["sum"] / before["count"]
+        with pytest.raises(ValueError, match="'state' needs to hold"):
+            other.load_state_dict(metric.state_dict())
+
+    @pytest.mark.parametrize(
+        ("part", "message"),
+        [
+            ({"sum": torch.zeros(2).double()}, r"'sum' in torch.float64 of shape \[\]"),
+            ({"count": torch.tensor(2.0)}, r"'count' in torch.int64 .*got torch.float32"),
+            ({"per_user": torch.zeros(2, 2).double()}, r"'per_user' .* of shape \[num_users\]"),
+        ],
+    )
+    def test_a_state_that_was_damaged_is_refused(self, metric, part, message):
+        before = metric.compute()
+        with pytest.raises(ValueError, match=f"'state' needs to hold {message}"):
+            metric.set_extra_state(metric.get_extra_state() | part)
+        assert metric.compute() == before
+        with pytest.raises(TypeError, match=r"'state' needs to be a mapping \(got list\)"):
+            metric.set_extra_state([1, 2])
+
+    def test_a_state_over_another_number_of_items_is_refused(self):
+        few, many = (modules.Coverage(k=3, catalogue=Catalogue(n)) for n in (3, 40))
+        with pytest.raises(ValueError, match=r"'state' .* of shape \[40\] .*of shape \[3\]"):
+            many.load_state_dict(few.state_dict())
+
+
+class TestShortLists:
+    def lists_of(self, width, num_users=60):
+        lists, truth = random_lists(num_users=num_users, k=30)
+        return lists[:, :width], truth
+
+    @pytest.mark.parametrize(
+        ("metric", "needed"),
+        [
+            (modules.Recall(k=20), 20),
+            (modules.NDCG(k=5, ideal="retrieved", ideal_k=11), 11),
+            (modules.Novelty(k=20, catalogue=CATALOGUE), 20),
+            (modules.Gini(k=20, catalogue=CATALOGUE), 20),
+        ],
+        ids=repr,
+    )
+    def test_lists_that_are_shorter_than_k_are_warned_about(self, metric, needed):
+        with pytest.warns(UserWarning, match=f"holds lists of 10 items, but {needed} are needed"):
+            metric.update(*self.lists_of(10))
+
+    def test_lists_that_are_shorter_than_the_largest_number_of_relevant_items(self):
+        lists, truth = self.lists_of(30)
+        largest = int(torch.bincount(truth[0]).max())
+        modules.RPrecision().update(lists[:, :largest], truth)
+        shorter = lists[:, : largest - 1]
+        with pytest.warns(UserWarning, match=f"of {largest - 1} items, but {largest} are needed"):
+            modules.RPrecision().update(shorter, truth)
+
+    @pytest.mark.parametrize("name", ["Recall", "RPrecision"])
+    def test_a_metric_warns_once_whatever_happens_to_it(self, name):
+        metric = make(name, k=20)
+        with pytest.warns(UserWarning, match="'pred_index_mat' holds lists") as warned:
+            metric.update(*self.lists_of(2))
+        assert len(warned) == 1
+        assert warned[0].filename == __file__
+        for _ in range(3):
+            metric.reset()
+            for batch in batches(*self.lists_of(2), size=25):
+                metric.update(*batch)
+            metric.compute()
+        copy.deepcopy(metric).update(*self.lists_of(2))
+
+    @pytest.mark.parametrize(
+        "metric", [modules.Recall(k=2), modules.Recall(k=10), modules.MRR(), modules.RPrecision()]
+    )
+    def test_lists_that_are_long_enough_are_not_warned_about(self, metric):
+        metric.update(*self.lists_of(20))
+        metric.update(LISTS[:0], TRUTH[:, :0])
+
+    def test_lists_of_all_items_are_not_warned_about(self):
+        modules.Recall(k=50).update(*self.lists_of(30))
+        catalogue = Catalogue(40, seen=CATALOGUE.seen)
+        with pytest.warns(UserWarning, match="lists of 30 items"):
+            modules.Novelty(k=50, catalogue=catalogue).update(*self.lists_of(30))
+
+    @needs_collection
+    def test_so_do_the_metrics_of_a_collection(self):
+        collection = pyg.LinkPredMetricCollection(
+            [modules.Recall(k=5), modules.Recall(k=20), modules.NDCG(k=20)]
+        )
+        with pytest.warns(UserWarning, match="'pred_index_mat' holds lists") as warned:
+            collection.update(*self.lists_of(10))
+        assert len(warned) == 2  # those that look at 20
+        for batch in batches(*self.lists_of(10), size=5):
+            collection.update(*batch)
 
 
 @needs_collection
 class TestInPyG:
+    @pytest.mark.filterwarnings(SHORT)
     def test_beside_pygs_own(self):
         lists, truth = random_lists()
         own = {"LinkPredMAP@5": pyg.LinkPredMAP(k=5), "NDCG@5": modules.NDCG(k=5)}

@@ -1,0 +1,268 @@
+"""The boundary of the package: what odd arguments are told, in one table.
+
+An odd argument is never accepted in silence, and never reaches torch: its error names the argument
+and what it needs to be. Each row is a callable, the arguments that make it odd, and the error.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    Evaluator,
+    RankedEdges,
+    RankingTask,
+    compare,
+    conventions,
+    datasets,
+    evaluate,
+    metrics,
+    modules,
+    rank,
+)
+from pyg_recmetrics.metrics import registry
+
+TRUTH = torch.tensor([[0, 1, 2], [2, 0, 1]])
+SCORES = torch.tensor([[0.1, 0.9, 0.5, 0.2], [0.7, 0.2, 0.3, 0.1], [0.4, 0.3, 0.2, 0.1]])
+LISTS = torch.tensor([[2, 0, 1], [1, 0, 3], [3, 1, 2]])
+TASK = RankingTask(TRUTH, num_users=3, num_items=4)
+CATALOGUE = Catalogue(4, seen=TRUTH, item_embedding=torch.eye(4), item_category=torch.arange(4))
+RANKED = rank(SCORES, TASK, full=True, keep_items=True).with_catalogue(CATALOGUE)
+RESULT = EvaluationResult(RANKED, "recall@2", task=TASK)
+DATA = Data(
+    num_nodes=5,
+    edge_index=torch.tensor([[0, 2, 1, 3], [2, 0, 3, 1]]),
+    edge_label_index=torch.tensor([[0, 1], [3, 4]]),
+)
+
+#: Integers that 64 bits do not hold, or that no float holds exactly.
+LARGE = (2**53, 2**63 - 1, 2**63, 10**400)
+
+
+def large_ids(largest):
+    return torch.tensor([[0, 1, 2], [largest, 0, 1]])
+
+
+def table():
+    """Rows of a callable, its arguments, the type of the error, and a part of its message."""
+    yield from of_integers()
+    yield from of_booleans()
+    yield from of_tensors()
+    yield from of_words()
+    yield from of_metrics()
+
+
+def of_integers():
+    large = "needs to be less than 2**53"
+    for k in LARGE:
+        yield metrics.Metric, ("f1", k), ValueError, large
+        yield metrics.parse, (f"recall@{k}",), ValueError, large
+        yield metrics.parse, (f"ndcg(ideal_k={k})@5",), ValueError, "'ideal_k' needs to be"
+        yield metrics.curve, (RANKED, "recall", k), ValueError, large
+        yield metrics.precision_recall_curve, (RANKED, k), ValueError, large
+        yield modules.Recall, (k,), ValueError, large
+        yield rank, {"recommender": SCORES, "task": TASK, "k": k}, ValueError, large
+        for name in metrics.names():
+            if metrics.definition(name).has_cut_off:
+                yield getattr(metrics, name), (RANKED, k), ValueError, large
+        yield RankingTask, {"truth": TRUTH, "num_users": 3, "num_items": k}, ValueError, large
+        yield Catalogue, (k,), ValueError, large
+        yield RESULT.confidence_interval, {"metric": "mrr", "num_samples": k}, ValueError, large
+        yield evaluate, {**EVALUATION, "batch_size": k}, ValueError, large
+    yield metrics.parse, ("recall@" + "9" * 5000,), ValueError, "name@k"
+    yield metrics.parse, (f"ndcg(ideal_k={'9' * 5000})@5",), ValueError, "'ideal_k' needs to be"
+    for name in metrics.names():
+        if metrics.definition(name).has_cut_off:
+            for k in (True, 0, -1, 1.5, "2"):
+                message = f"'k' needs to be a positive integer (got {k!r})"
+                yield getattr(metrics, name), (RANKED, k), ValueError, message
+        if metrics.definition(name).needs_cut_off:
+            message = "'k' needs to be a positive integer (got None)"
+            yield getattr(metrics, name), (RANKED, None), ValueError, message
+    for seed in (None, True, -1, 1.5, "0", *LARGE):
+        message = "'seed' needs to be"
+        yield RESULT.confidence_interval, {"metric": "mrr", "seed": seed}, ValueError, message
+        yield compare, {"a": RESULT, "b": RESULT, "seed": seed}, ValueError, message
+        yield datasets.synthetic_interactions, {"seed": seed}, ValueError, message
+    yield EvaluationResult, {**RESULT_OF, "num_left_out": -1}, ValueError, "'num_left_out' needs"
+    yield (
+        conventions.Population,
+        {"min_pos_test": 2**63},
+        ValueError,
+        "'min_pos_test' needs to be less than 2**53",
+    )
+
+
+def of_booleans():
+    for value in ("no", 0, None, torch.tensor(True), np.bool_(True)):
+        for call, arguments, name in (
+            (rank, {"recommender": SCORES, "task": TASK}, "full"),
+            (rank, {"recommender": SCORES, "task": TASK}, "progress"),
+            (evaluate, EVALUATION, "progress"),
+            (RankingTask.from_data, {"data": DATA, "num_users": 2}, "exclude_seen"),
+            (metrics.precision_recall_curve, {"ranked": RANKED}, "adaptive_k"),
+            (modules.Recall, {"k": 2}, "keep_per_user"),
+            (modules.Novelty, {"k": 2, "catalogue": CATALOGUE}, "keep_per_user"),
+            (metrics.metric, {}, "needs_all_ranks"),
+            (metrics.metric, {}, "higher_is_better"),
+            (metrics.metric, {}, "needs_truth"),
+            (metrics.metric, {}, "looks_at_order"),
+            (metrics.metric, {}, "looks_at_weight"),
+            (metrics.aggregate_metric, {"state": len}, "higher_is_better"),
+            (conventions.Population, {}, "consider_cold_start"),
+        ):
+            yield call, {**arguments, name: value}, TypeError, f"'{name}' needs to be a boolean"
+    for value in (None, 0, 1.5, "no"):
+        yield evaluate, {**EVALUATION, "keep_items": value}, ValueError, "'keep_items' needs to be"
+
+
+def of_tensors():
+    weight, float8 = torch.ones(3), torch.ones(3).to(torch.float8_e5m2)
+    dense, real = "needs to be a dense tensor", "needs to hold real numbers"
+    pairs = "needs the number of users times that of items to be less than 2**63"
+    of_task = {"truth": TRUTH, "num_users": 3, "num_items": 4}
+    yield RankingTask, {**of_task, "truth": TRUTH.to_sparse()}, ValueError, dense
+    yield RankingTask, {**of_task, "seen": TRUTH.to_sparse()}, ValueError, dense
+    yield RankingTask, {**of_task, "candidates": TRUTH.to_sparse()}, ValueError, dense
+    yield RankingTask, {**of_task, "weight": weight.to_sparse()}, ValueError, dense
+    yield RankingTask, {**of_task, "weight": weight * 1j}, ValueError, real
+    yield RankingTask, {**of_task, "weight": float8}, ValueError, real
+    yield RankingTask, {**of_task, "num_users": 2**40, "num_items": 2**40}, ValueError, pairs
+    yield Catalogue, {"num_items": 4, "seen": TRUTH.to_sparse()}, ValueError, dense
+    yield Catalogue, {"num_items": 2**40, "seen": TRUTH + 2**40}, ValueError, pairs
+    yield (
+        Catalogue,
+        {"num_items": 3, "item_category": torch.eye(3) * 1j},
+        ValueError,
+        f"'item_category' {real}",
+    )
+    from_topk, from_scores = RankedEdges.from_topk, RankedEdges.from_scores
+    yield from_topk, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
+    yield from_topk, (LISTS, TRUTH.to_sparse()), ValueError, f"'edge_label_index' {dense}"
+    yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
+    yield from_topk, (LISTS, TRUTH * 1j), ValueError, "'edge_label_index' needs to hold integers"
+    yield from_topk, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
+    yield from_topk, (LISTS, TRUTH, float8), ValueError, f"'edge_label_weight' {real}"
+    yield from_topk, (LISTS, large_ids(2**63 - 1)), ValueError, pairs
+    two = "'edge_label_index' needs to hold two tensors of one shape if it is a tuple"
+    yield from_topk, (LISTS, ()), ValueError, f"{two} (got [])"
+    yield from_topk, (LISTS, (TRUTH[0],)), ValueError, f"{two} (got [[3]])"
+    yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{two} (got [[3], [2]])"
+    yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"
+    yield from_topk, (LISTS, (TRUTH, TRUTH)), ValueError, "needs to have shape [2, num_edges]"
+    yield from_scores, (SCORES.to_sparse(), TRUTH), ValueError, f"'scores' {dense}"
+    yield from_scores, (SCORES.to(torch.float8_e4m3fn), TRUTH), ValueError, f"'scores' {real}"
+    from_pairs, preds = RankedEdges.from_pairs, torch.rand(3)
+    yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {real}"
+    yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
+    yield from_pairs, (preds, preds * 1j, TRUTH[0]), ValueError, f"'target' {real}"
+    yield rank, (SCORES.to(torch.float8_e4m3fn), TASK), ValueError, f"'recommender' {real}"
+    update = modules.NDCG(k=2).update
+    yield update, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
+    yield update, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
+
+
+def of_words():
+    for word in (np.array(["a", "b"]), "", 1):
+        for call, arguments, name in (
+            (evaluate, EVALUATION, "convention"),
+            (evaluate, EVALUATION, "empty_target_action"),
+            (EvaluationResult, RESULT_OF, "empty_target_action"),
+            (RESULT.confidence_interval, {"metric": "mrr"}, "method"),
+            (compare, {"a": RESULT, "b": RESULT}, "test"),
+            (compare, {"a": RESULT, "b": RESULT}, "baseline"),
+            (metrics.precision, {"ranked": RANKED, "k": 2}, "normalizer"),
+            (metrics.roc_auc, {"ranked": RANKED}, "ties"),
+            (metrics.precision_recall_curve, {"ranked": RANKED}, "aggregation"),
+            (modules.NDCG, {"k": 2}, "gain"),
+            (modules.NDCG, {"k": 2}, "empty_target_action"),
+        ):
+            yield call, {**arguments, name: word}, ValueError, f"'{name}' needs to be one of"
+
+
+def of_metrics():
+    for wanted in (None, 20, torch.tensor(1), SCORES, object()):
+        message = "'metrics' needs to be a string or to hold strings"
+        yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
+        yield Evaluator, {"task_or_data": TASK, "metrics": wanted}, TypeError, message
+        yield EvaluationResult, {**RESULT_OF, "metrics": wanted}, TypeError, message
+        yield metrics.definition, (wanted,), TypeError, "'metrics' needs to hold strings"
+        yield metrics.Metric, (wanted,), TypeError, "'metrics' needs to hold strings"
+        yield metrics.curve, (RANKED, wanted, 2), TypeError, "'metric' needs to be a string"
+        yield EvaluationResult, (wanted, "mrr"), TypeError, "'ranked' needs to be 'RankedEdges'"
+        yield metrics.precision_recall_curve, (wanted,), TypeError, "'ranked' needs to be"
+    for wanted in ([None], [20], ["recall@2", SCORES]):
+        message = "'metrics' needs to hold strings"
+        yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
+    yield evaluate, {**EVALUATION, "metrics": []}, ValueError, "at least one metric"
+    yield evaluate, {**EVALUATION, "metrics": ""}, ValueError, "needs to spell"
+    twice = "'ndcg' needs each argument once (got 'gain' twice)"
+    yield metrics.parse, ("ndcg(gain=linear,gain=binary)@5",), ValueError, twice
+    yield metrics.parse, ("ndcg(gain=linear,gain=linear)@5",), ValueError, twice
+    gains = (("gain", "linear"), ("gain", "binary"))
+    yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
+    for arguments in (None, 1, "gain", ["gain"], [("gain",)], [(1, 2)], SCORES, [SCORES]):
+        yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
+    yield rank, {"recommender": SCORES, "task": TASK, "k": 2, "full": True}, ValueError, "'k' can"
+    yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
+    pair = "'bounds' needs to be a pair of numbers"
+    for bounds in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):
+        yield metrics.metric, (bounds,), TypeError, pair
+        yield metrics.aggregate_metric, (len, bounds), TypeError, pair
+    yield metrics.metric, ((1.0, 0.0),), ValueError, "'bounds' needs to be in ascending order"
+    yield metrics.metric, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
+    yield metrics.metric(), (len,), TypeError, "'len' needs to take 'ranked'"
+    for value in ([], "recall", {"recall": "R"}):
+        of_convention = {"name": "mine", "source": "me", "metrics": value}
+        yield conventions.Convention, of_convention, TypeError, "'metrics' needs to be a mapping"
+    of_convention = {"name": "mine", "source": "me", "metrics": None}
+    for name in ("other_names", "without_cut_off"):
+        arguments = {**of_convention, name: 1}
+        yield conventions.Convention, arguments, TypeError, f"'{name}' needs to be a"
+    for catalogue in (4, "x", SCORES):
+        message = "'catalogue' needs to be a 'Catalogue'"
+        yield modules.Coverage, {"k": 2, "catalogue": catalogue}, TypeError, message
+        yield modules.Novelty, {"k": 2, "catalogue": catalogue}, TypeError, message
+    bare = Catalogue(4)
+    yield modules.Novelty, {"k": 2, "catalogue": bare}, ValueError, "needs what users have seen"
+
+
+EVALUATION = {"recommender": SCORES, "task_or_data": TASK, "metrics": "recall@2"}
+RESULT_OF = {"ranked": RANKED, "metrics": "recall@2"}
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "error", "message"),
+    [pytest.param(*row, id=f"{number}-{row[3][:40]}") for number, row in enumerate(table())],
+)
+def test_an_odd_argument_is_named(call, arguments, error, message, monkeypatch):
+    monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
+    with pytest.raises(error, match=re.escape(message)):
+        call(**arguments) if isinstance(arguments, dict) else call(*arguments)
+
+
+def test_large_ids_take_no_memory():
+    """Ids that are hashes, say, need no renumbering where lists are all there is."""
+    lists = LISTS.masked_fill(LISTS == 2, 10**12)
+    ranked = RankedEdges.from_topk(lists, large_ids(10**12), torch.ones(3))
+    assert metrics.recall(ranked, 1).tolist() == [1, 0, 0]
+    result = EvaluationResult(ranked, "recall@1")
+    assert compare(result, result)[0].difference == 0
+
+
+def test_more_items_than_pairs_of_nodes_can_be_numbered():
+    truth, weight = torch.tensor([[1, 0, 1], [3_999_999_999, 7, 3_999_999_999]]), torch.arange(3)
+    task = RankingTask(truth, num_users=2, num_items=4_000_000_000, weight=weight)
+    assert task.truth.tolist() == [[0, 1], [7, 3_999_999_999]]
+    assert task.weight.tolist() == [1, 2]
+
+
+def test_an_argument_that_is_left_open_is_no_argument():
+    left_open = metrics.Metric("ndcg", 5, (("ideal_k", None),))
+    assert left_open == metrics.parse("ndcg@5")
+    assert str(modules.NDCG(k=5, ideal_k=None).metric) == "ndcg@5"
