@@ -20,7 +20,8 @@ from torch import Tensor
 
 __all__ = ["alone"]
 
-_PACKAGE = __name__.partition(".")[0] + "."
+#: Warnings are of the line that called one of these libraries.
+_LIBRARIES = (__name__.partition(".")[0], "torch", "torch_geometric", "torchmetrics")
 
 #: A prime, and the bound of a fingerprint, which fits with its negative into 64 bits.
 _FINGERPRINT_FACTOR = 1_000_003
@@ -69,15 +70,15 @@ def share(users: Tensor) -> Tensor:
 
 
 def warn(message: str) -> None:
-    """Warns of the line that called this package, but only in the first of the processes."""
+    """Warns of the line that called the package, but only in the first of the processes."""
     if process_index() == 0:
         warnings.warn(message, stacklevel=_num_frames_inside())
 
 
 def _num_frames_inside() -> int:
-    """Returns how many of the innermost calls are inside this package, this one among them."""
+    """Returns how many of the innermost calls are inside the libraries, this one among them."""
     frame, num_inside = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
         frame, num_inside = frame.f_back, num_inside + 1
     return num_inside
 
@@ -143,7 +144,7 @@ def _as_integers(value: Tensor | int | str | None) -> Tensor:
         is_integer = not value.is_floating_point()
         return (value if is_integer else value.double().view(torch.int64)).flatten()
     text = repr(value).encode()  # so that `None` and zero, or `True` and one, differ
-    return torch.tensor(list(text))
+    return torch.tensor(list(text), device="cpu")
 
 
 def _exchange(error: BaseException | None, device: torch.device) -> None:

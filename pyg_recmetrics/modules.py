@@ -134,9 +134,6 @@ class _NoCutOff(int):
 class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
     """The base of all classes where torchmetrics is installed, which then keeps their state."""
 
-    #: How many calls lie between whoever calls `update` and the method itself.
-    calls_around_update: ClassVar[int] = 1
-
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
         self.add_state(name, default, dist_reduce_fx=merging)
@@ -161,8 +158,6 @@ class _TorchmetricsBase(_PyGMetric):  # type: ignore[misc, valid-type]
 
 class _ModuleBase(_PyGMetric):  # type: ignore[misc, valid-type]
     """The base of all classes where torchmetrics is missing: one process, and no plots."""
-
-    calls_around_update: ClassVar[int] = 0
 
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
@@ -357,22 +352,21 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
         """Warns, but only once, of lists that are too short for the metric."""
         if self._has_warned:
             return
-        width = ranked.required_items.size(1)
+        lists = ranked.required_lists
         if self.definition.has_cut_off:
             needed = self.metric.depth or 0  # without a cut-off, lists are as long as they are
         else:
             needed = int(ranked.degree.max()) if ranked.num_users else 0
-        if width >= needed:
+        if lists.width >= needed:
             return
-        num_items = max_id(ranked.required_items, ranked.edge_index[1]) + 1
+        num_items = max_id(lists.item, ranked.edge_index[1]) + 1
         if self.catalogue is not None:
             num_items = self.catalogue.num_items
-        if width < num_items:
+        if lists.width < num_items:
             self._has_warned = True
             distributed.warn(
-                f"'pred_index_mat' holds lists of {width} items, but {needed} are needed (for k, "
-                f"or for the largest R); all others count as not retrieved",
-                stacklevel=3 + self.calls_around_update,
+                f"'pred_index_mat' holds lists of {lists.width} items, but {needed} are needed "
+                f"(for k, or for the largest R); all others count as not retrieved"
             )
 
     def _declare_states(self) -> None:

@@ -329,7 +329,7 @@ def long_tail(results: Results, k: int = 20, *, ax: "Axes | None" = None) -> "tu
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=_GREY, linewidth=4, alpha=0.5, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = _exposure(result, k)[order]
+        counts = exposure(result.ranked, k).cpu()[order]
         line = _line_style(index)
         means = _group_means(counts, groups)
         axes.plot(middles, means, label=name or "recommended", **line, **_marker_style(index, 1))
@@ -374,16 +374,6 @@ def _popularity(by_name: Mapping[str, EvaluationResult]) -> Tensor:
     if not all(torch.equal(count, counts[0]) for count in counts):
         raise ValueError("'results' needs to be of the same seen edges (got different ones)")
     return counts[0]
-
-
-def _exposure(result: EvaluationResult, k: int) -> Tensor:
-    """How many evaluated users have each item in their top `k`, of shape `[num_items]`."""
-    ranked = result.ranked
-    if result.task is not None:
-        is_evaluated = torch.zeros_like(ranked.degree, dtype=torch.bool)
-        is_evaluated[result.task.users] = True
-        ranked = ranked.with_lists_of(is_evaluated)
-    return exposure(ranked, k).cpu()
 
 
 def _growing_groups(num_items: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -44,7 +45,7 @@ class Lists:
         matrix[position < self.ptr.diff().unsqueeze(1)] = self.item
         return matrix
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The number of places of the longest list."""
         return int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0

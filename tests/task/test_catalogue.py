@@ -52,11 +52,9 @@ class TestCatalogue:
         with pytest.raises(ValueError, match="on the device of 'ranked', cpu"):
             ranked.with_catalogue(elsewhere)
 
-    def test_more_items_than_can_be_sorted_are_refused(self):
-        with pytest.raises(
-            ValueError, match=r"'num_items' .* at most 3037000499.*\(got 4000000000"
-        ):
-            Catalogue(4 * 10**9)
+    def test_more_pairs_than_can_be_numbered_are_refused(self):
+        with pytest.raises(ValueError, match=r"'seen' needs .* less than 2\*\*63 \(got 3000000001"):
+            Catalogue(4 * 10**9, seen=torch.tensor([[3 * 10**9], [0]]))
 
     def test_on_a_default_device_of_ones_own(self):
         seen, category = torch.tensor([[0, 0, 1], [1, 2, 1]]), torch.tensor([0, 5, 5])
