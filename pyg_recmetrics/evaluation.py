@@ -9,12 +9,10 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import conventions
-from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
-from pyg_recmetrics.ranked_edges.ties import check_ties
 from pyg_recmetrics.ranking import RecommenderLike, rank
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.task import Catalogue, RankingTask
@@ -213,6 +211,7 @@ class Evaluator:
 
         Raises:
             ImportError: If Lightning is not installed.
+            TypeError: If `recommender` is not a function.
             ValueError: If `every_n_epochs` is not a positive integer.
         """
         return make_callback(self, recommender, every_n_epochs)
@@ -257,7 +256,6 @@ class _PreparedEvaluation:
         task = _as_task(task_or_data, options)
         metrics = parse_all(options.metrics)
         convention = conventions.get(options.convention)
-        check_ties(options.ties or convention.ties, options.seed)
         catalogue = _as_catalogue(task, options)
         resolved = tuple(convention.resolve_all(metrics).values())
         for metric in resolved:
@@ -322,8 +320,6 @@ class _PreparedEvaluation:
         wanted = self.options.keep_items
         if wanted is True:
             return True
-        if wanted is not False:
-            check_positive_integer(wanted, "keep_items")
         needed = (metric.k or 0 for metric in self.resolved if "items" in metric.needs)
         return max(int(wanted), *needed, 0) or False
 

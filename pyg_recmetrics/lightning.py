@@ -34,6 +34,10 @@ def make_callback(
     with requires_extra("Lightning", "lightning", "as_callback"):
         from lightning.pytorch import Callback
     check_positive_integer(every_n_epochs, "every_n_epochs")
+    if recommender is not None and not callable(recommender):
+        raise TypeError(
+            f"'recommender' needs to be a function of the module (got {type(recommender).__name__})"
+        )
 
     class EvaluatorCallback(Callback):
         def on_train_epoch_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:

@@ -9,10 +9,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from torch import Tensor
 from torch_geometric.typing import Adj, EdgeType
 
+from pyg_recmetrics.checks import check_boolean, check_positive_integer
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction
-from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 
 P = ParamSpec("P")
 First = TypeVar("First")
@@ -44,6 +45,17 @@ class EvaluationOptions:
     ties: Ties | None = None
     seed: int = 0
     progress: bool = False
+
+    def __post_init__(self) -> None:
+        # Here and not where they are used, so that a wrong option does not wait for an epoch.
+        if self.empty_target_action is not None:
+            check_empty_target_action(self.empty_target_action)
+        if self.batch_size is not None:
+            check_positive_integer(self.batch_size, "batch_size")
+        if not isinstance(self.keep_items, bool):
+            check_positive_integer(self.keep_items, "keep_items")
+        check_ties(self.ties or "index", self.seed)
+        check_boolean(self.progress, "progress")
 
 
 @dataclass(frozen=True, eq=False)

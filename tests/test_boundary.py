@@ -55,6 +55,7 @@ def table():
     yield from of_tensors()
     yield from of_words()
     yield from of_metrics()
+    yield from of_options()
 
 
 def of_integers():
@@ -230,6 +231,18 @@ def of_metrics():
         yield modules.Novelty, {"k": 2, "catalogue": catalogue}, TypeError, message
     bare = Catalogue(4)
     yield modules.Novelty, {"k": 2, "catalogue": bare}, ValueError, "needs what users have seen"
+
+
+def of_options():
+    """An evaluator says what is wrong when it is made, and not after the first epoch."""
+    made = {"task_or_data": TASK, "metrics": "recall@2"}
+    for value in (0, 1.5, "no"):
+        for name in ("batch_size", "keep_items", "patience"):
+            message = f"'{name}' needs to be a positive integer (got {value!r})"
+            yield Evaluator, {**made, name: value}, ValueError, message
+        yield Evaluator, {**made, "progress": value}, TypeError, "'progress' needs to be a boolean"
+        message = "'empty_target_action' needs to be one of"
+        yield Evaluator, {**made, "empty_target_action": value}, ValueError, message
 
 
 EVALUATION = {"recommender": SCORES, "task_or_data": TASK, "metrics": "recall@2"}

@@ -91,6 +91,8 @@ class TestLightning:
         assert len(evaluator.history) == 2
         with pytest.raises(ValueError, match="'every_n_epochs' needs to be a positive integer"):
             evaluator.as_callback(every_n_epochs=0)
+        with pytest.raises(TypeError, match=r"'recommender' needs to be a function .*\(got str\)"):
+            evaluator.as_callback("model")
 
     def test_the_module_itself_is_evaluated_if_nothing_is_said(self, pl):
         class Recommending(type(self.module(pl))):
