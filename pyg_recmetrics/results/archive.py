@@ -87,11 +87,11 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
                 mode = stat.S_IMODE(target.stat().st_mode)
         try:
             with temporary.open("xb") as file:
+                if mode is not None:
+                    temporary.chmod(mode)
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            if mode is not None:
-                temporary.chmod(mode)
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)

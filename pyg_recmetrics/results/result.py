@@ -456,7 +456,10 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
+            TypeError: If a field of a ranking that was made by hand has another type.
+            ValueError: If the fields of such a ranking do not fit together.
         """
+        RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load the file
         fields = {
             "version": __version__,
             "ranked": self.ranked.to_dict(),

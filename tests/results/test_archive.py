@@ -338,6 +338,13 @@ class TestSaving:
         assert os.listdir(tmp_path) == ["result.npz"]
         assert_same(small_result, EvaluationResult.load(path))
 
+    def test_what_nobody_could_load_is_not_saved(self, small_result, tmp_path):
+        ranked = dataclasses.replace(small_result.ranked, rank=small_result.ranked.rank.flip(0))
+        by_hand = EvaluationResult(ranked, "recall@2")
+        with pytest.raises(ValueError, match="'rank' needs to rise"):
+            by_hand.save(tmp_path / "result.npz")
+        assert os.listdir(tmp_path) == []
+
     def test_what_cannot_be_written_is_named(self, small_result, tmp_path):
         with pytest.raises(IsADirectoryError, match=re.escape(f"'{tmp_path}'")):
             small_result.save(tmp_path)
