@@ -54,7 +54,7 @@ class EvaluationOptions:
             check_positive_integer(self.batch_size, "batch_size")
         if not isinstance(self.keep_items, bool):
             check_positive_integer(self.keep_items, "keep_items")
-        check_ties(self.ties or "index", self.seed)
+        check_ties("index" if self.ties is None else self.ties, self.seed)
         check_boolean(self.progress, "progress")
 
 
