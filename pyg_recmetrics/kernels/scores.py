@@ -1,23 +1,85 @@
-"""The score of an item for a user: the correctly rounded inner product of their embeddings.
+r"""The score of an item for a user: their exact inner product, rounded once.
 
 How a floating-point matrix product rounds depends on its shape and on the hardware. So does, then,
-which of two close items comes first. Therefore the sum is computed in double precision and then
-rounded to single precision. This gives the same number whatever else is computed beside it.
+which of two close items comes first. Therefore the score is defined by exact arithmetic. It is the
+number of single precision nearest to the inner product :math:`T` of the embeddings in real numbers,
+and the even one of two that are equally near.
 
-Embeddings are first scaled by powers of two: each user separately, and all items together. This
-is exact and does not change the order of any user's items. It keeps scores clear of overflow, and
-as far from underflow as single precision allows.
+**Nearly all scores** follow from a product in double precision, of any shape and in any order. Its
+error is at most
+
+.. math::
+    |x - T| \leq \gamma \sum_d |u_d \, i_d| \leq \gamma \, \|u\| \, \|i\| =: e ,
+    \qquad \gamma > D \, 2^{-53} .
+
+Rounding is monotone. So if :math:`x - e` and :math:`x + e` round to the same number, it is the
+score. Often :math:`e` is zero: all numbers are multiples of some power of two, their *grain*. If
+:math:`\|u\| \, \|i\|` is at most :math:`2^{52}` times the product of the grains, no partial sum
+has more bits than double precision holds. This is so for whole numbers, and mostly for numbers in
+half precision, whose scores often are halfway between two numbers.
+
+**The few others** are added up without any error. A number in double precision is the sum of two
+with half as many bits, and the products of such halves are exact. Knuth's *TwoSum* turns two
+numbers into their rounded sum and its error, which together are the exact sum. Adding up :math:`L`
+terms pairwise turns them into as many others, without changing their exact sum: the rounded sum
+:math:`s` and errors :math:`r`, with
+
+.. math::
+    |s - T| \leq \sum_j |r_j| \leq \delta \sum_j |t_j| ,
+    \qquad \delta \approx \lceil \log_2 L \rceil \, 2^{-53} .
+
+The absolute values of the new terms add up to at most :math:`|T| + 2 \sum_j |r_j|`. So doing it
+:math:`n` times leaves errors of at most :math:`3 \delta |T| + (2 \delta)^n \sum_j |t_j|`. All terms
+are multiples of :math:`2^{-904}`, and so is :math:`T`. After at most 23 times, and mostly after
+one, the errors are therefore a tiny fraction of :math:`s`; or :math:`T` is zero, and so are they.
+Then at most one midpoint between two neighbours is so near that it matters. With the midpoint
+subtracted as one more term, the sign of the exact sum decides.
+
+**Scale.** Embeddings are first scaled by powers of two: each user separately, and all items
+together. This is exact and does not change the order of any user's items. It keeps scores clear of
+overflow, and as far from underflow as single precision allows: a score that is :math:`2^{260}`
+times smaller than the product of the largest numbers is zero, and ties with others like it. Only
+double precision holds numbers that are :math:`2^{455}` times smaller than the largest. These count
+as zero, so that no term is below :math:`2^{-904}`.
 """
+
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
+
+from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The power of two near which the largest number of scaled embeddings lies. The inner product of
 #: two embeddings then stays in the range of single precision up to a dimension of 2**15.
 _EXPONENT = 55
 
+#: Scaled numbers up to this one count as zero, so that no product of two halves can underflow.
+_NEGLIGIBLE = 2.0**-400
+
 #: How many products of two numbers are held at once.
 _NUM_PRODUCTS = 2**18
+
+#: How many scores are computed at once, so that they stay in the caches until they are rounded.
+_NUM_SCORES_IN_TILE = 2**18
+
+#: How many a GPU computes at once, as it waits for the host after each tile.
+_NUM_SCORES_IN_TILE_OF_GPU = 2**22
+
+#: How many items a tile has at least, if there are as many.
+_MIN_WIDTH = 256
+
+#: How many rows are looked at bit by bit at once.
+_ROWS_AT_ONCE = 4096
+
+#: What part of the scores of a tile may be undecided before a closer bound is worth its time.
+_MANY_UNDECIDED = 2.0**-5
+
+#: How many undecided scores are waited for, to add them up together.
+_NUM_UNDECIDED = 2**14
+
+#: What fraction of a sum its errors may be in the end.
+_PRECISION = 2.0**-40
 
 
 def scaled_by_row(embedding: Tensor) -> Tensor:
@@ -36,14 +98,197 @@ def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
     exponent = _EXPONENT - largest.double().frexp().exponent.double()
     half = (exponent / 2).floor()
     embedding = embedding.to(torch.double, copy=True)
-    return embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
+    embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
+    return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
 
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
-    """Returns the scores of pairs of rows of two embedding matrices, of shape `[num_pairs]`."""
+    """Returns the scores of pairs of rows of two scaled matrices, of shape `[num_pairs]`."""
     pairs_at_once = max(1, _NUM_PRODUCTS // max(1, user.size(1)))
     parts = zip(row.split(pairs_at_once), column.split(pairs_at_once), strict=True)
-    scores = [
-        user.index_select(0, r).mul_(item.index_select(0, c)).sum(dim=1).float() for r, c in parts
-    ]
-    return torch.cat(scores)
+    bounds = [_bounds(user.index_select(0, r).mul_(item.index_select(0, c))) for r, c in parts]
+    score, upper = (torch.cat(bound) for bound in zip(*bounds, strict=True))
+    for pair in (score != upper).nonzero().squeeze(1).split(pairs_at_once):
+        if pair.numel() > 0:
+            terms = _exact_products(user[row[pair]], item[column[pair]])
+            score[pair] = _rounded_sums(terms)
+    return score
+
+
+def _bounds(product: Tensor) -> tuple[Tensor, Tensor]:
+    """Rounds the lower and the upper bound of the exact sums of rows of products."""
+    total = product.sum(dim=1)
+    error = product.abs_().sum(dim=1).mul_(_relative_error(product.size(1)))
+    return (total - error).float(), (total + error).float()
+
+
+def inner_product_matrix(user: Tensor, item: Tensor, grain: Tensor, scratch: Scratch) -> Tensor:
+    """Returns the scores of all pairs of rows of two scaled matrices: `[num_users, num_items]`.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
+        grain (torch.Tensor): Their grains, as :func:`grains` returns them.
+        scratch (Scratch): The buffers to compute in. The next call overwrites the result.
+    """
+    scores = scratch("scores.rounded", (user.size(0), item.size(0)), torch.float32)
+    for row, column in _collected(_round_products(user, item, grain, scores, scratch)):
+        scores[row, column] = inner_products(user, row, item, column)
+    return scores
+
+
+def grains(embedding: Tensor) -> Tensor:
+    """Returns the grain of each row, or a number between its half and itself: `[num_rows]`.
+
+    The grain is the largest power of two of which all numbers of the row are multiples.
+    """
+    parts = []
+    for part in embedding.split(_ROWS_AT_ONCE):
+        # The difference is what the last bit stands for. A power of two has no such bit but in
+        # its exponent, and at least half of the number is left.
+        bits = part.contiguous().view(torch.int64)
+        last = part - (bits & (bits - 1)).view(torch.double)
+        parts.append(last.abs_().masked_fill_(part == 0, torch.inf).amin(dim=1))
+    return torch.cat(parts)
+
+
+def _round_products(
+    user: Tensor, item: Tensor, grain: Tensor, scores: Tensor, scratch: Scratch
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rounds products in double precision.
+
+    Yields:
+        The rows and the columns of the scores that this does not decide.
+    """
+    is_on_cpu = user.device.type == "cpu"
+    num_scores = _NUM_SCORES_IN_TILE if is_on_cpu else _NUM_SCORES_IN_TILE_OF_GPU
+    width = max(_MIN_WIDTH, num_scores // max(1, user.size(0)))
+    height = max(1, num_scores // width)
+    norm, largest_exact = user.norm(dim=1), 2.0**52 * grains(user)
+    for first_column, items in _enumerated(item, width):
+        columns = slice(first_column, first_column + items.size(0))
+        item_norm = items.norm(dim=1)
+        is_exact = norm * item_norm.max() <= largest_exact * grain[columns].min()
+        error = (_relative_error(user.size(1)) * norm).masked_fill_(is_exact, 0)
+        for first_row, users in _enumerated(user, height):
+            rows = slice(first_row, first_row + users.size(0))
+            error_of_rows = error[rows].unsqueeze(1)
+            row, column = _round_tile(
+                users, items, error_of_rows, item_norm, scores[rows, columns], scratch
+            )
+            yield row + first_row, column + first_column
+
+
+def _round_tile(
+    user: Tensor, item: Tensor, error: Tensor, factor: Tensor, scores: Tensor, scratch: Scratch
+) -> tuple[Tensor, Tensor]:
+    """Rounds products whose error is at most `error * factor`, and returns where it matters."""
+    shape = (user.size(0), item.size(0))
+    product = scratch("scores.product", shape, torch.float64)
+    upper = scratch("scores.upper", shape, torch.float32)
+    torch.mm(user, item.t(), out=product)
+    undecided = _round(product, error, factor, scores, upper)
+    if undecided[0].numel() <= _MANY_UNDECIDED * product.numel():
+        return undecided
+    # Where most terms are zero, their absolute sum is far below the product of the norms.
+    torch.mm(user, item.t(), out=product)
+    error = torch.mm(user.abs(), item.abs().t()).mul_(_relative_error(user.size(1)))
+    return _round(product, error, torch.ones_like(factor), scores, upper)
+
+
+def _round(
+    product: Tensor, error: Tensor, factor: Tensor, lower: Tensor, upper: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Rounds products minus and plus `error * factor`, and returns where that is not the same."""
+    upper.copy_(product.addcmul_(error, factor))
+    lower.copy_(product.addcmul_(error, factor, value=-2))
+    # To find the largest difference takes less time than to find all that are not zero.
+    row = upper.sub_(lower).amax(dim=1).nonzero().squeeze(1)
+    found, column = upper[row].nonzero(as_tuple=True)
+    return row[found], column
+
+
+def _enumerated(values: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
+    """Yields parts of some rows, each with the row that it starts at."""
+    for number, part in enumerate(values.split(size)):
+        yield number * size, part
+
+
+def _collected(pairs: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Joins parts to larger ones."""
+    rows, columns = [], []
+    num_pairs = 0
+    for row, column in pairs:
+        rows.append(row)
+        columns.append(column)
+        num_pairs += row.numel()
+        if num_pairs >= _NUM_UNDECIDED:
+            yield torch.cat(rows), torch.cat(columns)
+            rows, columns, num_pairs = [], [], 0
+    if num_pairs > 0:
+        yield torch.cat(rows), torch.cat(columns)
+
+
+def _relative_error(dim: int) -> float:
+    # The bound itself is rounded, too, and its sum with the product is rounded twice.
+    return 1.001 * (dim + 8) * 2.0**-53
+
+
+def _exact_products(left: Tensor, right: Tensor) -> Tensor:
+    """Returns terms whose exact sums are the inner products of rows: `[num_pairs, num_terms]`."""
+    parts = [a * b for a in _halves(left) for b in _halves(right)]
+    return torch.cat(parts, dim=1)
+
+
+def _halves(values: Tensor) -> list[Tensor]:
+    """Splits numbers into two of at most 26 bits, by the method of Veltkamp."""
+    large = values * (2.0**27 + 1)
+    high = large - (large - values)
+    low = values - high
+    # Numbers that come from single precision have 24 bits only.
+    return [high, low] if low.any() else [high]
+
+
+def _rounded_sums(terms: Tensor) -> Tensor:
+    """Rounds the exact sums of rows to single precision."""
+    terms, rest = _distilled(terms)
+    total = terms[:, 0]
+    # The fraction of the sum allows for the rounding of the bounds, where they are not exact.
+    error = rest + 2.0**-50 * total.abs() * (rest > 0)
+    lower, upper = (total - error).float(), (total + error).float()
+    if torch.equal(lower, upper):
+        return lower
+    # The others are neighbours, so their midpoint is exact.
+    middle = (lower.double() + upper.double()) / 2
+    terms, _ = _distilled(torch.cat([terms, -middle.unsqueeze(1)], dim=1))
+    side = terms[:, 0]
+    nearest = torch.where(side > 0, upper, lower)
+    return torch.where(side == 0, middle.float(), nearest)
+
+
+def _distilled(terms: Tensor) -> tuple[Tensor, Tensor]:
+    """Transforms the terms of sums until the first one nearly is the sum of its row.
+
+    Returns:
+        Terms of the same exact sums, and the absolute sums of all but the first term of each row.
+        These are at most a fraction `_PRECISION` of the first, which therefore has the sign of
+        the exact sum, and is zero only if that is.
+    """
+    while True:
+        terms = _summed(terms)
+        rest = terms[:, 1:].abs().sum(dim=1)
+        if not (rest > _PRECISION * terms[:, 0].abs()).any():
+            return terms, rest
+
+
+def _summed(terms: Tensor) -> Tensor:
+    """Adds up the terms of each row, and puts the errors of all additions behind the sum."""
+    errors = []
+    while terms.size(1) > 1:
+        half = terms.size(1) // 2
+        left, right, single = terms.split([half, half, terms.size(1) % 2], dim=1)
+        total = left + right
+        shift = total - left
+        errors.append((left - (total - shift)) + (right - shift))
+        terms = torch.cat([total, single], dim=1)
+    return torch.cat([terms, *errors], dim=1)

@@ -68,11 +68,10 @@ def rank(
               :class:`~torch_geometric.nn.models.LightGCN`: a module, any other object, or just the
               method. It is given `edge_weight=` only if there are weights. A LightGCN is propagated
               once, and then scored by its embeddings;
-            - a pair `(user_embedding, item_embedding)`, scored by inner product. The product is
-              computed in double precision and rounded to single precision. Item biases as a third
-              entry are added. Each table may stay in the memory of the host or in a
-              memory-mapped file. It then passes through the device of the task in parts, and so
-              does a table of items that is too large;
+            - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
+              once to single precision. Item biases as a third entry are added. Each table may stay
+              in the memory of the host or in a memory-mapped file. It then passes through the
+              device of the task in parts, and so does a table of items that is too large;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`;
             - one floating-point score per item, `[num_items]`, the same for everybody;

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import exact_scores
 import numpy as np
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
+from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranking import adapt
 from pyg_recmetrics.ranking.embeddings import TiledRecommender
 
@@ -25,6 +27,11 @@ def in_tiles(size):
         yield
 
 
+def down_to(k, full):
+    """The options that say how deep to rank."""
+    return {"full": True} if full else {"k": k}
+
+
 def factors(case):
     """Embeddings whose inner products are the scores of a case."""
     item = torch.eye(case.num_items)
@@ -36,7 +43,7 @@ class TestSameRanks:
     @given(case=cases(), size=st.integers(1, 10), k=st.integers(1, 9), full=st.booleans())
     def test_as_a_naive_ranking(self, case, size, k, full):
         with in_tiles(size):
-            ranked = rank(factors(case), case.task(), k=k, full=full, batch_size=2)
+            ranked = rank(factors(case), case.task(), batch_size=2, **down_to(k, full))
         got = ranks(ranked)
         for user, (ranking, truth) in enumerate(zip(case.rankings, case.truths, strict=True)):
             for item in truth:
@@ -73,9 +80,9 @@ class TestSameRanks:
     def test_with_biases(self, case, size, full, data):
         bias = st.lists(st.integers(-2, 2), min_size=case.num_items, max_size=case.num_items)
         with_bias = (*factors(case), torch.tensor(data.draw(bias), dtype=torch.float))
-        wanted = rank(with_bias, case.task(), k=3, full=full)
+        wanted = rank(with_bias, case.task(), **down_to(3, full))
         with in_tiles(size):
-            assert rank(with_bias, case.task(), k=3, full=full).rank.equal(wanted.rank)
+            assert rank(with_bias, case.task(), **down_to(3, full)).rank.equal(wanted.rank)
 
 
 def task_of(num_users=40, num_items=300):
@@ -99,9 +106,9 @@ def embeddings(dtype=torch.float32, scale=1.0, num_users=40, num_items=300):
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_any_precision(size, dtype, full):
-    wanted = rank(embeddings(dtype), task_of(), k=7, full=full, algorithm="dense").rank
+    wanted = rank(embeddings(dtype), task_of(), algorithm="dense", **down_to(7, full)).rank
     with in_tiles(size):
-        assert rank(embeddings(dtype), task_of(), k=7, full=full).rank.equal(wanted)
+        assert rank(embeddings(dtype), task_of(), **down_to(7, full)).rank.equal(wanted)
 
 
 @pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
@@ -225,3 +232,71 @@ def test_inner_products_do_not_depend_on_the_chunk():
         )
     exact = (user.double() @ item.double().t()).float()
     assert torch.equal(RankedEdges.from_scores(exact, truth).rank, whole.rank)
+
+
+def task_of_all_pairs(num_users, num_items):
+    edges = torch.cartesian_prod(torch.arange(num_users), torch.arange(num_items)).t()
+    return RankingTask(edges, num_users=num_users, num_items=num_items)
+
+
+@pytest.mark.parametrize("kind", exact_scores.KINDS)
+@pytest.mark.parametrize(
+    ("dtype", "dim"), [(torch.float32, 9), (torch.float64, 5), (torch.bfloat16, 40)]
+)
+def test_ranks_are_those_of_exact_scores_by_every_way_to_find_them(kind, dtype, dim):
+    user, item = exact_scores.draw(kind, 3, 30, dim, dtype, seed=1)
+    task = task_of_all_pairs(3, 30)
+    found = [
+        rank((user, item), task, full=True, algorithm=algorithm, batch_size=size)
+        for algorithm in ("dense", "count")
+        for size in (None, 1, 2)
+    ]
+    for size in (4, 1000):
+        with in_tiles(size):
+            found.append(rank((user, item), task, full=True))
+    found.append(rank((user, item), task, full=True, keep_items=30))
+    for ranked in found:
+        assert ranked.rank.tolist() == exact_scores.exact_ranks(user, item, ranked.edge_index)
+    few = RankingTask(torch.tensor([[0, 0, 1, 2], [0, 7, 3, 20]]), num_users=3, num_items=30)
+    for ranked in (rank((user, item), few, k=20, algorithm=a) for a in ("search", "dense")):
+        wanted = exact_scores.exact_ranks(user, item, ranked.edge_index)
+        assert ranked.rank.tolist() == [place if place <= 20 else NOT_RETRIEVED for place in wanted]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
+@pytest.mark.parametrize("algorithm", ["dense", "count"])
+def test_items_of_very_different_size_are_told_apart(dtype, scale, algorithm):
+    item = scale * torch.tensor([[1e30], [1e-20], [2e-20], [-1e30], [-1e-20], [-2e-20]]).to(dtype)
+    user = torch.ones(1, 1, dtype=dtype)
+    for bias in ((), (torch.zeros(6, dtype=dtype),)):
+        ranked = rank((user, item, *bias), task_of_all_pairs(1, 6), full=True, algorithm=algorithm)
+        assert ranked.edge_index[1, ranked.rank.argsort()].tolist() == [0, 2, 1, 4, 5, 3]
+
+
+def test_what_single_precision_cannot_tell_apart_is_equal():
+    item = torch.tensor([[1e-300], [2e-300], [1e300], [0.0]], dtype=torch.double)
+    user = torch.ones(1, 1, dtype=torch.double)
+    for algorithm in ("dense", "count"):
+        ranked = rank((user, item), task_of_all_pairs(1, 4), full=True, algorithm=algorithm)
+        assert ranked.edge_index[1, ranked.rank.argsort()].tolist() == [2, 0, 1, 3]
+
+
+def test_memory_is_bounded_where_every_score_needs_a_second_look():
+    user = torch.ones(50, 64)
+    item = torch.randn(3000, 64, generator=torch.Generator().manual_seed(0))
+    item[:, 1::2] = -item[:, ::2]
+    item[:, 0] *= 1 + 2.0**-23
+    with LargestTensor() as largest:
+        rank((user, item), task_of(50, 3000), full=True, algorithm="dense")
+    assert largest.numel <= 2**20
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_the_default_device_may_be_another(full):
+    pair, task = embeddings(), task_of()
+    wanted = rank(pair, task, algorithm="dense", **down_to(7, full)).rank
+    with torch.device("meta"):
+        assert rank(pair, task, algorithm="dense", **down_to(7, full)).rank.equal(wanted)
+        with in_tiles(7):
+            assert rank(pair, task, **down_to(7, full)).rank.equal(wanted)

@@ -1,0 +1,147 @@
+"""Scores in exact rational arithmetic, and embeddings whose scores are hard to round."""
+
+import math
+from fractions import Fraction
+
+import torch
+
+
+def rounded_to_single(number):
+    """The number of single precision that is nearest to a fraction, or the even one of two."""
+    above, below = abs(number.numerator).bit_length(), number.denominator.bit_length()
+    exponent = max(-149, above - below - 24)  # that of the last of 24 bits, or one too low
+    if abs(number) >= Fraction(2) ** (exponent + 24):
+        exponent += 1
+    # Python rounds a half to the even neighbour.
+    return float(round(number / Fraction(2) ** exponent) * Fraction(2) ** exponent)
+
+
+def inner_product(left, right):
+    return sum(Fraction(a) * Fraction(b) for a, b in zip(left, right, strict=True))
+
+
+def score_matrix(user, item):
+    """The scores of embeddings as they are, without scaling: `[num_users, num_items]`."""
+    scores = [
+        [rounded_to_single(inner_product(u, i)) for i in item.tolist()] for u in user.tolist()
+    ]
+    return torch.tensor(scores, dtype=torch.double).float()
+
+
+def exact_ranks(user, item, edges):
+    """The rank of an item for a user among all items, for every edge."""
+    ranks = {}
+    item = _scaled(item)
+    for number, row in enumerate(_scaled(row)[0] for row in user.split(1)):
+        scores = [rounded_to_single(inner_product(row, other)) for other in item]
+        order = sorted(range(len(item)), key=lambda i: (-scores[i], i))
+        ranks.update(((number, i), place + 1) for place, i in enumerate(order))
+    return [ranks[edge] for edge in zip(*edges.tolist(), strict=True)]
+
+
+def _scaled(embedding):
+    """Scales as the package does, which matters where scores are near underflow only."""
+    power = Fraction(2) ** (55 - math.frexp(float(embedding.abs().max()))[1])
+    return [[Fraction(x) * power for x in row] for row in embedding.tolist()]
+
+
+def _opposite(shape, g):
+    """Every number once with either sign."""
+    half = torch.randn(shape[0], -(-shape[1] // 2), generator=g, dtype=torch.double)
+    return torch.cat([half, -half], dim=1)[:, : shape[1]]
+
+
+def _nearly_opposite(shape, g):
+    """Terms of up to 1e8 that cancel but for about 1e-7."""
+    size = 10 ** (8 * torch.rand((shape[0], shape[1]), generator=g, dtype=torch.double))
+    numbers = (_opposite(shape, g) * size).float().double()
+    numbers[:, -1] = 1e-7 * torch.rand(shape[0], generator=g, dtype=torch.double)
+    numbers[:, shape[1] // 2 : -1] = -numbers[:, : (shape[1] - 1) // 2]
+    return numbers
+
+
+def _ones(shape, g):
+    return torch.ones(shape, dtype=torch.double)
+
+
+def _near_midpoint(shape, g):
+    """The midpoint between two numbers of single precision, or just beside it."""
+    numbers = torch.zeros(shape, dtype=torch.double)
+    numbers[:, 0] = 1 + 2.0**-23 * torch.randint(0, 3, (shape[0],), generator=g)
+    numbers[:, 1:2] = 2.0**-24
+    numbers[:, 2:3] = 2.0**-80 * torch.randint(-1, 2, (shape[0], 1), generator=g)
+    numbers[:, 3:4] = torch.randint(-1, 2, (shape[0], 1), generator=g)
+    return numbers[:, torch.randperm(shape[1], generator=g)]
+
+
+def _of_size(low, high):
+    def numbers(shape, g):
+        exponent = torch.randint(low, high, shape, generator=g).double()
+        return torch.randn(shape, generator=g, dtype=torch.double) * exponent.exp2()
+
+    return numbers
+
+
+def _whole(shape, g):
+    return torch.randint(-3, 4, shape, generator=g).double()
+
+
+def _long_whole(shape, g):
+    return torch.randint(2**29, shape, generator=g).double()
+
+
+def _opposite_but_for_a_little(shape, g):
+    numbers = _long_whole(shape, g)
+    numbers[:, 1::2] = torch.randint(-3, 4, numbers[:, 1::2].shape, generator=g)
+    numbers[:, 1::2] -= numbers[:, ::2][:, : shape[1] // 2]
+    return numbers
+
+
+def _long_whole_twice(shape, g):
+    numbers = _long_whole(shape, g)
+    numbers[:, 1::2] = numbers[:, ::2][:, : shape[1] // 2]
+    return numbers
+
+
+def _sparse(shape, g):
+    keep = torch.rand(shape, generator=g) < 0.2
+    return torch.rand(shape, generator=g, dtype=torch.double) * keep
+
+
+def _turned(shape, g):
+    """All inner products with ones in pairs of opposite sign are zero, or nearly so."""
+    numbers = torch.randn(shape, generator=g, dtype=torch.double)
+    numbers[:, 1::2] = numbers[:, : shape[1] - 1 : 2]
+    return numbers
+
+
+def _signs(shape, g):
+    numbers = torch.ones(shape, dtype=torch.double)
+    numbers[:, 1::2] = -1
+    return numbers
+
+
+#: Pairs of users and items from a generator, by what is special about their scores.
+KINDS = {
+    "ordinary": (_of_size(0, 1), _of_size(0, 1)),
+    "terms of 1e8 that leave 1e-7": (_ones, _nearly_opposite),
+    "opposite terms": (_opposite, _opposite),
+    "opposite terms of any size": (_ones, _opposite),
+    "zero, but for the order of adding up": (_signs, _turned),
+    "huge and tiny": (_of_size(-30, 30), _of_size(-60, 60)),
+    "midpoints": (_ones, _near_midpoint),
+    "whole numbers": (_whole, _whole),
+    "long whole numbers": (_long_whole_twice, _opposite_but_for_a_little),
+    "sparse": (_sparse, _sparse),
+    "tiny": (_of_size(-149, -120), _of_size(-149, -100)),
+}
+
+
+def draw(kind, num_users, num_items, dim, dtype, seed):
+    """Embeddings of a kind, rounded to a precision."""
+    generator = torch.Generator().manual_seed(seed)
+    user, item = KINDS[kind]
+    return (
+        user((num_users, dim), generator).to(dtype),
+        item((num_items, dim), generator).to(dtype),
+    )
