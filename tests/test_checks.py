@@ -424,6 +424,20 @@ def test_choice(value, or_else, error):
 def test_mapping(value, error):
     with expected(error):
         assert checks.check_mapping(value, "x") is value
+        ({"b": 1, "a": None}, None),
+        ({"a": 1}, ValueError("'x' needs to hold ['a', 'b'] (got ['a'])")),
+        (
+            {"c": 1, "a": 1, "b": 2},
+            ValueError("'x' needs to hold ['a', 'b'] (got ['a', 'b', 'c'])"),
+        ),
+        ({}, ValueError("'x' needs to hold ['a', 'b'] (got [])")),
+        (["a", "b"], TypeError("'x' needs to be a dictionary (got list)")),
+        (None, TypeError("'x' needs to be a dictionary (got NoneType)")),
+    ],
+)
+def test_fields(value, error):
+    with expected(error):
+        assert checks.check_fields(value, ("a", "b"), "x") is value
 
 
 @pytest.mark.parametrize(
