@@ -28,7 +28,7 @@ def test_a_function_may_overwrite_the_users_that_it_is_given():
 def test_scores_that_are_masked_already_are_told_what_to_do(masked):
     scores = torch.rand(2, 3)
     scores[0, 0] = masked
-    message = r"finite scores \(got 1 NaN .*no mask: pass the seen edges as 'seen' to"
+    message = r"finite scores \(got NaN .*no mask: pass the seen edges as 'seen' to"
     for recommender in (scores, lambda users: scores[users]):
         with pytest.raises(ValueError, match=message):
             rank(recommender, TASK)
