@@ -424,6 +424,11 @@ def test_choice(value, or_else, error):
 def test_mapping(value, error):
     with expected(error):
         assert checks.check_mapping(value, "x") is value
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
         ({"b": 1, "a": None}, None),
         ({"a": 1}, ValueError("'x' needs to hold ['a', 'b'] (got ['a'])")),
         (
