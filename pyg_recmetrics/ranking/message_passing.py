@@ -47,10 +47,10 @@ def find_doubt(edge_index: Adj, num_users: int, num_items: int) -> str | None:
     problems, remedies = [], []
     if problem := _numbering_problem(counts, num_users, num_items):
         problems.append(problem)
-        remedies.append("number users from 0 on, and add 'num_users' to the ids of items")
+        remedies.append("number users from 0 on, and add 'num_users' to item ids")
     if problem := _direction_problem(counts):
         problems.append(problem)
-        remedies.append("add the reverse edges, as 'torch_geometric.utils.to_undirected' does")
+        remedies.append("add the reverse edges, as PyG's 'ToUndirected' does")
     if not problems:
         return None
     return (

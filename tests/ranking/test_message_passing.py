@@ -79,7 +79,7 @@ def test_what_is_odd_is_told(edges, problem):
 )
 def test_only_the_remedy_that_helps_is_named(edges, mentions_ids, mentions_direction):
     message = doubt(*edges)
-    assert ("add 'num_users' to the ids of items" in message) == mentions_ids
+    assert ("add 'num_users' to item ids" in message) == mentions_ids
     assert ("add the reverse edges" in message) == mentions_direction
 
 
