@@ -61,7 +61,7 @@ _NEGLIGIBLE = 2.0**-400
 _NUM_PRODUCTS = 2**18
 
 #: How many scores are computed at once, so that they stay in the caches until they are rounded.
-_NUM_SCORES_IN_TILE = 2**18
+_NUM_SCORES_IN_TILE = 2**19
 
 #: How many a GPU computes at once, as it waits for the host after each tile.
 _NUM_SCORES_IN_TILE_OF_GPU = 2**22
@@ -122,19 +122,23 @@ def _bounds(product: Tensor) -> tuple[Tensor, Tensor]:
     return (total - error).float(), (total + error).float()
 
 
-def inner_product_matrix(user: Tensor, item: Tensor, grain: Tensor, scratch: Scratch) -> Tensor:
-    """Returns the scores of all pairs of rows of two scaled matrices: `[num_users, num_items]`.
+class BoundedFactors:
+    """Embeddings with what the error of a product in double precision depends on.
 
     Args:
-        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
-        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
-        grain (torch.Tensor): Their grains, as :func:`grains` returns them.
-        scratch (Scratch): The buffers to compute in. The next call overwrites the result.
+        embedding (torch.Tensor): Scaled embeddings of shape `[num_rows, dim]`.
     """
-    scores = scratch("scores.rounded", (user.size(0), item.size(0)), torch.float32)
-    for row, column in _collected(_round_products(user, item, grain, scores, scratch)):
-        scores[row, column] = inner_products(user, row, item, column)
-    return scores
+
+    def __init__(self, embedding: Tensor) -> None:
+        self.embedding = embedding
+        self.norm = embedding.norm(dim=1)
+        self.grain = grains(embedding)
+
+    def parts(self, size: int) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
+        """Yields some rows after the other: where they are, embeddings, norms and grains."""
+        parts = (values.split(size) for values in (self.embedding, self.norm, self.grain))
+        for number, part in enumerate(zip(*parts, strict=True)):
+            yield slice(number * size, number * size + part[0].size(0)), *part
 
 
 def grains(embedding: Tensor) -> Tensor:
@@ -152,31 +156,38 @@ def grains(embedding: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
+def inner_product_matrix(user: Tensor, item: BoundedFactors, scratch: Scratch) -> Tensor:
+    """Returns the scores of all pairs of rows of two scaled matrices: `[num_users, num_items]`.
+
+    The next call overwrites the result.
+    """
+    scores = scratch("scores.rounded", (user.size(0), item.norm.size(0)), torch.float32)
+    for row, column in _collected(_round_products(BoundedFactors(user), item, scores, scratch)):
+        scores[row, column] = inner_products(user, row, item.embedding, column)
+    return scores
+
+
 def _round_products(
-    user: Tensor, item: Tensor, grain: Tensor, scores: Tensor, scratch: Scratch
+    user: BoundedFactors, item: BoundedFactors, scores: Tensor, scratch: Scratch
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Rounds products in double precision.
 
     Yields:
         The rows and the columns of the scores that this does not decide.
     """
-    is_on_cpu = user.device.type == "cpu"
+    is_on_cpu = scores.device.type == "cpu"
     num_scores = _NUM_SCORES_IN_TILE if is_on_cpu else _NUM_SCORES_IN_TILE_OF_GPU
-    width = max(_MIN_WIDTH, num_scores // max(1, user.size(0)))
-    height = max(1, num_scores // width)
-    norm, largest_exact = user.norm(dim=1), 2.0**52 * grains(user)
-    for first_column, items in _enumerated(item, width):
-        columns = slice(first_column, first_column + items.size(0))
-        item_norm = items.norm(dim=1)
-        is_exact = norm * item_norm.max() <= largest_exact * grain[columns].min()
-        error = (_relative_error(user.size(1)) * norm).masked_fill_(is_exact, 0)
-        for first_row, users in _enumerated(user, height):
-            rows = slice(first_row, first_row + users.size(0))
-            error_of_rows = error[rows].unsqueeze(1)
-            row, column = _round_tile(
-                users, items, error_of_rows, item_norm, scores[rows, columns], scratch
+    width = max(_MIN_WIDTH, num_scores // max(1, scores.size(0)))
+    for columns, items, item_norm, item_grain in item.parts(width):
+        largest, finest = item_norm.max(), 2.0**52 * item_grain.min()
+        for rows, users, norm, grain in user.parts(max(1, num_scores // width)):
+            is_exact = norm * largest <= grain * finest
+            error = (_relative_error(users.size(1)) * norm).masked_fill_(is_exact, 0)
+            undecided = _round_tile(
+                users, items, error.unsqueeze(1), item_norm, scores[rows, columns], scratch
             )
-            yield row + first_row, column + first_column
+            if undecided[0].numel() > 0:
+                yield undecided[0] + rows.start, undecided[1] + columns.start
 
 
 def _round_tile(
@@ -206,12 +217,6 @@ def _round(
     row = upper.sub_(lower).amax(dim=1).nonzero().squeeze(1)
     found, column = upper[row].nonzero(as_tuple=True)
     return row[found], column
-
-
-def _enumerated(values: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
-    """Yields parts of some rows, each with the row that it starts at."""
-    for number, part in enumerate(values.split(size)):
-        yield number * size, part
 
 
 def _collected(pairs: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:

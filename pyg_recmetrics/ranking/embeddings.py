@@ -15,7 +15,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.counting import count_above_and_tied, count_ties_before
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import (
-    grains,
+    BoundedFactors,
     inner_product_matrix,
     inner_products,
     scaled,
@@ -46,11 +46,11 @@ class EmbeddingRecommender(DenseRecommender):
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
         user = scaled_by_row(self.user[users])
-        return inner_product_matrix(user, self.item, self._grain, scratch)
+        return inner_product_matrix(user, self._bounded_item, scratch)
 
     @cached_property
-    def _grain(self) -> Tensor:
-        return grains(self.item)
+    def _bounded_item(self) -> BoundedFactors:
+        return BoundedFactors(self.item)
 
 
 class TiledRecommender(ScoreRecommender):
@@ -142,7 +142,7 @@ class TiledRecommender(ScoreRecommender):
 
     def _scores(self, user: Tensor, first: int, last: int, scratch: Scratch) -> Tensor:
         item = self._items(slice(first, last))
-        return inner_product_matrix(user, item, grains(item), scratch)
+        return inner_product_matrix(user, BoundedFactors(item), scratch)
 
     def _scores_of_pairs(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         pairs_at_once = max(1, _NUM_EMBEDDED // max(1, user.size(1)))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels import scores
 from pyg_recmetrics.kernels.scores import (
+    BoundedFactors,
     grains,
     inner_product_matrix,
     inner_products,
@@ -53,7 +54,7 @@ def all_pairs(user, item):
 
 
 def matrix(user, item):
-    return inner_product_matrix(user, item, grains(item), Scratch(torch.device("cpu"))).clone()
+    return inner_product_matrix(user, BoundedFactors(item), Scratch(torch.device("cpu"))).clone()
 
 
 @pytest.mark.parametrize("kind", exact_scores.KINDS)
