@@ -140,7 +140,7 @@ class Convention:
         name (str): Its name, as :func:`~pyg_recmetrics.evaluate` takes it.
         source (str): The library, and the version whose definitions these are.
         metrics (mapping or None): The arguments of every metric that the library offers; `None`
-            for all metrics with their defaults.
+            for all metrics with their defaults. An argument `ties` holds where scores are known.
         without_cut_off (tuple, optional): The metrics that the library does not cut off at k.
             (default: `()`)
         other_names (mapping, optional): The names of ours that the library uses for another of
@@ -209,7 +209,9 @@ class Convention:
             k = 1 if definition(name).has_cut_off else None
             Metric(name, k, tuple(spelled_out.items()))
 
-    def resolve(self, asked: str | Metric, deepest: int | None = None) -> Metric:
+    def resolve(
+        self, asked: str | Metric, deepest: int | None = None, *, knows_ties: bool = True
+    ) -> Metric:
         """Returns the metric that the library computes under a name.
 
         Arguments that are spelled out take precedence over those of the convention.
@@ -218,6 +220,8 @@ class Convention:
             asked (str or Metric): The metric that is asked for, such as `"ndcg@10"`.
             deepest (int, optional): The largest cut-off of all metrics that are evaluated
                 together, on which the NDCG of `ngcf` depends. (default: `None`, that of `asked`)
+            knows_ties (bool, optional): Whether it is known which scores are equal. It is not for
+                lists, of which the convention takes the order as it is. (default: `True`)
 
         Raises:
             ValueError: If the library does not offer the metric; the error lists those it does.
@@ -228,6 +232,8 @@ class Convention:
             ndcg(gain=binary,ideal=k)@10
             >>> conventions.get("trec_eval").resolve("mrr@10")
             mrr
+            >>> conventions.get("torchmetrics").resolve("roc_auc")
+            roc_auc(ties=half)
         """
         asked = parse(asked)
         if self.metrics is None:
@@ -242,15 +248,20 @@ class Convention:
         arguments = {
             name: max(deepest or 1, asked.k or 1) if value == DEEPEST else value
             for name, value in self.metrics[asked.name].items()
+            if knows_ties or name != "ties"
         }
         arguments |= dict(asked.arguments)
         k = None if asked.name in self.without_cut_off else asked.k
         return Metric(asked.name, k, tuple(arguments.items()))
 
-    def resolve_all(self, metrics: tuple[Metric, ...]) -> dict[str, Metric]:
+    def resolve_all(
+        self, metrics: tuple[Metric, ...], *, knows_ties: bool = True
+    ) -> dict[str, Metric]:
         """Returns what the library computes under names that are evaluated together."""
         deepest = max((metric.k for metric in metrics if metric.k), default=None)
-        return {str(metric): self.resolve(metric, deepest) for metric in metrics}
+        return {
+            str(metric): self.resolve(metric, deepest, knows_ties=knows_ties) for metric in metrics
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as JSON can hold them."""

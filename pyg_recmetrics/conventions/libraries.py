@@ -13,6 +13,10 @@ def _metrics(*like_ours: str, **different: dict[str, Value]) -> dict[str, dict[s
 
 _DIVIDED_BY_R: dict[str, Value] = {"normalizer": "R"}
 _BINARY: dict[str, Value] = {"gain": "binary"}
+_HALF: dict[str, Value] = {"ties": "half"}
+
+#: What a note says of a library whose order of equal scores cannot be predicted.
+_UNSTABLE = "It sorts equal scores into any order; here, the lower item id comes first."
 
 _LIBRARIES = (
     Convention(
@@ -42,13 +46,13 @@ _LIBRARIES = (
             "mrr",
             "r_precision",
             "hit_rate",
-            "roc_auc",
             map={"normalizer": "hits"},
+            roc_auc=_HALF,
         ),
         empty_target_action="neg",
         note="In precision, recall, MAP and MRR, it counts relevant items with a score of zero or "
-        "less as missed: this is a bug and not reproduced. It averages the NDCG over all orders "
-        "of equal scores.",
+        f"less as missed: this is a bug and not reproduced. {_UNSTABLE} Its NDCG is the mean over "
+        "all orders of equal scores, which is not reproduced.",
     ),
     Convention(
         "recbole",
@@ -65,7 +69,7 @@ _LIBRARIES = (
             ndcg=_BINARY,
         ),
         note="Its number of items includes the padding item, which changes coverage and Gini index "
-        "a little: this is a bug and not reproduced.",
+        f"a little: this is a bug and not reproduced. {_UNSTABLE}",
     ),
     Convention(
         "rectools",
@@ -131,14 +135,17 @@ _LIBRARIES = (
             map=_DIVIDED_BY_R,
         ),
         population=Population(min_items_pool=2, constant_scores=False, few_candidates="undefined"),
+        ties="random",
         note="Its TAP@K is map(normalizer=min). Its cumulative NDCG is wrong below rank R; its "
-        "PR-AUC, Hit and RR are wrong if they are computed alone; everything is undefined at "
-        "k = 1, or if the top k have equal scores; and it ignores min_pos_test: these bugs are not "
-        "reproduced. It counts items of negative weight as relevant, and subtracts their weight "
-        "from the NDCG; here, they are not relevant. It leaves ROC-AUC and PR-AUC undefined for "
-        "users with fewer than k candidates; here, they do not depend on k. It computes scores in "
-        "single precision if both factors are in single precision, and else in double precision; "
-        "here, inner products are computed in double precision and rounded to single precision.",
+        "PR-AUC, Hit and RR are wrong if they are computed alone; without noise and ROC-AUC, "
+        "everything is undefined if the top k have equal scores, as always at k = 1; and it "
+        "ignores min_pos_test: these bugs are not reproduced. Its noise breaks ties at random, as "
+        "here; without it, in single precision, and above 10,000, it sorts equal scores into any "
+        "order. It counts items of negative weight as relevant, and subtracts their weight from "
+        "the NDCG; here, they are not relevant. It leaves ROC-AUC and PR-AUC undefined for users "
+        "with fewer than k candidates; here, they do not depend on k. It computes scores in single "
+        "precision if both factors are in single precision, and else in double precision; here, "
+        "inner products are computed in double precision and rounded to single precision.",
     ),
     Convention(
         "ranx",
@@ -154,11 +161,13 @@ _LIBRARIES = (
             map=_DIVIDED_BY_R,
         ),
         empty_target_action="neg",
+        note=_UNSTABLE,
     ),
     Convention(
         "replay",
         "RePlay 0.22.0",
         _metrics("precision", "recall", "map", "mrr", "hit_rate", ndcg=_BINARY),
+        note="Among equal scores, it ranks the higher item id first; here, it is the lower one.",
     ),
     Convention(
         "implicit",
@@ -169,12 +178,13 @@ _LIBRARIES = (
             ndcg=_BINARY,
         ),
         note="It reads past the end of lists that are shorter than k: this is a bug and not "
-        "reproduced.",
+        f"reproduced. {_UNSTABLE}",
     ),
     Convention(
         "rectorch",
         "rectorch 0.0.9b",
         _metrics("mrr", "hit_rate", recall={"normalizer": "min"}, ndcg=_BINARY),
+        note=_UNSTABLE,
     ),
     Convention(
         "ngcf",
@@ -183,8 +193,8 @@ _LIBRARIES = (
             "precision",
             "recall",
             "hit_rate",
-            "roc_auc",
             ndcg={"gain": "binary", "ideal": "retrieved", "ideal_k": DEEPEST},
+            roc_auc=_HALF,
         ),
         note="Its NDCG compares a list with its own best order, not with the best possible list. "
         "Relevant items that were not retrieved cost nothing, so values are inflated, and NDCG@5 "

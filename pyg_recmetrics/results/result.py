@@ -116,7 +116,10 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self.task = task
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
-        self.definitions = ByMetric(self.convention.resolve_all(self.metrics))
+        knows_ties = self.num_tied is not None
+        self.definitions = ByMetric(
+            self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
+        )
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action
         )
@@ -602,7 +605,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         metric = parse(metric)
         if str(metric) in self.definitions:
             return self.definitions[metric]
-        return self.convention.resolve(metric, max(self.max_k or 1, metric.k or 1))
+        deepest = max(self.max_k or 1, metric.k or 1)
+        return self.convention.resolve(metric, deepest, knows_ties=self.num_tied is not None)
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate:

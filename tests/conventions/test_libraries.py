@@ -6,7 +6,7 @@ import pytest
 import torch
 from mixed_users import task_of_mixed_users
 
-from pyg_recmetrics import RankingTask, conventions, evaluate, metrics
+from pyg_recmetrics import EvaluationResult, RankingTask, conventions, evaluate, metrics
 
 
 class TestEvaluate:
@@ -48,6 +48,44 @@ class TestEvaluate:
         # Three of four pairs are in order. The only candidate of the second user is relevant.
         assert result.per_user["roc_auc"].tolist() == pytest.approx([0.75, math.nan], nan_ok=True)
         assert result["roc_auc"] == 0.75
+
+    @pytest.mark.parametrize("convention", ["torchmetrics", "ngcf"])
+    def test_pairs_of_equal_score_count_one_half_in_an_auc(self, convention):
+        task = RankingTask(torch.tensor([[0, 0], [0, 2]]), num_users=1, num_items=4)
+        # Of four pairs, one is in order and two tie.
+        scores = torch.tensor([[0.5, 0.5, 0.3, 0.3]])
+        result = evaluate(scores, task, ["roc_auc", "recall@1"], convention=convention)
+        assert result["roc_auc"] == 0.5
+        assert str(result.definitions["roc_auc"]) == "roc_auc(ties=half)"
+        assert evaluate(scores, task, ["roc_auc", "recall@1"])["roc_auc"] == 0.75
+        assert result["recall@1"] == 0.5
+        spelled_out = evaluate(scores, task, "roc_auc(ties=ranked)", convention=convention)
+        assert spelled_out["roc_auc(ties=ranked)"] == 0.75
+
+    @pytest.mark.parametrize("convention", ["torchmetrics", "ngcf", "recometrics"])
+    def test_lists_are_taken_as_they_are(self, convention, tmp_path):
+        task = RankingTask(torch.tensor([[0, 0, 1], [0, 2, 3]]), num_users=2, num_items=4)
+        lists = torch.tensor([[0, 1, 2, 3], [1, 3, 0, 2]])
+        result = evaluate(lists, task, ["roc_auc", "recall@2"], convention=convention)
+        assert result["roc_auc"] == pytest.approx((3 / 4 + 2 / 3) / 2)
+        assert str(result.definitions["roc_auc"]) == "roc_auc"
+        only_recall = EvaluationResult(result.ranked, "recall@2", convention=convention)
+        assert only_recall.contributions("roc_auc").tolist() == result.per_user["roc_auc"].tolist()
+        result.save(tmp_path / "lists")
+        assert EvaluationResult.load(tmp_path / "lists")["roc_auc"] == result["roc_auc"]
+
+    def test_recometrics_ranks_equal_scores_at_random(self):
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=40)
+        scores = torch.ones(40)
+        scores[39] = 0.0
+        results = [
+            evaluate(scores, task, "mrr@40", convention="recometrics", seed=seed)
+            for seed in (1, 2, 1)
+        ]
+        assert results[0]["mrr@40"] == results[2]["mrr@40"] != results[1]["mrr@40"]
+        assert "equal scores rank in random order" in results[0].recipe()
+        by_id = evaluate(scores, task, "mrr@40", convention="recometrics", ties="worst")
+        assert by_id["mrr@40"] == 1 / 39
 
     @pytest.mark.parametrize(
         ("convention", "metric", "message"),
