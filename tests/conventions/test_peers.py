@@ -3,8 +3,12 @@
 A peer is given scores or lists that have no equal scores, in the form it wants, and computes its
 own means; ours have to be the same to 1e-6. Where a peer is wrong (see the notes of the
 conventions), it is not asked. Two that cannot be installed are written out from their formulas.
+Then peers are given equal scores, and ours have to follow their order, or its expectation, or to
+say how far any order can be from ours.
 """
 
+import contextlib
+import heapq
 import importlib.metadata
 import inspect
 import math
@@ -33,7 +37,10 @@ K = (1, 3, 20)
 
 @dataclass
 class Case:
-    """Scores without ties, all positive; and what is true and seen, as sets of every user."""
+    """Scores, all positive; and what is true and seen, as sets of every user.
+
+    The rankings are those of the scores. Equal scores rank the lower item id first.
+    """
 
     scores: np.ndarray
     truth: list[set[int]]
@@ -164,15 +171,21 @@ def test_torch_geometric(case):
     check(case, "standard", theirs)
 
 
-def test_torchmetrics(case):
-    retrieval = pytest.importorskip("torchmetrics.retrieval")
+def pairs_for_torchmetrics(case):
+    """Scores, targets and indexes of all candidates."""
     rows = [
         (user, float(case.scores[user, item]), item in case.truth[user])
         for user, ranking in enumerate(case.rankings)
         for item in ranking
     ]
     index, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
-    score = score / (score.max() + 1)  # its AUROC takes others for logits, and makes ties of them
+    # Its AUROC takes others for logits, and makes ties of them.
+    return score / (score.max() + 1), target, index
+
+
+def means_of_torchmetrics(case):
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    score, target, index = pairs_for_torchmetrics(case)
     theirs = {}
     for k in K:
         for name, metric in {
@@ -186,7 +199,11 @@ def test_torchmetrics(case):
             theirs[f"{name}@{k}"] = float(metric(score, target, indexes=index))
     theirs["r_precision"] = float(retrieval.RetrievalRPrecision()(score, target, indexes=index))
     theirs["roc_auc"] = float(retrieval.RetrievalAUROC()(score, target, indexes=index))
-    check(case, "torchmetrics", theirs)
+    return theirs
+
+
+def test_torchmetrics(case):
+    check(case, "torchmetrics", means_of_torchmetrics(case))
 
 
 def test_trec_eval(case):
@@ -220,7 +237,7 @@ def test_trec_eval(case):
     )
 
 
-def test_ranx(case):
+def means_of_ranx(case):
     ranx = pytest.importorskip("ranx")
     qrels = ranx.Qrels(
         {
@@ -230,7 +247,7 @@ def test_ranx(case):
     )
     run = ranx.Run(
         {
-            str(u): {str(i): float(len(ranking) - index) for index, i in enumerate(ranking)}
+            str(u): {str(i): float(case.scores[u, i]) for i in ranking}
             for u, ranking in enumerate(case.rankings)
         }
     )
@@ -239,7 +256,11 @@ def test_ranx(case):
         for name in ("precision", "recall", "f1", "map", "ndcg", "mrr", "hit_rate"):
             theirs[f"{name}@{k}"] = f"{name}@{k}"
     means = ranx.evaluate(qrels, run, list(theirs.values()))
-    check(case, "ranx", {ours: float(means[name]) for ours, name in theirs.items()})
+    return {ours: float(means[name]) for ours, name in theirs.items()}
+
+
+def test_ranx(case):
+    check(case, "ranx", means_of_ranx(case))
 
 
 def test_rectools(case):
@@ -371,7 +392,7 @@ def csr(sets, num_items):
     )
 
 
-def test_implicit(case):
+def means_of_implicit(case):
     evaluation = pytest.importorskip("implicit.evaluation")
     from implicit.cpu.als import AlternatingLeastSquares
 
@@ -387,7 +408,11 @@ def test_implicit(case):
         )
         for name in ("precision", "map", "ndcg"):
             theirs[f"{name}@{k}"] = found[name]
-    check(case, "implicit", theirs)
+    return theirs
+
+
+def test_implicit(case):
+    check(case, "implicit", means_of_implicit(case))
 
 
 def recometrics_frame(case, k, **options):
@@ -410,9 +435,8 @@ def recometrics_frame(case, k, **options):
         roc_auc=True,
         pr_auc=True,
         rename_k=False,
-        break_ties_with_noise=False,
         nthreads=1,
-        **options,
+        **{"break_ties_with_noise": False} | options,
     )
 
 
@@ -428,16 +452,19 @@ RECOMETRICS = {
 }
 
 
-def test_recometrics(case):
-    frame = recometrics_frame(case, 3)
-    theirs = {
-        "roc_auc": float(np.nanmean(frame["ROC_AUC"])),
-        "pr_auc": float(np.nanmean(frame["PR_AUC"])),
-    }
-    for k in (3, 20):  # at k = 1, where the top k have equal scores, it leaves all undefined
-        frame = recometrics_frame(case, k)
+def means_of_recometrics(case, cut_offs=K, **options):
+    theirs = {}
+    for k in cut_offs:
+        frame = recometrics_frame(case, k, **options)
         for ours, name in RECOMETRICS.items():
             theirs[f"{ours}@{k}"] = float(np.nanmean(frame[name]))
+    theirs["roc_auc"] = float(np.nanmean(frame["ROC_AUC"]))
+    theirs["pr_auc"] = float(np.nanmean(frame["PR_AUC"]))
+    return theirs
+
+
+def test_recometrics(case):
+    theirs = means_of_recometrics(case)
     ranked = evaluate(
         torch.from_numpy(case.scores), case.task, list(theirs), convention="recometrics"
     )
@@ -483,6 +510,41 @@ def test_recometrics_differs_as_its_note_says():
         torch.from_numpy(scores), case.task, ["roc_auc", "recall@5"], convention="recometrics"
     )
     assert ours["roc_auc"] == pytest.approx((1 + 3 / 4) / 2)
+
+    assert "without noise and ROC-AUC, everything is undefined" in note
+    for metric, is_undefined in (("roc_auc", False), ("pr_auc", True)):
+        (theirs,) = recometrics.calc_reco_metrics(
+            csr([set()], 6),
+            csr([{0}], 6),
+            scores[:1],
+            np.eye(6),
+            k=1,
+            precision=True,
+            break_ties_with_noise=False,
+            nthreads=1,
+            **{metric: True},
+        )["P@1"]
+        assert math.isnan(theirs) == is_undefined
+
+    assert "in single precision, and above 10,000" in note
+    for factor, dtype, num_ranks in (
+        (1, np.float64, 5),
+        (1, np.float32, 1),
+        (5000, np.float64, 5),
+        (20000, np.float64, 1),
+    ):
+        equal = np.tile(factor * np.array([1, 1, 1, 1, 1, 0]), (100, 1))
+        ranks = recometrics.calc_reco_metrics(
+            csr([set()] * 100, 6).astype(dtype),
+            csr([{0}] * 100, 6).astype(dtype),
+            equal.astype(dtype),
+            np.eye(6, dtype=dtype),
+            k=5,
+            rr=True,
+            rename_k=False,
+            nthreads=1,
+        )["RR@K"]
+        assert len(set(ranks)) == num_ranks
 
     assert "items of negative weight as relevant" in note
     weights = csr([{0, 1}], 6)
@@ -575,6 +637,336 @@ def area_under_curve(case, user):
     relevant = np.array([item in case.truth[user] for item in case.rankings[user]])
     num_others_above = np.cumsum(~relevant)[relevant]
     return 1 - num_others_above.mean() / (~relevant).sum()
+
+
+def few_scores():
+    """Many equal scores; relevant items tend to have low ids, which the order by id flatters."""
+    generator = np.random.default_rng(1)
+    scores = generator.integers(1, 6, (300, 40)).astype(np.float64)
+    truth = [
+        set(generator.integers(0, 40, (generator.integers(1, 8), 3)).min(axis=1).tolist())
+        for _ in range(300)
+    ]
+    seen = [set(generator.choice(40, generator.integers(0, 10)).tolist()) for _ in range(300)]
+    return Case(scores, [t - s for t, s in zip(truth, seen, strict=True)], seen)
+
+
+def most_popular(lastfm):
+    """Every item of LastFM scores the number of users who have seen it."""
+    task = RankingTask.from_data(lastfm)
+    popularity = torch.bincount(task.seen[1], minlength=task.num_items)
+    return lastfm_case((task, (torch.ones(task.num_users, 1), popularity.unsqueeze(1))))
+
+
+@pytest.fixture(scope="session", params=["few", "popular"])
+def tied(request):
+    """Scores of which many are equal."""
+    if request.param == "popular":
+        return most_popular(request.getfixturevalue("lastfm"))
+    return few_scores()
+
+
+def measure(case, metrics, **options):
+    return evaluate(torch.from_numpy(case.scores), case.task, metrics, **options)
+
+
+@contextlib.contextmanager
+def double_precision():
+    """Lets torchmetrics divide in double precision."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def roc_auc_of_scikit_learn(case):
+    sklearn = pytest.importorskip("sklearn.metrics")
+    return {
+        user: sklearn.roc_auc_score(
+            [item in case.truth[user] for item in case.rankings[user]],
+            case.scores[user, case.rankings[user]],
+        )
+        for user in case.users
+    }
+
+
+def roc_auc_of_torchmetrics(case):
+    retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
+    score, target, index = pairs_for_torchmetrics(case)
+    with double_precision():
+        return {
+            user: float(
+                retrieval.retrieval_auroc(score[index == user].double(), target[index == user])
+            )
+            for user in case.users
+        }
+
+
+@pytest.mark.parametrize("peer", [roc_auc_of_scikit_learn, roc_auc_of_torchmetrics])
+def test_the_roc_auc_of_equal_scores(tied, peer):
+    theirs = np.full(len(tied.truth), np.nan)
+    for user, value in peer(tied).items():
+        theirs[user] = value
+    for metric, options in (
+        ("roc_auc", {"ties": "mean"}),
+        ("roc_auc(ties=half)", {}),
+        ("roc_auc(ties=half)", {"ties": "worst"}),
+        ("roc_auc(ties=half)", {"convention": "recometrics"}),
+        ("roc_auc", {"convention": "torchmetrics"}),
+        ("roc_auc", {"convention": "ngcf"}),
+    ):
+        ours = measure(tied, metric, **options).per_user[metric]
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+    by_id = measure(tied, "roc_auc").per_user["roc_auc"].numpy()
+    assert np.nanmax(abs(by_id - theirs)) > 0.01
+
+
+def means_of_recbole_from_scores(case):
+    """Its collector finds the lists and mean ranks of scores, after an item for padding."""
+    collector = pytest.importorskip("recbole.evaluator.collector")
+    metrics = pytest.importorskip("recbole.evaluator.metrics")
+    kinds = {
+        "precision": metrics.Precision,
+        "recall": metrics.Recall,
+        "map": metrics.MAP,
+        "ndcg": metrics.NDCG,
+        "mrr": metrics.MRR,
+        "hit": metrics.Hit,
+        "gauc": metrics.GAUC,
+    }
+    config = {
+        "metrics": list(kinds),
+        "topk": list(K),
+        "metric_decimal_place": 12,
+        "eval_args": {"mode": "full"},
+        "device": "cpu",
+    }
+    scores = torch.from_numpy(case.scores[case.users])
+    relevant = torch.tensor([(row, i) for row, u in enumerate(case.users) for i in case.truth[u]])
+    for row, user in enumerate(case.users):
+        scores[row, list(case.seen[user])] = -torch.inf
+    scores = torch.cat([torch.full((len(scores), 1), -torch.inf), scores], dim=1)
+    collected = collector.Collector(config)
+    collected.eval_batch_collect(scores, None, relevant[:, 0], relevant[:, 1] + 1)
+    data, found = collected.get_data_struct(), {}
+    for kind in kinds.values():
+        found |= kind(config).calculate_metric(data)
+    return {name.replace("hit@", "hit_rate@"): float(value) for name, value in found.items()}
+
+
+def test_the_mean_ranks_of_recbole(tied, monkeypatch):
+    monkeypatch.setattr(np, "float", float, raising=False)
+    theirs = means_of_recbole_from_scores(tied)["gauc"]
+    ours = measure(tied, "roc_auc", ties="mean").per_user["roc_auc"].numpy()[tied.users]
+    weight = [len(tied.truth[user]) for user in tied.users]
+    # It sums ranks in single precision.
+    assert np.average(ours, weights=weight) == pytest.approx(theirs, abs=1e-6)
+
+
+def means_of_recbole(case):
+    theirs = means_of_recbole_from_scores(case)
+    del theirs["gauc"]
+    return theirs
+
+
+@pytest.mark.parametrize(
+    ("convention", "means"),
+    [
+        ("torchmetrics", means_of_torchmetrics),
+        ("recbole", means_of_recbole),
+        ("recometrics", means_of_recometrics),
+        ("ranx", means_of_ranx),
+        ("implicit", means_of_implicit),
+    ],
+)
+def test_any_order_of_equal_scores_is_within_the_range_that_is_told(
+    tied, convention, means, monkeypatch
+):
+    monkeypatch.setattr(np, "float", float, raising=False)
+    theirs = means(tied)
+    by_id = measure(tied, list(theirs), convention=convention, ties="index")
+    for name, value in theirs.items():
+        low, high = by_id.tie_range(name)
+        assert low - 1e-6 <= value <= high + 1e-6, name
+    # As the notes say, their order is not ours.
+    assert dict(by_id) != pytest.approx(theirs, abs=1e-6)
+
+
+def rows_by_item(case, user, item):
+    """The best items of users with truth, in the order of their ids."""
+    rows = [
+        (u, i, float(case.scores[u, i])) for u in case.users for i in sorted(case.rankings[u][:200])
+    ]
+    return pd.DataFrame(rows, columns=[user, item, "score"])
+
+
+def test_the_order_of_rows_decides_in_microsoft_recommenders(tied):
+    evaluation = pytest.importorskip("recommenders.evaluation.python_evaluation")
+    columns = {"col_user": "userID", "col_item": "itemID", "col_prediction": "score"}
+    truth = tied.truth_frame("userID", "itemID")
+    lists = rows_by_item(tied, "userID", "itemID")
+    theirs = {}
+    for k in K:
+        theirs[f"precision@{k}"] = evaluation.precision_at_k(truth, lists, k=k, **columns)
+        theirs[f"recall@{k}"] = evaluation.recall_at_k(truth, lists, k=k, **columns)
+        theirs[f"map@{k}"] = evaluation.map(truth, lists, k=k, **columns)
+        theirs[f"ndcg@{k}"] = evaluation.ndcg_at_k(truth, lists, k=k, **columns)
+    check(tied, "recommenders", theirs)
+
+
+def test_ngcf_ranks_the_lower_item_id_first(tied):
+    for user in tied.users:
+        score = dict(enumerate(tied.scores[user].tolist()))
+        candidates = {item: score[item] for item in sorted(set(score) - tied.seen[user])}
+        found = heapq.nlargest(max(K), candidates, key=candidates.get)
+        assert found == tied.rankings[user][: max(K)]
+
+
+def turned_around(case):
+    """The same with items numbered from the last to the first."""
+    last = case.scores.shape[1] - 1
+    truth, seen = (
+        [{last - i for i in items} for items in sets] for sets in (case.truth, case.seen)
+    )
+    return Case(case.scores[:, ::-1].copy(), truth, seen)
+
+
+def test_replay_ranks_the_higher_item_id_first(tied):
+    metrics = pytest.importorskip("replay.metrics")
+    kinds = {"recall": metrics.Recall, "map": metrics.MAP, "ndcg": metrics.NDCG, "mrr": metrics.MRR}
+    around = turned_around(tied)
+    lists = rows_by_item(around, "query_id", "item_id").rename(columns={"score": "rating"})
+    truth = around.truth_frame("query_id", "item_id")
+    theirs = {
+        f"{name}@{k}": float(kind(k)(lists, truth)[f"{kind.__name__}@{k}"])
+        for name, kind in kinds.items()
+        for k in K
+    }
+    check(tied, "replay", theirs)
+
+
+def test_trec_eval_ranks_the_higher_document_id_first(tied):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+
+    def name(item):
+        return str(2 * 10**6 - item)  # as a string, lower for higher items
+
+    qrels = {str(u): {name(i): 1 for i in tied.truth[u]} for u in tied.users}
+    run = {
+        str(u): {name(i): float(tied.scores[u, i]) for i in tied.rankings[u]} for u in tied.users
+    }
+    names = {"recall@20": "recall_20", "ndcg@20": "ndcg_cut_20", "map": "map", "mrr": "recip_rank"}
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, {"recall.20", "ndcg_cut.20", "map", "recip_rank"}
+    )
+    found = evaluator.evaluate(run).values()
+    check(
+        tied,
+        "trec_eval",
+        {ours: float(np.mean([row[theirs] for row in found])) for ours, theirs in names.items()},
+    )
+
+
+def means_of_random_orders(case, metrics, **options):
+    """The means of 200 random orders of equal scores, of shape `[num_orders, num_metrics]`."""
+    ranked = rank(torch.from_numpy(case.scores), case.task, full=True)
+    orders = (ranked.with_ties("random", seed=seed) for seed in range(200))
+    return np.array(
+        [list(dict(EvaluationResult(order, metrics, **options)).values()) for order in orders]
+    )
+
+
+def assert_same_expectation(samples, others):
+    """Compares the means of samples, or of samples with exact expectations."""
+    counted = [values for values in (samples, others) if len(values) > 1]
+    variance = sum(values.var(axis=0, ddof=1) / len(values) for values in counted)
+    error = np.sqrt(variance)
+    difference = abs(samples.mean(axis=0) - others.mean(axis=0))
+    assert (difference <= 4.5 * error).all(), difference / error
+    assert (error < 2e-3).all()
+
+
+def test_the_ndcg_of_torchmetrics_and_scikit_learn_is_that_of_random_orders():
+    sklearn = pytest.importorskip("sklearn.metrics")
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    case = few_scores()
+    pairs = pairs_for_torchmetrics(case)
+    exact = []
+    for k in K:
+        metric = retrieval.RetrievalNormalizedDCG(top_k=k, empty_target_action="skip")
+        exact.append(float(metric(*pairs[:2], indexes=pairs[2])))
+        values = [
+            sklearn.ndcg_score(
+                [[item in case.truth[user] for item in case.rankings[user]]],
+                [case.scores[user, case.rankings[user]]],
+                k=k,
+            )
+            for user in case.users
+        ]
+        assert np.mean(values) == pytest.approx(exact[-1], abs=1e-6)
+    metrics = [f"ndcg@{k}" for k in K]
+    assert_same_expectation(means_of_random_orders(case, metrics), np.array([exact]))
+    by_id = measure(case, metrics)
+    assert all(by_id[metric] > value + 0.02 for metric, value in zip(metrics, exact, strict=True))
+
+
+def test_the_noise_of_recometrics():
+    """Over many draws, since neither draws what the other does."""
+    case = few_scores()
+    # It numbers its random generators by seed and user.
+    seeds = range(1, 1 + 200 * len(case.truth), len(case.truth))
+    theirs = [
+        means_of_recometrics(case, (3, 20), break_ties_with_noise=True, seed=seed) for seed in seeds
+    ]
+    metrics = list(theirs[0])
+    samples = np.array([list(means.values()) for means in theirs])
+    ours = means_of_random_orders(case, metrics, convention="recometrics")
+    assert_same_expectation(samples, ours)
+    expected = np.mean(list(roc_auc_of_scikit_learn(case).values()))
+    column = [metrics.index("roc_auc")]
+    assert_same_expectation(samples[:, column], np.array([[expected]]))
+    by_id = measure(case, metrics, convention="recometrics", ties="index")
+    assert by_id["ndcg@3"] > samples[:, metrics.index("ndcg@3")].mean() + 0.02
+    drawn = measure(case, metrics, convention="recometrics", seed=7)
+    assert list(dict(drawn).values()) == ours[7].tolist()
+
+
+@pytest.mark.parametrize("noise", [True, False])
+def test_recometrics_leaves_users_out_whose_candidates_score_the_same(noise):
+    recometrics = pytest.importorskip("recometrics")
+    # The first users have seen all items that score differently; the last item is relevant.
+    score = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    truth = [{7}, {4, 6}, {0}, {1, 2}, {3}, {2}, {5}]
+    seen = [{0, 1, 2, 3}, {0, 1, 2, 3}, set(), {0}, {0, 1, 2}, {0, 1, 7}, {0, 1, 2, 3, 4}]
+    task = Case(np.tile(score, (7, 1)), truth, seen).task
+
+    def frame_of(score):
+        return recometrics.calc_reco_metrics(
+            csr(seen, 8),
+            csr(truth, 8),
+            None,
+            None,
+            k=2,
+            item_biases=score,
+            all_metrics=True,
+            rename_k=False,
+            break_ties_with_noise=noise,
+            nthreads=1,
+        )
+
+    frame = frame_of(score)
+    names = {f"{ours}@2": theirs for ours, theirs in RECOMETRICS.items()}
+    names |= {"roc_auc": "ROC_AUC", "pr_auc": "PR_AUC"}
+    ours = evaluate(torch.from_numpy(score), task, list(names), convention="recometrics")
+    assert ours.num_left_out == 3
+    for name, theirs in names.items():
+        assert ours.per_user[name].tolist() == pytest.approx(
+            frame[theirs].tolist(), abs=1e-6, nan_ok=True
+        ), name
+    assert frame_of(np.ones(8)).isna().all(axis=None)
+    with pytest.raises(ValueError, match=r"^'constant_scores' of the population"):
+        evaluate(torch.ones(8), task, "recall@2", convention="recometrics")
 
 
 @pytest.fixture(scope="session", params=["random", "lastfm"])
