@@ -1,0 +1,240 @@
+"""Rankings of every kind against the oracle, and defects that this comparison has to find."""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import fuzz
+import naive
+import oracle
+import pytest
+import torch
+from cases import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyg_recmetrics.kernels import bounds, scores
+from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.kernels.scores import scaled_by_row
+from pyg_recmetrics.metrics import accuracy, full_ranking
+from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
+from pyg_recmetrics.ranking import adapt, algorithms, recommender, recommenders
+from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
+from pyg_recmetrics.ranking.schedule import Chunk, Schedule
+from pyg_recmetrics.results import result
+from pyg_recmetrics.task import edges, task
+
+#: Within how many cases each defect has to be found.
+MAX_CASES = 500
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_any_case_is_as_the_oracle_says(seed):
+    fuzz.run(seed)
+
+
+@pytest.mark.parametrize("first", range(0, 2000, 200))
+def test_two_thousand_cases_are_as_the_oracle_says(first):
+    failures = [failure for failure in map(failure_of, range(first, first + 200)) if failure]
+    assert not failures, "\n".join(failures)
+
+
+def failure_of(seed):
+    """What is wrong with the case of a seed, or `None`."""
+    try:
+        fuzz.run(seed)
+    except fuzz.FuzzError as error:
+        return str(error)
+
+
+@given(
+    number=st.floats(
+        width=64, allow_nan=False, allow_infinity=False, min_value=-(2.0**126), max_value=2.0**126
+    )
+    | st.integers(-(2**60), 2**60).map(lambda whole: math.ldexp(whole, -200))
+    | st.integers(-(2**25), 2**25).map(lambda whole: math.ldexp(whole, -60))
+)
+def test_the_oracle_rounds_as_processors_do(number):
+    whole, below = number.as_integer_ratio()
+    rounded = oracle.rounded_to_single(whole, 1 - below.bit_length())
+    assert rounded == torch.tensor(number, dtype=torch.double).float().item()
+
+
+@given(case=cases(), k=st.integers(1, 9))
+def test_the_oracle_measures_as_naive_loops_do(case, k):
+    given = oracle.Task(case.num_users, case.num_items, case.truth, case.weights, case.seen)
+    places = oracle.rank_by_scores(given, case.scores, "index", case.num_items)
+    users = [
+        oracle.RankedUser([p.rank for p in own], [p.weight for p in own], len(candidates))
+        for own, candidates in zip(places, given.candidates, strict=True)
+    ]
+    for name, (cut_off, _) in {**fuzz.METRICS, **fuzz.METRICS_OF_ALL_RANKS}.items():
+        arguments = {} if cut_off == "none" else {"k": k}
+        wanted = naive.per_user(name, case.rankings, case.truths, **arguments)
+        found = [
+            math.nan if x is None else float(x) for x in oracle.value(name, users, **arguments)
+        ]
+        assert found == pytest.approx(wanted, nan_ok=True), name
+
+
+def wrapped(owner, name, wrap):
+    """A defect: what replaces a function, given the function."""
+    return lambda patch: patch.setattr(owner, name, wrap(getattr(owner, name)))
+
+
+def without_seen(chunk):
+    nothing = chunk.seen.row[:0]
+    return replace(chunk, seen=replace(chunk.seen, index=nothing, row=nothing, item=nothing))
+
+
+def higher_id_first(top_k):
+    def reversed_top_k(values, k, scratch):
+        found = top_k(values.flip(1), k, scratch)
+        last = values.size(1) - 1
+        column = torch.where(found.column < 0, -1, last - found.column)
+        return found._replace(column=column, keys=found.keys.flip(1))
+
+    return reversed_top_k
+
+
+def with_other_shift(shift, change):
+    return lambda place, num_relevant, num_others, ties, generator: change(
+        shift(place, num_relevant, num_others, ties, generator), ties, num_others
+    )
+
+
+DEFECTS = {
+    "many items above count as one more": wrapped(
+        bounds.BoundedRanking,
+        "ranks_among",
+        lambda ranks_among: (
+            lambda self, close, user, item, score, above: ranks_among(
+                self, close, user, item, score, above + (above > 3)
+            )
+        ),
+    ),
+    "of equal scores, the higher id ranks first": wrapped(recommender, "top_k", higher_id_first),
+    "seen items are ranked": wrapped(
+        Chunk,
+        "_adjacency",
+        lambda adjacency: lambda self, *part: adjacency(without_seen(self), *part),
+    ),
+    "kernels rank seen items": wrapped(
+        algorithms.RankByBound,
+        "rank",
+        lambda rank: lambda self, chunk: rank(self, without_seen(chunk)),
+    ),
+    "the bound of all items is zero": wrapped(
+        bounds.ErrorBound, "of_any", lambda of_any: lambda *items: 0 * of_any(*items)
+    ),
+    "the bound of pairs is zero": wrapped(
+        bounds.ErrorBound, "of_pairs", lambda of_pairs: lambda *pairs: 0 * of_pairs(*pairs)
+    ),
+    "the DCG ignores weights": wrapped(
+        accuracy, "_gain", lambda gain: lambda ranked, _: gain(ranked, "binary")
+    ),
+    "the NDCG ignores weights": wrapped(
+        accuracy,
+        "_relative_gain",
+        lambda gain: lambda ranked, _, *available: gain(ranked, "binary", *available),
+    ),
+    "repeated truth has its smallest weight": wrapped(
+        edges, "scatter", lambda scatter: lambda *a, **b: scatter(*a, **b | {"reduce": "min"})
+    ),
+    "a user's own depth is forgotten": wrapped(
+        Ranks,
+        "forget_beyond",
+        lambda forget: lambda self, depth: forget(self, torch.full_like(depth, depth.min())),
+    ),
+    "ties at the end of a list are cut off": wrapped(
+        algorithms,
+        "ranks_in_top_scores",
+        lambda find: lambda *lists: (find(*lists)[0], find(*lists)[1] & False),
+    ),
+    "users left unsettled are taken for settled": wrapped(
+        algorithms.RankByBound,
+        "rank",
+        lambda rank: lambda self, chunk: rank(self, chunk)._replace(is_unsettled=None),
+    ),
+    "repeated items stay in lists": wrapped(
+        recommenders, "without_repeats", lambda _: lambda lists: lists
+    ),
+    "all users are evaluated": lambda patch: patch.setattr(
+        RankedEdges, "is_evaluated", property(lambda self: self.degree >= 0)
+    ),
+    "ties do not look at weights": wrapped(
+        ranked_edges,
+        "break_ties",
+        lambda break_ties: lambda edges, weight, *others: break_ties(edges, None, *others),
+    ),
+    "half ranks are rounded": wrapped(
+        ties, "_shift", partial(with_other_shift, change=lambda shift, *_: shift.floor())
+    ),
+    "random places may lie behind all ties": wrapped(
+        ties,
+        "_shift",
+        partial(with_other_shift, change=lambda shift, how, _: shift + (how == "random")),
+    ),
+    "shared candidates are forgotten": wrapped(
+        Schedule,
+        "chunks",
+        lambda chunks: lambda self: (replace(chunk, is_excluded=None) for chunk in chunks(self)),
+    ),
+    "the last tile is forgotten": wrapped(
+        TiledRecommender,
+        "_tiles",
+        lambda tiles: lambda self: list(tiles(self))[: max(1, len(list(tiles(self))) - 1)],
+    ),
+    "scores are rounded to single precision": wrapped(
+        recommenders.FunctionRecommender,
+        "scores",
+        lambda scores: lambda *users: scores(*users).float(),
+    ),
+    "scores of items are rounded to single precision": wrapped(
+        adapt, "_from_item_scores", lambda make: lambda scores, task: make(scores.float(), task)
+    ),
+    "inner products are computed in single precision": lambda patch: patch.setattr(
+        EmbeddingRecommender,
+        "scores",
+        lambda self, users, _: scaled_by_row(self.user[users]).float() @ self.item.float().t(),
+    ),
+    "inner products are rounded twice": wrapped(
+        scores, "_relative_error", lambda _: lambda dim: 0.0
+    ),
+    "close inner products are added up in double precision": wrapped(
+        scores, "_rounded_sums", lambda _: lambda terms: terms.sum(dim=1).float()
+    ),
+    "a threshold has to be exceeded": wrapped(
+        task,
+        "coalesce_truth",
+        lambda coalesce: (
+            lambda *truth: coalesce(*truth[:3], truth[3] and math.nextafter(truth[3], math.inf))
+        ),
+    ),
+    "a saved ranking is not checked": wrapped(
+        ranked_edges, "check_ranking", lambda check: lambda fields: None
+    ),
+    "a run is written from its end": wrapped(
+        trec,
+        "write_run",
+        lambda write: lambda path, lists: write(path, [(user, x[::-1]) for user, x in lists]),
+    ),
+    "ties of pairs are those of their neighbours": wrapped(
+        sources, "_runs", lambda runs: lambda *pairs: [values.roll(1) for values in runs(*pairs)]
+    ),
+    "users without truth do not count": wrapped(
+        result,
+        "fill_without_truth",
+        lambda fill: lambda value, degree, _: fill(value, degree, "skip"),
+    ),
+    "relevant items count as irrelevant": lambda patch: patch.setattr(
+        full_ranking, "_num_irrelevant", lambda ranked: ranked.required_candidates
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_found(name, monkeypatch):
+    DEFECTS[name](monkeypatch)
+    assert any(failure_of(seed) for seed in range(MAX_CASES))
