@@ -350,13 +350,13 @@ class RankingMetric(_Base):  # type: ignore[misc, valid-type]
 
     def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
         """Warns, but only once, of lists that are too short for the metric."""
-        if self._has_warned:
+        if self._has_warned or ranked.num_users == 0:
             return
         lists = ranked.required_lists
         if self.definition.has_cut_off:
             needed = self.metric.depth or 0  # without a cut-off, lists are as long as they are
         else:
-            needed = int(ranked.degree.max()) if ranked.num_users else 0
+            needed = int(ranked.degree.max())
         if lists.width >= needed:
             return
         num_items = max_id(lists.item, ranked.edge_index[1]) + 1

@@ -125,6 +125,7 @@ def of_booleans():
 def of_tensors():
     weight, float8 = torch.ones(3), torch.ones(3).to(torch.float8_e5m2)
     dense, real = "needs to be a dense tensor", "needs to hold real numbers"
+    floating = "needs to hold floating-point numbers of 16 to 64 bits"
     pairs = "needs the number of users times that of items to be less than 2**63"
     of_task = {"truth": TRUTH, "num_users": 3, "num_items": 4}
     yield RankingTask, {**of_task, "truth": TRUTH.to_sparse()}, ValueError, dense
@@ -157,12 +158,12 @@ def of_tensors():
     yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"
     yield from_topk, (LISTS, (TRUTH, TRUTH)), ValueError, "needs to have shape [2, num_edges]"
     yield from_scores, (SCORES.to_sparse(), TRUTH), ValueError, f"'scores' {dense}"
-    yield from_scores, (SCORES.to(torch.float8_e4m3fn), TRUTH), ValueError, f"'scores' {real}"
+    yield from_scores, (SCORES.to(torch.float8_e4m3fn), TRUTH), ValueError, f"'scores' {floating}"
     from_pairs, preds = RankedEdges.from_pairs, torch.rand(3)
-    yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {real}"
+    yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
     yield from_pairs, (preds, preds * 1j, TRUTH[0]), ValueError, f"'target' {real}"
-    yield rank, (SCORES.to(torch.float8_e4m3fn), TASK), ValueError, f"'recommender' {real}"
+    yield rank, (SCORES.to(torch.float8_e4m3fn), TASK), ValueError, f"'recommender' {floating}"
     update = modules.NDCG(k=2).update
     yield update, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
     yield update, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
@@ -269,10 +270,10 @@ def test_large_ids_take_no_memory():
 
 
 def test_more_items_than_pairs_of_nodes_can_be_numbered():
-    truth, weight = torch.tensor([[1, 0, 1], [3_999_999_999, 7, 3_999_999_999]]), torch.arange(3)
+    truth, weight = torch.tensor([[1, 0, 1], [3_999_999_999, 7, 3_999_999_999]]), torch.arange(1, 4)
     task = RankingTask(truth, num_users=2, num_items=4_000_000_000, weight=weight)
     assert task.truth.tolist() == [[0, 1], [7, 3_999_999_999]]
-    assert task.weight.tolist() == [1, 2]
+    assert task.weight.tolist() == [2, 3]
 
 
 def test_an_argument_that_is_left_open_is_no_argument():

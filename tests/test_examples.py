@@ -61,6 +61,7 @@ def test_report(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
+@pytest.mark.usefixtures("expect_ties")
 def test_pygs_movielens_can_be_evaluated(movielens_folder, tmp_path, monkeypatch):
     data = MovieLens100K(str(movielens_folder))[0]
     task = RankingTask.from_data(data)
@@ -71,6 +72,7 @@ def test_pygs_movielens_can_be_evaluated(movielens_folder, tmp_path, monkeypatch
     assert results["LightGCN"].num_evaluated == 5
 
 
+@pytest.mark.usefixtures("expect_ties")
 def test_pygs_amazon_book_can_be_evaluated(tmp_path, monkeypatch):
     raw = tmp_path / "data" / "AmazonBook" / "raw"
     raw.mkdir(parents=True)

@@ -91,7 +91,7 @@ class RankedEdges:
     def from_ranks(
         cls, truth: Tensor, rank: Tensor, num_users: int, **fields: Any
     ) -> "RankedEdges":
-        """Groups coalesced `truth` edges of known `rank` by user; takes other fields as well."""
+        """Groups edges of known `rank`, sorted by item, by user; takes other fields as well."""
         # Two stable sorts: edges of a user by rank, and by item where ranks are equal.
         order = rank.argsort(stable=True)
         order = order[truth[0, order].argsort(stable=True)]
@@ -437,11 +437,12 @@ class RankedEdges:
             deepest = self.degree.clamp(min=self.depth)[self.edge_index[0]]
             rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        for made in ("edge_index", "ptr"):
-            del fields[made]
-        return self.from_ranks(
-            self.edge_index, num_users=self.num_users, **fields | {"rank": rank, "ties": ties}
-        )
+        fields |= {"rank": rank, "ties": ties}
+        by_item = self.edge_index[1].argsort(stable=True)
+        for name in ("rank", *_PER_EDGE):
+            fields[name] = None if fields[name] is None else fields[name][by_item]
+        del fields["edge_index"], fields["ptr"]
+        return self.from_ranks(self.edge_index[:, by_item], num_users=self.num_users, **fields)
 
     def select_users(self, is_selected: Tensor) -> "RankedEdges":
         """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.

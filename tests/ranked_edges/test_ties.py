@@ -162,6 +162,14 @@ def test_ties_are_known_down_to_the_depth(case, k, batch_size):
             assert (num_above > 10**9, num_tied) == (True, 0)
 
 
+def test_edges_that_are_not_retrieved_are_sorted_by_item():
+    scores, truth = torch.tensor([0.1, 0.2, 0.2, 0.2]), torch.tensor([[0, 0], [0, 2]])
+    task = RankingTask(truth, num_users=1, num_items=4)
+    ranked = rank(scores, task, k=2, ties="worst")
+    assert ranked.edge_index.tolist() == [[0, 0], [0, 2]]
+    assert (ranked.rank > 2).all()
+
+
 class TestPairs:
     preds = torch.tensor([0.5, 0.5, 0.9, 0.5, 0.1, 0.1])
     target = torch.tensor([False, True, False, True, True, False])
