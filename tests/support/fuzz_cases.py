@@ -458,6 +458,8 @@ def draw_ranking(draw):
     depth = _depth(task, options)
     allowed = [wanted for wanted in ALGORITHMS if _applies(wanted, made, task, depth, options)]
     options["algorithm"] = draw.choice(allowed if draw.chance(0.96) else ALGORITHMS)
+    if isinstance(made.recommender, LightGCN) and options["algorithm"] == "recommend":
+        options["algorithm"] = "auto"  # since its own scores are rounded in another way
     keep_items = options.get("keep_items", False)
     width = min(depth if keep_items is True else keep_items, depth, task.num_items)
     case = Case(
