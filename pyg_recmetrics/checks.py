@@ -112,19 +112,11 @@ def check_positive_integer(value: object, name: str) -> int:
 
 def check_scores(scores: object, name: str) -> Tensor:
     """Returns `scores` if it is a dense floating-point tensor of 16 to 64 bits."""
-    tensor = check_dense(scores, name)
+    tensor = check_tensor(scores, name)
     if tensor.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         raise ValueError(
             f"'{name}' needs to hold floating-point numbers of 16 to 64 bits (got {tensor.dtype})"
         )
-    return tensor
-
-
-def check_dense(value: object, name: str) -> Tensor:
-    """Returns `value` if it is a dense tensor."""
-    tensor = check_tensor(value, name)
-    if tensor.layout != torch.strided:
-        raise ValueError(f"'{name}' needs to be a dense tensor (got {tensor.layout})")
     return tensor
 
 

@@ -339,23 +339,6 @@ def test_scores(scores, error):
 
 
 @pytest.mark.parametrize(
-    ("value", "error"),
-    [
-        (torch.zeros(2, 2).long(), None),
-        (torch.zeros(2, 2).t(), None),
-        (
-            torch.zeros(2, 2).to_sparse(),
-            ValueError("'x' needs to be a dense tensor (got torch.sparse_coo)"),
-        ),
-        (0.5, TypeError("'x' needs to be a tensor (got float)")),
-    ],
-)
-def test_dense(value, error):
-    with expected(error):
-        assert checks.check_dense(value, "x") is value
-
-
-@pytest.mark.parametrize(
     ("shape", "error"),
     [
         ((2, 3), None),

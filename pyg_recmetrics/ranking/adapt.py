@@ -9,7 +9,6 @@ from torch_geometric.typing import Adj
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
-    check_dense,
     check_device,
     check_edges,
     check_finite,
@@ -225,7 +224,7 @@ def _largest(values: Tensor) -> float:
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
     check_device(value, "recommender", task.device, "task")
-    check_dense(value, "recommender")
+    check_tensor(value, "recommender")
     if not value.is_floating_point():
         return _from_lists(value, task)
     check_scores(value, "recommender")

@@ -13,7 +13,7 @@ from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 
 from pyg_recmetrics import distributed
-from pyg_recmetrics.checks import check_dense, check_device, check_integers
+from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
 from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -155,9 +155,7 @@ class ModelRecommender(ListRecommender):
         with name_users_in_errors(users):
             # A model may overwrite what it is given.
             answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
-        answer = check_integers(
-            check_dense(answer, "recommender.recommend()"), "recommender.recommend()"
-        )
+        answer = check_integers(answer, "recommender.recommend()")
         if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
             raise ValueError(
                 f"'recommender.recommend()' needs to return shape [{users.numel()}, k] with k > 0 "
