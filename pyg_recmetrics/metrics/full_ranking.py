@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.runs import find_runs
 from pyg_recmetrics.metrics.registry import metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -205,14 +206,10 @@ def _num_above(ranked: RankedEdges) -> Tensor:
             "without scores)"
         )
     # The edges of a user are in the order of their scores, so those of equal score are neighbours.
-    user, num_above = ranked.edge_index[0], ranked.num_above
-    is_first = torch.ones_like(user, dtype=torch.bool)
-    is_first[1:] = (user.diff() != 0) | (num_above.diff() != 0)
-    group = is_first.cumsum(dim=0) - 1
-    num_relevant_above = (ranked.position[is_first] - 1)[group]
-    num_relevant_tied = torch.bincount(group)[group] - 1
-    num_irrelevant_tied = ranked.num_tied - num_relevant_tied
-    return num_above - num_relevant_above + num_irrelevant_tied / 2
+    first, num_relevant = find_runs(ranked.edge_index[0], ranked.num_above)
+    num_relevant_above = ranked.position[first] - 1
+    num_irrelevant_tied = ranked.num_tied + 1 - num_relevant
+    return ranked.num_above - num_relevant_above + num_irrelevant_tied / 2
 
 
 def _num_irrelevant(ranked: RankedEdges) -> Tensor:

@@ -18,6 +18,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
+from pyg_recmetrics.kernels.runs import find_runs
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.task import RankingTask
@@ -124,7 +125,7 @@ def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
     order = order[query[order].argsort(stable=True)]
     first = index2ptr(query[order], queries.numel())[query[order]]
     number = torch.arange(order.numel(), device=order.device)
-    first_tied, num_tied = _runs(query[order], preds[order])
+    first_tied, num_equal = find_runs(query[order], preds[order])
     is_relevant = target[order] > 0
     relevant = order[is_relevant]
     return RankedTruth(
@@ -134,16 +135,8 @@ def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
         None if _is_binary(target) else target[relevant].double(),
         num_candidates,
         num_above=(first_tied - first)[is_relevant],
-        num_tied=num_tied[is_relevant],
+        num_tied=num_equal[is_relevant] - 1,
     )
-
-
-def _runs(query: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns where the run of equal scores of each pair starts, and how many others are in it."""
-    is_first = torch.ones_like(query, dtype=torch.bool)
-    is_first[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
-    run = is_first.cumsum(dim=0) - 1
-    return is_first.nonzero().squeeze(1)[run], torch.bincount(run)[run] - 1
 
 
 def max_id(*ids: Tensor) -> int:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice, check_natural_number
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.runs import find_runs
 
 #: How equal scores are ranked.
 Ties: TypeAlias = Literal["index", "best", "worst", "mean", "random"]
@@ -61,13 +62,9 @@ def break_ties(
         order = order[weight[order].argsort(descending=ties == "best", stable=True)]
     for key in (num_above, user):
         order = order[key[order].argsort(stable=True)]
-    user, above, tied = user[order], num_above[order], num_tied[order]
-    is_first = torch.ones_like(user, dtype=torch.bool)
-    is_first[1:] = (user[1:] != user[:-1]) | (above[1:] != above[:-1])
-    group = is_first.cumsum(dim=0) - 1
-    number = torch.arange(group.numel(), device=group.device)
-    place = number - number[is_first][group]
-    num_relevant = torch.bincount(group)[group]
+    above, tied = num_above[order], num_tied[order]
+    first, num_relevant = find_runs(user[order], above)
+    place = torch.arange(first.numel(), device=first.device) - first
     shift = _shift(place, num_relevant, tied + 1 - num_relevant, ties, generator)
     is_known = above < NOT_RETRIEVED
     rank = (above.masked_fill(~is_known, 0) + 1 + place + shift).masked_fill_(
