@@ -1,13 +1,12 @@
 """A split that holds out the last edges of each user."""
 
-import warnings
-
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import lexsort
 
+from pyg_recmetrics import distributed
 from pyg_recmetrics.transforms.interactions import Interactions
 from pyg_recmetrics.transforms.users import EvaluationUsers
 from pyg_recmetrics.transforms.within_user import WithinUserSplit, shuffle_within_users
@@ -87,10 +86,9 @@ class LeaveLastOut(WithinUserSplit):
             return order
         time = interactions.time(data, self.time_attr)
         if time is None:
-            warnings.warn(
+            distributed.warn(
                 f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
-                f"'time_attr=None' if this is what you want.",
-                stacklevel=2,
+                f"'time_attr=None' if this is what you want."
             )
             return order
         last = interactions.reduce_by_pair(time, "max")

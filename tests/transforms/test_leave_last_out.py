@@ -35,8 +35,9 @@ def test_the_last_items_are_left_out(form, graph, val, test):
 def test_without_times_there_is_a_warning_unless_it_is_wanted():
     data = interactions()
     del data[USER_ITEM].time
-    with pytest.warns(UserWarning, match="'time_attr=None' if this is what you want"):
+    with pytest.warns(UserWarning, match="'time_attr=None' if this is what you want") as warned:
         *_, test = LeaveLastOut()(data)
+    assert [warning.filename for warning in warned] == [__file__]
     *_, same = LeaveLastOut(time_attr=None)(data)
     assert truth(test) == truth(same)
 
