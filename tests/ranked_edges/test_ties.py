@@ -133,13 +133,15 @@ def test_a_seed_gives_the_same_ranks_and_leaves_the_global_state_alone():
     assert not torch.equal(one.rank, other.rank)
 
 
-@given(case=cases(), ties=st.sampled_from(get_args(Ties)), k=st.integers(1, 9))
+@given(
+    case=cases(),
+    ties=st.sampled_from(["index", "best", "worst", "mean"]),
+    k=st.integers(1, 9),
+)
 def test_ranks_are_forgotten_below_the_depth_and_nowhere_else(case, ties, k):
     task = case.task()
     full = ranks(rank(case.score_matrix, task, full=True, ties=ties))
     depth = task.degree.clamp(min=k).tolist()
-    if ties == "random":
-        return
     for (user, item), value in ranks(rank(case.score_matrix, task, k=k, ties=ties)).items():
         wanted = full[user, item]
         assert value == (wanted if wanted <= depth[user] else math.inf)

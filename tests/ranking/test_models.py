@@ -23,6 +23,9 @@ TASK = RankingTask(TRUTH, num_users=2, num_items=5)
 EDGES = torch.tensor([[0, 1, 2, 3], [2, 3, 0, 1]])
 WEIGHT = torch.tensor([0.5, 2.0, 0.5, 2.0])
 
+#: What every model is asked by name.
+ASKED = ("src_index", "dst_index", "k")
+
 
 def best(src_index, dst_index, k):
     order = SCORES[src_index][:, dst_index - 2].argsort(dim=1, descending=True)
@@ -139,12 +142,8 @@ class TestForms:
     def test_with_arguments_that_are_passed_on(self):
         def make(record):
             def recommend(*args, **options):
-                options = {"edge_weight": None, **options}
-                weight = options.pop("edge_weight")
-                return record(**options) if not args else record_with(args[0], weight, **options)
-
-            def record_with(edge_index, edge_weight, src_index, dst_index, k):
-                return record(src_index, dst_index, k, edge_index, edge_weight)
+                weight = options.pop("edge_weight", None)
+                return record(*(options[name] for name in ASKED), *args, weight)
 
             return Passing(recommend)
 
@@ -157,10 +156,7 @@ class TestForms:
         def make(record):
             def recommend(edge_index, **options):
                 weight = options.pop("edge_weight", None)
-                return record(**options) if False else record_with(edge_index, weight, **options)
-
-            def record_with(edge_index, edge_weight, src_index, dst_index, k):
-                return record(src_index, dst_index, k, edge_index, edge_weight)
+                return record(*(options[name] for name in ASKED), edge_index, weight)
 
             return recommend
 
@@ -316,7 +312,6 @@ class TestAlgorithmRecommend:
             distinct = torch.tensor(case.without_ties().scores, dtype=torch.float)
             model.embedding.weight[:num_users] = distinct
         calls = []
-        model.register_buffer("marker", torch.zeros(()))
         asked = copy.copy(model)
         own_recommend = model.recommend
 
