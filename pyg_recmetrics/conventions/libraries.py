@@ -145,7 +145,7 @@ _LIBRARIES = (
         "the NDCG; here, they are not relevant. It leaves ROC-AUC and PR-AUC undefined for users "
         "with fewer than k candidates; here, they do not depend on k. It computes scores in single "
         "precision if both factors are in single precision, and else in double precision; here, "
-        "inner products are computed in double precision and rounded to single precision.",
+        "the score is the exact inner product, rounded once to single precision.",
     ),
     Convention(
         "ranx",

@@ -53,6 +53,7 @@ class Parameter:
 
     def read(self, text: str) -> Value:
         """Reads a value from its spelling."""
+        # Python reads no integers of more than 4,300 digits.
         is_integer = not self.choices and text.isdecimal() and len(text) <= 1000
         return int(text) if is_integer else text
 

@@ -63,7 +63,7 @@ class Metric:
                 raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
             defined.parameters[name].check(value)
             given[name] = value
-        # An integer of `None` is left open, as if it were not given.
+        # `None` stands for an integer that is not given.
         in_order = [(name, given.get(name)) for name in defined.parameters]
         arguments = tuple((name, value) for name, value in in_order if value is not None)
         object.__setattr__(self, "arguments", arguments)

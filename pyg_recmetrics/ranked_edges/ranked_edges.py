@@ -176,8 +176,8 @@ class RankedEdges:
         Raises:
             TypeError: If an argument is not a tensor.
             ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids or
-                scores that are not finite, no user has truth that can be retrieved, or there is no
-                such way to rank ties.
+                scores that are not finite, no user has truth that can be retrieved, there is no
+                such way to rank ties, or `seed` is not a non-negative integer.
 
         Example:
             >>> import torch
@@ -219,8 +219,8 @@ class RankedEdges:
 
         Raises:
             TypeError: If an argument is not a tensor.
-            ValueError: If shapes, dtypes or devices differ, scores are not finite, or there is no
-                such way to rank ties.
+            ValueError: If shapes, dtypes or devices differ, scores are not finite, there is no
+                such way to rank ties, or `seed` is not a non-negative integer.
 
         Example:
             >>> import torch
@@ -404,8 +404,9 @@ class RankedEdges:
                 (default: `0`)
 
         Raises:
-            ValueError: If there is no such way to rank ties, scores are not known (as for lists),
-                or `ties` is `"index"` and the ranking has been made in another way.
+            ValueError: If there is no such way to rank ties, `seed` is not a non-negative integer,
+                scores are not known (as for lists), or `ties` is `"index"` and the ranking has been
+                made in another way.
 
         Example:
             >>> import torch

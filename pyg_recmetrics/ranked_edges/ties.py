@@ -29,7 +29,7 @@ TIES_IN_WORDS: dict[str, str] = {
 
 
 def check_ties(ties: object, seed: object) -> None:
-    """Raises if there is no such way to rank ties, or `seed` is not a natural number."""
+    """Raises if there is no such way to rank ties, or `seed` is not a non-negative integer."""
     check_choice(ties, "ties", get_args(Ties))
     check_natural_number(seed, "seed")
 

@@ -110,10 +110,13 @@ def rank(
 
     Raises:
         TypeError: If `recommender` is none of these, or is a module without `recommend`, or its
-            `recommend` takes other arguments, or if `full` or `progress` is not a boolean.
-        ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k` or
-            `batch_size` is not a positive integer, `k` is given although everything is ranked,
-            `algorithm` does not apply, or `ties` is not `"index"` and scores are not known.
+            `recommend` takes other arguments, if `task` is not a `RankingTask`, or if `full` or
+            `progress` is not a boolean.
+        ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k`,
+            `batch_size` or `keep_items` is not a positive integer, `k` is given although everything
+            is ranked, `algorithm` does not apply, `seed` is not a non-negative integer, there is no
+            such way to rank ties, `ties` is not `"index"` and scores are not known, or arguments
+            differ between processes.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -186,7 +189,7 @@ class _Ranking:
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
-        num_rows = rows_per_chunk(algorithm, batch_size)
+        num_rows = _rows_per_chunk(algorithm, batch_size)
         for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
@@ -234,7 +237,7 @@ def _rank_share(
     return ranking
 
 
-def rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Callable[[int], int]:
+def _rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Callable[[int], int]:
     """Returns how many users a chunk has, as a function of the depth of its deepest user."""
     return algorithm.num_rows if batch_size is None else lambda depth: batch_size
 
@@ -262,5 +265,5 @@ def _warn_about_short_lists(request: Request) -> None:
     if max_depth is not None and max_depth < needed:
         distributed.warn(
             f"'recommender' holds lists of {max_depth} items, but {needed} are needed (for the "
-            f"largest k, or the largest R); all others count as not retrieved",
+            f"largest k, or the largest R); all others count as not retrieved"
         )

@@ -529,7 +529,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             task=task,
             empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
-            num_left_out=check_natural_number(fields["num_left_out"], "num_left_out"),
+            num_left_out=fields["num_left_out"],
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:

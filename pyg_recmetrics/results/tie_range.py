@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from pyg_recmetrics import distributed
@@ -35,7 +36,7 @@ def count_tied(ranked: RankedEdges) -> int | None:
 def has_tie(ranked: RankedEdges) -> Tensor:
     """Returns whether each user has an edge that ties with another candidate: `[num_users]`."""
     if ranked.num_tied is None:
-        return ranked.is_evaluated & False
+        return torch.zeros_like(ranked.is_evaluated)
     return ranked.sum(ranked.num_tied > 0) > 0
 
 

@@ -72,9 +72,10 @@ class RankingTask:
             ranked, and their truth is ignored. (default: `None`, all users)
 
     Raises:
-        TypeError: If an edge list is not a tensor.
-        ValueError: If ids are out of range, shapes, dtypes or devices do not fit, or no user has
-            truth that can be retrieved.
+        TypeError: If an edge list is not a tensor, or `exclude_seen` is not a boolean.
+        ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
+            not positive, comes without weights or is above all of them, or no user has truth that
+            can be retrieved.
 
     Example:
         >>> import torch
@@ -183,7 +184,8 @@ class RankingTask:
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
                 boolean.
             ValueError: If the edge type does not exist or is not the only one, `num_users` is
-                missing, there is no ground truth, or edges do not connect users with items.
+                missing, there is no ground truth, edges do not connect users with items, or
+                `threshold` is not positive, comes without `edge_label` or is above all labels.
 
         Example:
             >>> import torch
@@ -197,7 +199,6 @@ class RankingTask:
             tensor([[0, 1],
                     [1, 2]])
         """
-        check_boolean(exclude_seen, "exclude_seen")
         edges = read_data(data, edge_type, num_users)
         weight = edges.weight
         if threshold is None:
