@@ -54,10 +54,11 @@ def break_ties(
         seed (int): The seed of `"random"`.
     """
     user, item = edge_index
-    generator = torch.Generator().manual_seed(seed) if ties == "random" else None
+    generator = torch.Generator("cpu").manual_seed(seed) if ties == "random" else None
     order = item.argsort(stable=True)
     if generator is not None:
-        order = order[torch.randperm(order.numel(), generator=generator).to(order.device)]
+        shuffled = torch.randperm(order.numel(), generator=generator, device="cpu")
+        order = order[shuffled.to(order.device)]
     elif weight is not None and ties != "mean":
         order = order[weight[order].argsort(descending=ties == "best", stable=True)]
     for key in (num_above, user):
@@ -100,10 +101,10 @@ def _draw(
     """
     num_above = torch.zeros_like(num_others)
     num_left = num_others.clamp(min=0)
-    first = torch.arange(place.numel()) - place
+    first = torch.arange(place.numel(), device="cpu") - place
     for at in _places(place, num_others):
         left = (num_relevant - place)[at].double()
-        uniform = torch.rand(at.numel(), dtype=torch.float64, generator=generator)
+        uniform = torch.rand(at.numel(), dtype=torch.float64, generator=generator, device="cpu")
         chance = 1 - uniform.pow(1 / left)
         group = first[at]
         drawn = torch.binomial(num_left[group].double(), chance, generator=generator).long()

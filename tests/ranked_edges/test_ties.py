@@ -133,6 +133,13 @@ def test_a_seed_gives_the_same_ranks_and_leaves_the_global_state_alone():
     assert not torch.equal(one.rank, other.rank)
 
 
+def test_the_default_device_may_be_another():
+    ranked = ranked_of([0.5] * 9, {1: 1, 3: 1, 4: 1})
+    wanted = ranked.with_ties("random", seed=1).rank
+    with torch.device("meta"):
+        assert torch.equal(ranked.with_ties("random", seed=1).rank, wanted)
+
+
 @given(
     case=cases(),
     ties=st.sampled_from(["index", "best", "worst", "mean"]),
