@@ -76,8 +76,6 @@ class TestToDict:
             ranked.with_catalogue(catalogue),
             user_ids=("ann", "bob", "cy"),
             item_ids=("w", "x", "y", "z"),
-            num_above=torch.tensor([0, 1, 1]),
-            num_tied=torch.tensor([0, 2, 0]),
         )
 
     def test_it_holds_every_field(self):
