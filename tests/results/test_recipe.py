@@ -18,7 +18,7 @@ def test_the_recipe_says_all_that_a_reader_needs():
         "scores that are not all equal",
         "4 seen edges",
         "all 4 items",
-        "equal scores rank the lower item id first",
+        "equal scores rank in random order",
         "convention 'recometrics' (recometrics 0.1.6)",
     ):
         assert statement in recipe
