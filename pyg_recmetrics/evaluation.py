@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from pyg_recmetrics import conventions
+from pyg_recmetrics import conventions, distributed
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -287,8 +287,10 @@ class _PreparedEvaluation:
             keep_items=self._items_to_keep(),
             progress=options.progress,
         )
+        ties = options.ties or self.convention.ties
+        distributed.check_same(self.task.users, ties, options.seed, options.empty_target_action)
         if options.ties is not None or ranked.num_tied is not None:
-            ranked = ranked.with_ties(options.ties or self.convention.ties, seed=options.seed)
+            ranked = ranked.with_ties(ties, seed=options.seed)
         num_left_out = self.num_left_out
         if not self.convention.population.constant_scores:
             is_constant = ranked.has_constant_scores

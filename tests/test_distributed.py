@@ -83,7 +83,7 @@ def test_also_for_arguments_of_one(seen):
         assert "'recommender' needs to hold scores" in process["failures"]["shape"]
 
 
-@pytest.mark.parametrize("what", ["task", "depth", "candidates", "weight"])
+@pytest.mark.parametrize("what", ["task", "depth", "candidates", "weight", "ties", "seed"])
 def test_processes_that_do_different_things_are_told(seen, what):
     for process in seen:
         assert process["failures"][what].startswith("ValueError: 'task' and all other arguments")

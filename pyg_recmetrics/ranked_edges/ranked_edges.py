@@ -277,7 +277,8 @@ class RankedEdges:
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         r"""Writes the lists and the ground truth for trec_eval and other tools to check.
 
-        The files reproduce the numbers. If a list holds no item at some rank, the run has a line
+        The files reproduce the numbers, so there is an error if the order of ties is one that no
+        list has. If a list holds no item at some rank, the run has a line
         for an item `pyg_recmetrics:no-item:rank` there, so that all items below keep their ranks.
         A user who has truth but no items has one such line, since trec_eval leaves out users who
         are not in the run. :meth:`from_trec` reads these lines as what they stand for.
@@ -289,7 +290,8 @@ class RankedEdges:
 
         Raises:
             OSError: If a file cannot be written.
-            ValueError: If lists were not kept, weights are not whole numbers, or names hold spaces.
+            ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
+                there are ties that `ties` ranks in another order than the lists.
         """
         lists, judged = self._named_lists(), self._named_truth()
         trec.write_run(run, lists)
@@ -303,7 +305,8 @@ class RankedEdges:
 
         Raises:
             ImportError: If ranx is not installed.
-            ValueError: If lists were not kept, weights are not whole numbers, or names hold spaces.
+            ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
+                there are ties that `ties` ranks in another order than the lists.
         """
         lists, judged = self._named_lists(), self._named_truth()
         return trec.to_ranx(judged, lists)
@@ -314,6 +317,11 @@ class RankedEdges:
         return trec.name_truth(self.edge_index, self.weight, self.user_ids, self.item_ids)
 
     def _named_lists(self) -> Iterator[trec.NamedList]:
+        if self.ties != "index" and self.num_tied is not None and bool(self.num_tied.any()):
+            raise ValueError(
+                f"'ties' needs to be 'index' for lists that reproduce the numbers "
+                f"(got '{self.ties}')"
+            )
         return trec.name_lists(self.required_lists, self.degree > 0, self.user_ids, self.item_ids)
 
     @property
@@ -398,7 +406,9 @@ class RankedEdges:
                 - `"best"` and `"worst"`: relevant items first, and last. All metrics are then at
                   their upper and lower limits over all orders of the ties;
                 - `"mean"`: the mean of these two ranks, which may be a half. OGB and TGB rank so,
-                  and PyKEEN calls it realistic. With it, the ROC-AUC is that of scikit-learn;
+                  and PyKEEN calls it realistic. With it, the ROC-AUC is that of scikit-learn. If
+                  relevant items of different weight tie with each other, the lighter ones come
+                  first;
                 - `"random"`: relevant items take random places among the others.
             seed (int, optional): The seed of `"random"`. The global random state is not touched.
                 (default: `0`)

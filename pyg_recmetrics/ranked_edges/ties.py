@@ -47,7 +47,7 @@ def break_ties(
     Args:
         edge_index (torch.Tensor): The truth, of shape `[2, num_edges]`.
         weight (torch.Tensor, optional): The weights. Heavier items have the better ranks with
-            `"best"`, and the worse ones with `"worst"`.
+            `"best"`, and the worse ones with `"worst"` and `"mean"`.
         num_above (torch.Tensor): How many candidates score higher than each relevant item.
         num_tied (torch.Tensor): How many other candidates have the same score.
         ties (str): Any of `"best"`, `"worst"`, `"mean"` and `"random"`.
@@ -59,7 +59,7 @@ def break_ties(
     if generator is not None:
         shuffled = torch.randperm(order.numel(), generator=generator, device="cpu")
         order = order[shuffled.to(order.device)]
-    elif weight is not None and ties != "mean":
+    elif weight is not None:
         order = order[weight[order].argsort(descending=ties == "best", stable=True)]
     for key in (num_above, user):
         order = order[key[order].argsort(stable=True)]

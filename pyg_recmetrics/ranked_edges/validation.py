@@ -15,7 +15,7 @@ from pyg_recmetrics.checks import (
     check_tensor,
 )
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
-from pyg_recmetrics.ranked_edges.ties import check_ties
+from pyg_recmetrics.ranked_edges.ties import break_ties, check_ties
 
 
 class Column(NamedTuple):
@@ -87,7 +87,7 @@ def check_ranking(fields: Mapping[str, Any]) -> None:
     )
     _check_order(fields["edge_index"], rank, ptr)
     _check_users(users, fields["edge_index"][0], ptr.numel() - 1)
-    _check_tied(rank, fields["num_above"], fields["num_tied"])
+    _check_tied(fields)
     if fields["depth"] is not None:
         check_positive_integer(fields["depth"], "depth")
     num_candidates = fields["num_candidates"]
@@ -148,17 +148,31 @@ def _check_users(users: Tensor | None, user: Tensor, num_users: int) -> None:
         raise ValueError("'edge_index' needs to hold edges of 'users' alone (got others)")
 
 
-def _check_tied(rank: Tensor, num_above: Tensor | None, num_tied: Tensor | None) -> None:
-    """Raises if ranks are not among those that their ties leave open."""
-    if num_above is None or num_tied is None:
-        if num_above is not num_tied:
+def _check_tied(fields: Mapping[str, Any]) -> None:
+    """Raises if ranks are not those that their ties leave open, down to the depth."""
+    rank, above, tied = (fields[name] for name in ("rank", "num_above", "num_tied"))
+    if above is None or tied is None:
+        if above is not tied:
             raise ValueError("'num_above' and 'num_tied' need to come together (got one of them)")
         return
-    is_unknown = num_above == NOT_RETRIEVED
-    is_retrieved = rank < NOT_RETRIEVED
-    is_within = (rank > num_above) & (rank - 1 - num_above <= num_tied)
-    if bool((is_retrieved & ~is_within).any()) or bool((is_unknown & (num_tied > 0)).any()):
+    is_retrieved, is_known = rank < NOT_RETRIEVED, above < NOT_RETRIEVED
+    lowest = 1 + above.masked_fill(~is_known, 0) + tied
+    depth = torch.full_like(lowest, NOT_RETRIEVED)
+    if fields["depth"] is not None:
+        degree = fields["ptr"].diff().clamp(min=fields["depth"])
+        depth = degree[fields["edge_index"][0]]
+    is_possible = torch.where(
+        is_retrieved,
+        (rank > above) & (rank <= lowest),
+        ~is_known | (lowest > depth),
+    )
+    if not bool((is_possible & (is_known | (tied == 0))).all()):
         raise ValueError("'rank' needs to fit 'num_above' and 'num_tied' (got another)")
+    if fields["ties"] in ("best", "worst", "mean"):
+        edges, weight, ties = fields["edge_index"], fields["weight"], fields["ties"]
+        wanted = break_ties(edges, weight, above, tied, ties, seed=0)
+        if not torch.equal(wanted.masked_fill_(wanted > depth, NOT_RETRIEVED), rank):
+            raise ValueError(f"'rank' needs to be as '{ties}' ranks ties (got another)")
 
 
 def _check_unique(edges: Tensor, name: str) -> None:

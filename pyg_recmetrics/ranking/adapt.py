@@ -115,7 +115,7 @@ def warn_about_edges(value: object, task: RankingTask, edge_index: Adj | None) -
     if recommend is None or not takes_edges(recommend):
         return
     edge_index = task.edge_index if edge_index is None else edge_index
-    if doubt := find_doubt(edge_index, task.num_users, task.num_items):
+    if doubt := find_doubt(edge_index, task.num_users):
         distributed.warn(doubt)
 
 

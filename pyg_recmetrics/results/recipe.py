@@ -21,7 +21,7 @@ def write_recipe(
     action: EmptyTargetAction,
     convention: Convention,
     task: RankingTask | None,
-    ties: Ties,
+    ties: Ties | None,
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
     definitions = list(definitions)
@@ -29,7 +29,7 @@ def write_recipe(
         f"Metrics: {'; '.join(metric.words for metric in definitions)}, where R is the number of "
         f"relevant items of a user{_threshold(task)}. "
         f"Population: {_population(definitions, users, action, convention)}. "
-        f"Ranking: {_ranking(task)}; {TIES_IN_WORDS[ties]}. "
+        f"Ranking: {_ranking(task)}{f'; {TIES_IN_WORDS[ties]}' if ties else ''}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})."
     )

@@ -568,7 +568,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self.empty_target_action,
             self.convention,
             self.task,
-            self.ranked.ties,
+            None if self.num_tied is None else self.ranked.ties,
         )
 
     def __getitem__(self, metric: str | Metric) -> float:

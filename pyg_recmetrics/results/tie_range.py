@@ -50,13 +50,15 @@ def warn_about_ties(
         ranges (mapping): The range of the mean of each metric.
         margins (mapping): Half the width of the confidence interval of each mean.
     """
-    if ranked.ties not in _FLATTERING:
-        return
     is_all_tied = bool(ranked.has_constant_scores[ranked.edge_index[0]].all())
+    if ranked.ties not in _FLATTERING and not is_all_tied:
+        return
+    # A single user has no interval.
+    widths = {name: 0.0 if is_all_tied else 2 * margin for name, margin in margins.items()}
     movable = [
         f"{name} is {span}"
         for name, span in ranges.items()
-        if span.high - span.low > 2 * margins[name] or (is_all_tied and span.high > span.low)
+        if span.high > span.low and not span.high - span.low <= widths[name]
     ]
     if movable:
         num_more = len(movable) - _MAX_NAMED

@@ -69,8 +69,29 @@ def test_the_mean_is_that_of_the_best_and_the_worst_rank(user):
     scores, weights = user
     alike = dict.fromkeys(weights, 1)
     by_ties = {ties: ranks(ranked_of(scores, alike, ties=ties)) for ties in ("best", "worst")}
-    for edge, value in ranks(ranked_of(scores, weights, ties="mean")).items():
-        assert value == (by_ties["best"][edge] + by_ties["worst"][edge]) / 2
+    means = [(by_ties["best"][edge] + by_ties["worst"][edge]) / 2 for edge in by_ties["best"]]
+    found = ranks(ranked_of(scores, alike, ties="mean"))
+    assert sorted(found.values()) == sorted(means)
+    assert sorted(ranks(ranked_of(scores, weights, ties="mean")).values()) == sorted(means)
+
+
+@pytest.mark.parametrize("weights", [{0: 9, 1: 1}, {0: 1, 1: 9}])
+def test_with_the_mean_the_lighter_of_two_relevant_items_comes_first(weights):
+    ranked = ranked_of([1, 1, 1, 1], weights, ties="mean")
+    light, heavy = sorted(weights, key=weights.get)
+    assert ranks(ranked) == {(0, light): 2, (0, heavy): 3}
+
+
+@pytest.mark.parametrize("ties", ["best", "worst", "mean", "random"])
+def test_lists_of_another_order_are_not_exported(ties, tmp_path):
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=3)
+    ranked = rank(torch.ones(3), task, keep_items=True, ties=ties)
+    with pytest.raises(ValueError, match=f"'ties' needs to be 'index' for lists .*'{ties}'"):
+        ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
+    assert not list(tmp_path.iterdir())
+    rank(torch.arange(3.0), task, keep_items=True, ties=ties).to_trec(
+        tmp_path / "run", tmp_path / "qrels"
+    )
 
 
 @given(scores=st.lists(st.integers(0, 2), min_size=2, max_size=6), data=st.data())

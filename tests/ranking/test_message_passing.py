@@ -25,8 +25,8 @@ LOOPS = torch.arange(NUM_USERS + NUM_ITEMS).expand(2, -1)
 ITEMS_FIRST = LOCAL + torch.tensor([[NUM_ITEMS], [0]])
 
 
-def doubt(*edges, num_users=NUM_USERS, num_items=NUM_ITEMS):
-    return find_doubt(torch.cat(edges, dim=1), num_users, num_items)
+def doubt(*edges, num_users=NUM_USERS):
+    return find_doubt(torch.cat(edges, dim=1), num_users)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,10 @@ def doubt(*edges, num_users=NUM_USERS, num_items=NUM_ITEMS):
     [
         (BOTH,),
         (BOTH, LOOPS),
-        (BOTH, FRIENDS),
-        (BOTH, SIMILAR),
-        (BOTH, FRIENDS, SIMILAR, LOOPS),
         (BOTH, BOTH),
         (LOOPS,),
         (BOTH[:, :0],),
-        (FORWARD, FORWARD.flip([0])[:, :3]),
+        (FORWARD, FORWARD.flip([0])[:, :4]),
         (FORWARD[:, :1], FORWARD.flip([0])[:, :1]),
     ],
 )
@@ -51,10 +48,14 @@ def test_sensible_graphs_are_not_doubted(edges):
 @pytest.mark.parametrize(
     ("edges", "problem"),
     [
-        ((FORWARD,), "no edge runs from an item to a user"),
-        ((FORWARD.flip([0]),), "no edge runs from a user to an item"),
-        ((FORWARD, LOOPS, FRIENDS), "no edge runs from an item to a user"),
-        ((LOCAL,), "4 of 6 edges connect users with users, and no edge runs from an item"),
+        ((FORWARD,), "no edges run from items to users"),
+        ((FORWARD, FORWARD.flip([0])[:, :3]), "3 edges run from items to users"),
+        ((BOTH, FRIENDS), "4 of 18 edges connect users with users"),
+        ((BOTH, SIMILAR), "4 of 18 edges connect items with items"),
+        ((BOTH - 1,), "connect users with users"),
+        ((FORWARD.flip([0]),), "no edges run from users to items"),
+        ((FORWARD, LOOPS, FRIENDS), "no edges run from items to users"),
+        ((LOCAL,), "4 of 6 edges connect users with users, and no edges run from items"),
         ((LOCAL, LOCAL.flip([0])), "8 of 12 edges connect users with users"),
         ((FRIENDS,), "4 of 4 edges connect users with users"),
         ((SIMILAR,), "4 of 4 edges connect items with items"),
@@ -91,8 +92,8 @@ def test_edges_between_users_and_items_in_both_directions_are_never_doubted(
     user = torch.randint(num_users, (40,), generator=generator)
     item = torch.randint(num_items, (40,), generator=generator) + num_users
     edges = to_undirected(torch.stack([user, item]))
-    assert find_doubt(edges, num_users, num_items) is None
-    assert find_doubt(edges[:, edges[0] < edges[1]], num_users, num_items) is not None
+    assert find_doubt(edges, num_users) is None
+    assert find_doubt(edges[:, edges[0] < edges[1]], num_users) is not None
 
 
 @pytest.mark.parametrize("size", [(NUM_USERS, NUM_ITEMS), (NUM_ITEMS, NUM_USERS), (6, 6)])
@@ -100,7 +101,7 @@ def test_edges_in_local_ids_are_found_whatever_there_is_more_of(size):
     num_users, num_items = size
     edges = torch.cartesian_prod(torch.arange(num_users), torch.arange(num_items)).t()
     for local in (edges, to_undirected(edges)):
-        assert "connect users with users" in doubt(local, num_users=num_users, num_items=num_items)
+        assert "connect users with users" in doubt(local, num_users=num_users)
 
 
 class TestModels:
@@ -117,7 +118,7 @@ class TestModels:
     )
     def test_models_that_propagate_warn_once(self, model):
         for edge_index in (LOCAL, FORWARD):
-            with pytest.warns(UserWarning, match="'edge_index' looks wrong") as warned:
+            with pytest.warns(UserWarning, match="'edge_index' looks odd") as warned:
                 rank(model, self.task, edge_index=edge_index, batch_size=1)
             assert len(warned) == 1
             assert warned[0].filename == __file__
@@ -135,9 +136,9 @@ class TestModels:
         model = LightGCN(NUM_USERS + NUM_ITEMS, 4, 1)
         size = (NUM_USERS + NUM_ITEMS,) * 2
         transposed = to_torch_csr_tensor(FORWARD.flip([0]), size=size)
-        with pytest.warns(UserWarning, match="no edge runs from an item to a user"):
+        with pytest.warns(UserWarning, match="no edges run from items to users"):
             by_matrix = rank(model, self.task, edge_index=transposed)
-        with pytest.warns(UserWarning, match="no edge runs from an item to a user"):
+        with pytest.warns(UserWarning, match="no edges run from items to users"):
             by_edges = rank(model, self.task, edge_index=FORWARD)
         assert torch.equal(by_matrix.rank, by_edges.rank)
         rank(model, self.task, edge_index=to_torch_csr_tensor(BOTH, size=size))
@@ -147,8 +148,8 @@ def test_a_real_graph(lastfm):
     task = RankingTask.from_data(lastfm)
     model = LightGCN(task.num_users + task.num_items, embedding_dim=4, num_layers=1)
     evaluate(model, lastfm, ["recall@20"])
-    with pytest.warns(UserWarning, match="connect users with users, and no edge runs from an item"):
+    with pytest.warns(UserWarning, match="connect users with users, and no edges run from items"):
         evaluate(model, lastfm, ["recall@20"], edge_index=task.seen)
     shifted = task.seen + torch.tensor([[0], [task.num_users]])
-    with pytest.warns(UserWarning, match="looks wrong: no edge runs from an item to a user"):
+    with pytest.warns(UserWarning, match="looks odd: no edges run from items to users"):
         evaluate(model, lastfm, ["recall@20"], edge_index=shifted)

@@ -63,9 +63,23 @@ class TestWarning:
 
     @pytest.mark.parametrize("ties", ["mean", "worst", "random"])
     def test_no_word_if_ties_do_not_flatter(self, ties):
-        result = evaluate(torch.ones(100), one_against(99), "mrr", ties=ties)
+        scores = torch.ones(100)
+        scores[-1] = 0
+        result = evaluate(scores, one_against(99), "mrr", ties=ties)
         assert result.num_tied == 50
         assert result["mrr"] < 0.15
+
+    @pytest.mark.parametrize("ties", ["mean", "worst", "random"])
+    def test_of_a_constant_model_however_ties_are_ranked(self, ties):
+        with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000 depending"):
+            evaluate(torch.ones(100), one_against(99), "mrr", ties=ties)
+
+    def test_of_a_single_user(self):
+        scores = torch.ones(1, 100)
+        scores[0, 99] = 2
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=100)
+        with pytest.warns(UserWarning, match=r"mrr@10 is \.0000 to \.5000 depending"):
+            evaluate(scores, task, "mrr@10")
 
     def test_no_word_of_scores_that_differ(self, task):
         scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
@@ -159,6 +173,10 @@ class TestOptions:
     def test_wrong_ways_are_named_before_anything_is_ranked(self):
         with pytest.raises(ValueError, match="'ties' needs to be one of"):
             Evaluator(one_against(9), "mrr", ties="first")
+
+    def test_the_recipe_of_lists_says_nothing_of_scores(self):
+        lists = torch.arange(10).repeat(50, 1)
+        assert "equal scores" not in evaluate(lists, one_against(9), "mrr@10").recipe()
 
     @pytest.mark.parametrize("ties", ["index", "mean"])
     def test_the_recipe_says_how(self, ties):

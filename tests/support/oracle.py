@@ -195,12 +195,10 @@ def _place_among(item, tied, relevant, ties):
         return sum(other < item for other in tied)
     others = [other for other in tied if other in relevant and other != item]
     num_irrelevant = len(tied) - len(others) - 1
-    if ties == "mean":
-        return sum(other < item for other in others) + Fraction(num_irrelevant, 2)
     sign = -1 if ties == "best" else 1
     own = (sign * relevant[item], item)
     before = sum((sign * relevant[other], other) < own for other in others)
-    return before if ties == "best" else before + num_irrelevant
+    return before + {"best": 0, "worst": num_irrelevant, "mean": Fraction(num_irrelevant, 2)}[ties]
 
 
 def _forget(place, depth):

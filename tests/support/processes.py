@@ -139,6 +139,10 @@ def failures():
             lambda: rank(embeddings(), small_task(candidates=torch.arange(9) + me), k=5)
         ),
         "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
+        "ties": outcome(
+            lambda: evaluate(embeddings(), small_task(), ties="worst" if me else "best")
+        ),
+        "seed": outcome(lambda: evaluate(embeddings(), small_task(), ties="random", seed=me)),
         "depth": outcome(lambda: rank(embeddings(), small_task(), k=5 + me, keep_items=True)),
         "warned": [str(warning.message) for warning in warned],
         "left out": [str(warning.message) for warning in left_out],
