@@ -221,7 +221,9 @@ DEFECTS = {
         lambda write: lambda path, lists: write(path, [(user, x[::-1]) for user, x in lists]),
     ),
     "ties of pairs are those of their neighbours": wrapped(
-        sources, "_runs", lambda runs: lambda *pairs: [values.roll(1) for values in runs(*pairs)]
+        sources,
+        "find_runs",
+        lambda runs: lambda *pairs: [values.roll(1) for values in runs(*pairs)],
     ),
     "users without truth do not count": wrapped(
         result,
