@@ -88,27 +88,29 @@ def synthetic_interactions(
             f"(got {mean_degree})"
         )
     generator = torch.Generator().manual_seed(seed)
-    item_taste = torch.randn(num_items, num_tastes, generator=generator)
+    item_taste = torch.randn(num_items, num_tastes, generator=generator, device="cpu")
     popularity = _power_law(num_items, _ITEM_EXPONENT, generator)
     degree = _power_law(num_users, _USER_EXPONENT, generator)
     degree = (
         (degree * mean_degree / degree.mean()).round().long().clamp(_MIN_DEGREE, num_items // 2)
     )
     edges, times = [], []
-    for users in torch.arange(num_users).split(_NUM_USERS_AT_ONCE):
-        user_taste = torch.randn(users.numel(), num_tastes, generator=generator)
+    for users in torch.arange(num_users, device="cpu").split(_NUM_USERS_AT_ONCE):
+        user_taste = torch.randn(users.numel(), num_tastes, generator=generator, device="cpu")
         # With Gumbel noise added to log-probabilities, the largest sums are a sample without
         # replacement (Kool et al., "Stochastic beams and where to find them", 2019).
-        uniform = torch.rand(users.numel(), num_items, generator=generator)
+        uniform = torch.rand(users.numel(), num_items, generator=generator, device="cpu")
         noise = -torch.log(-torch.log(uniform.clamp(min=1e-20, max=1 - 1e-7)))
         affinity = _TASTE_STRENGTH * user_taste @ item_taste.t() / num_tastes**0.5
         wish = affinity + popularity.log() + noise
         picks = wish.topk(int(degree[users].max()), dim=1).indices
-        is_picked = torch.arange(picks.size(1)) < degree[users].unsqueeze(1)
+        is_picked = torch.arange(picks.size(1), device="cpu") < degree[users].unsqueeze(1)
         row, column = is_picked.nonzero(as_tuple=True)
         edges.append(torch.stack([users[row], picks[row, column]]))
         # Sorted per user, with the unused ones last.
-        moments = torch.randint(_SECONDS_PER_YEAR, tuple(picks.shape), generator=generator)
+        moments = torch.randint(
+            _SECONDS_PER_YEAR, tuple(picks.shape), generator=generator, device="cpu"
+        )
         moments = moments.masked_fill(~is_picked, _SECONDS_PER_YEAR).sort(dim=1).values
         times.append(moments[row, column])
     edge_index, time = torch.cat(edges, dim=1), torch.cat(times)
@@ -170,7 +172,7 @@ def read_lightgcn(folder: str | Path) -> HeteroData:
 
 def _power_law(size: int, exponent: float, generator: torch.Generator) -> Tensor:
     """Positive numbers in random order, of which the one of rank `r` is `r ** -exponent`."""
-    ranks = torch.randperm(size, generator=generator) + 1
+    ranks = torch.randperm(size, generator=generator, device="cpu") + 1
     return ranks.double().pow(-exponent).float()
 
 

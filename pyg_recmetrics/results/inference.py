@@ -99,7 +99,9 @@ def bootstrap_means(values: Tensor, num_samples: int, seed: int) -> Tensor:
     means = []
     for start in range(0, num_samples, num_rows):
         shape = (min(num_rows, num_samples - start), num_users)
-        drawn = torch.randint(num_users, shape, generator=generator, dtype=torch.int32)
+        drawn = torch.randint(
+            num_users, shape, generator=generator, dtype=torch.int32, device="cpu"
+        )
         means.append(values[drawn.to(values.device)].mean(dim=1))
     return torch.cat(means)
 

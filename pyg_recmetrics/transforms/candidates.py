@@ -106,11 +106,11 @@ class SampledCandidates(BaseTransform):
             range(0, users.numel(), num_rows), desc="Sampling", disable=not self.progress
         ):
             chunk = users[start : start + num_rows]
-            bounds = torch.tensor([start, start + chunk.numel()])
+            bounds = torch.tensor([start, start + chunk.numel()], device="cpu")
             first, end = torch.searchsorted(excluded[0].contiguous(), bounds)
             # The earliest of exponential arrivals with these rates are a sample without
             # replacement (Efraimidis and Spirakis, "Weighted random sampling with a reservoir").
-            uniform = torch.rand(chunk.numel(), num_items, generator=generator)
+            uniform = torch.rand(chunk.numel(), num_items, generator=generator, device="cpu")
             arrival = uniform.log_().neg_().div_(weight)
             arrival[excluded[0, first:end] - start, excluded[1, first:end]] = torch.inf
             num_sampled = min(self.num_negatives, num_items)
@@ -118,7 +118,7 @@ class SampledCandidates(BaseTransform):
             is_sampled = earliest.values.isfinite()
             user = chunk[:, None].expand_as(is_sampled)[is_sampled]
             sampled.append(torch.stack([user, earliest.indices[is_sampled]]))
-        return torch.cat([torch.empty(2, 0, dtype=torch.long), *sampled], dim=1)
+        return torch.cat([truth[:, :0], *sampled], dim=1)
 
     def _weight(self, item: Tensor, num_items: int) -> Tensor:
         """Returns how likely each item is relative to others, of shape `[num_items]`."""

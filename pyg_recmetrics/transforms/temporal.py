@@ -123,7 +123,7 @@ class TemporalSplit(UserItemSplit):
             first (torch.Tensor): When each pair occurs first, of shape `[num_pairs]`.
         """
         num_pairs = first.numel()
-        total = torch.tensor(num_pairs)
+        total = torch.tensor(num_pairs, device="cpu")
         num_val, num_test = (int(resolve(n, total)) for n in (self.num_val, self.num_test))
         num_train = num_pairs - num_val - num_test
         if num_train <= 0:

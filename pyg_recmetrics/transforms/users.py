@@ -87,7 +87,7 @@ class EvaluationUsers(ABC):
         )
         if not self.consider_cold_start:
             is_eligible &= num_val + num_test < degree
-        order = torch.randperm(interactions.num_users, generator=generator)
+        order = torch.randperm(interactions.num_users, generator=generator, device="cpu")
         order = order.to(interactions.device)
         users = order[is_eligible[order]][: self._max_drawn(interactions.num_users)]
         if users.numel() == 0:

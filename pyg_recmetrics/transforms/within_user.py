@@ -70,7 +70,7 @@ def shuffle_within_users(interactions: Interactions, generator: torch.Generator)
     user = interactions.pairs.user
     # The pairs are sorted, so what is drawn for a pair does not depend on the order of the edges.
     # As one number, user and draw are faster to sort than one after the other.
-    draw = torch.randint(2**31, user.shape, generator=generator).to(user.device)
+    draw = torch.randint(2**31, user.shape, generator=generator, device="cpu").to(user.device)
     order: Tensor = ((user << 31) | draw).sort(stable=True).indices
     return order
 

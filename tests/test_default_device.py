@@ -1,0 +1,45 @@
+"""A default device other than that of the data changes nothing, here one that holds no numbers."""
+
+import pytest
+import torch
+
+from pyg_recmetrics import RankingTask, compare, datasets, evaluate, transforms
+
+SPLITS = [
+    transforms.PerUserSplit(num_val=0.1, num_test=0.2),
+    transforms.PerUserSplit(num_test=0.2, users=transforms.SeparatedUsers(max_users=5)),
+    transforms.TemporalSplit(num_val=0.1, num_test=0.2),
+    transforms.LeaveLastOut(),
+]
+
+
+def data():
+    return datasets.synthetic_interactions(num_users=60, num_items=50)
+
+
+@pytest.mark.parametrize("split", SPLITS, ids=repr)
+def test_splits_and_samples_are_the_same(split):
+    def edges():
+        test = split(data())[-1]
+        sampled = transforms.SampledCandidates(num_negatives=5)(test)
+        return [value for store in sampled.stores for value in store.values()]
+
+    wanted = edges()
+    with torch.device("meta"):
+        found = edges()
+    for one, other in zip(found, wanted, strict=True):
+        assert one.equal(other) if isinstance(one, torch.Tensor) else one == other
+
+
+def test_results_and_their_intervals_are_the_same():
+    def numbers():
+        task = RankingTask.from_data(SPLITS[0](data())[-1])
+        generator = torch.Generator("cpu").manual_seed(0)
+        scores = torch.rand(2, task.num_users, task.num_items, generator=generator, device="cpu")
+        one, other = (evaluate(values, task, ["recall@5", "roc_auc"]) for values in scores)
+        comparison = compare(one, other, test="randomization")
+        return one.to_dict(), one.confidence_interval("recall@5"), str(comparison)
+
+    wanted = numbers()
+    with torch.device("meta"):
+        assert numbers() == wanted
