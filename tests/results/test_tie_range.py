@@ -5,6 +5,7 @@ import warnings
 import pytest
 import torch
 from random_tasks import random_task
+from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import EvaluationResult, Evaluator, RankedEdges, RankingTask, evaluate, metrics
 from pyg_recmetrics.results.tie_range import TieRange
@@ -102,14 +103,23 @@ class TestWarning:
         evaluate(torch.ones(10), one_against(9), "recall@10")
 
     def test_no_word_of_a_trained_model(self, lastfm):
-        generator = torch.Generator().manual_seed(0)
         task = RankingTask.from_data(lastfm)
-        user, item = (
-            torch.randn(n, 16, generator=generator) for n in (task.num_users, task.num_items)
-        )
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            model = LightGCN(task.num_users + task.num_items, embedding_dim=16, num_layers=2)
+        user, item = task.seen + torch.tensor([[0], [task.num_users]])
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for shift in range(1, 6):
+            negative = task.num_users + (item + shift) % task.num_items
+            pairs = torch.stack([torch.cat([user, user]), torch.cat([item, negative])])
+            positive, negative = model(task.edge_index, pairs).chunk(2)
+            loss = model.recommendation_loss(positive, negative, node_id=user.unique())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            evaluate((user, item), task)
+            evaluate(model, task)
 
 
 class TestRange:
