@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -233,13 +234,15 @@ def small_result():
     return make_result(metrics=["recall@2"])
 
 
-@pytest.fixture
+@contextmanager
 def small_files():
-    """Files of this process cannot grow beyond a kilobyte."""
+    """Files of this process, such as that of its output, cannot grow beyond a kilobyte."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture
@@ -256,10 +259,10 @@ def folder_of_nobody():
 
 
 class TestSaving:
-    def test_what_fails_leaves_the_old_file_and_no_other(self, small_result, tmp_path, small_files):
+    def test_what_fails_leaves_the_old_file_and_no_other(self, small_result, tmp_path):
         path = tmp_path / "result.npz"
         path.write_bytes(b"what was there before")
-        with pytest.raises(OSError, match=re.escape(str(path))):
+        with small_files(), pytest.raises(OSError, match=re.escape(str(path))):
             small_result.save(path)
         assert path.read_bytes() == b"what was there before"
         assert os.listdir(tmp_path) == ["result.npz"]
