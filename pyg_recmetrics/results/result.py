@@ -131,11 +131,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             {name: self._mean(self.definitions[name], value) for name, value in values.items()}
         )
         if self.num_tied:
-            of_truth = [metric for metric in self.per_user if self.definitions[metric].needs_truth]
+            movable = [metric for metric in self.per_user if self._has_tie_range(metric)]
             warn_about_ties(
                 self.ranked,
-                {metric: self.tie_range(metric) for metric in of_truth},
-                {metric: self._margin(parse(metric)) for metric in of_truth},
+                {metric: self.tie_range(metric) for metric in movable},
+                {metric: self._margin(parse(metric)) for metric in movable},
             )
 
     @property
@@ -613,6 +613,12 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         return metric(ranked).masked_fill(~is_defined, torch.nan)
+
+    def _has_tie_range(self, metric: str) -> bool:
+        """Returns whether ties can move a metric, and the ranking is deep enough to say how far."""
+        resolved = self.definitions[metric]
+        is_deep_enough = self.ranked.depth is None or resolved.depth is not None
+        return resolved.needs_truth and is_deep_enough
 
     def _extreme_orders(self, metric: Metric) -> tuple[RankedEdges, RankedEdges]:
         """Returns the ranking with the worst and with the best order of ties.

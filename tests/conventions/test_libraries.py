@@ -49,6 +49,7 @@ class TestEvaluate:
         assert result.per_user["roc_auc"].tolist() == pytest.approx([0.75, math.nan], nan_ok=True)
         assert result["roc_auc"] == 0.75
 
+    @pytest.mark.usefixtures("expect_ties")
     @pytest.mark.parametrize("convention", ["torchmetrics", "ngcf"])
     def test_pairs_of_equal_score_count_one_half_in_an_auc(self, convention):
         task = RankingTask(torch.tensor([[0, 0], [0, 2]]), num_users=1, num_items=4)

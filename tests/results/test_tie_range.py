@@ -7,7 +7,15 @@ import torch
 from random_tasks import random_task
 from torch_geometric.nn import LightGCN
 
-from pyg_recmetrics import EvaluationResult, Evaluator, RankedEdges, RankingTask, evaluate, metrics
+from pyg_recmetrics import (
+    EvaluationResult,
+    Evaluator,
+    RankedEdges,
+    RankingTask,
+    evaluate,
+    metrics,
+    rank,
+)
 from pyg_recmetrics.results.tie_range import TieRange
 
 #: Metrics of which the value of each user is only its own, and others.
@@ -147,6 +155,13 @@ class TestRange:
         assert lists.num_tied is None
         assert lists.tie_range("recall@3") == pytest.approx((lists["recall@3"],) * 2)
 
+    def test_a_metric_of_all_ranks_needs_a_whole_ranking_for_its_range(self):
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=4)
+        result = EvaluationResult(rank(torch.zeros(4), task, k=2), ["roc_auc"])
+        assert result["roc_auc"] == 1
+        with pytest.raises(ValueError, match="rank of every"):
+            result.tie_range("roc_auc")
+
     def test_it_prints_as_the_table_does(self):
         assert str(TieRange(0.0, 1.0)) == ".0000 to 1.0000"
 
@@ -155,10 +170,10 @@ class TestRange:
 class TestOptions:
     def test_evaluate_and_evaluator_rank_ties_as_asked(self):
         task = one_against(9)
-        for ties, rank in (("index", 1), ("best", 1), ("worst", 10), ("mean", 5.5)):
+        for ties, place in (("index", 1), ("best", 1), ("worst", 10), ("mean", 5.5)):
             result = evaluate(torch.ones(10), task, "mean_rank", ties=ties)
-            assert result["mean_rank"] == rank
-            assert Evaluator(task, "mean_rank", ties=ties)(torch.ones(10))["mean_rank"] == rank
+            assert result["mean_rank"] == place
+            assert Evaluator(task, "mean_rank", ties=ties)(torch.ones(10))["mean_rank"] == place
             assert result.ranked.ties == ties
         one, other = (
             evaluate(torch.ones(10), task, "mean_rank", ties="random", seed=seed)["mean_rank"]
