@@ -1,7 +1,9 @@
 """Checks of what comes in from outside. The code behind them trusts its arguments."""
 
+import operator
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from numbers import Real
 from typing import Any
 
 import torch
@@ -9,20 +11,19 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 from torch_geometric.typing import EdgeType
 
+from pyg_recmetrics.inputs import as_edges, as_tensor
+
 
 def check_tensor(value: object, name: str) -> Tensor:
-    """Returns `value` if it is a dense tensor."""
+    """Returns `value` if it is a dense tensor, and nothing that could become one."""
     if not isinstance(value, Tensor):
         raise TypeError(f"'{name}' needs to be a tensor (got {type(value).__name__})")
-    kind = "nested" if value.is_nested else value.layout
-    if kind != torch.strided:
-        raise ValueError(f"'{name}' needs to be a dense tensor (got {kind})")
-    return value
+    return as_tensor(value, name)
 
 
 def check_integers(value: object, name: str) -> Tensor:
-    """Returns `value` as 64-bit integers if it is an integer tensor."""
-    tensor = check_tensor(value, name)
+    """Returns `value` as a tensor of 64-bit integers if it holds integers."""
+    tensor = as_tensor(value, name)
     if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
         raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
     return tensor.long()
@@ -56,11 +57,24 @@ def check_ids(ids: Tensor, name: str, what: str, num_ids: int, num_users: int = 
 
 
 def check_edges(edges: object, name: str) -> Tensor:
-    """Returns `edges` as 64-bit integers if it is an integer tensor of shape `[2, num_edges]`."""
-    tensor = check_integers(edges, name)
-    if tensor.dim() != 2 or tensor.size(0) != 2:
-        raise ValueError(f"'{name}' needs to have shape [2, num_edges] (got {list(tensor.shape)})")
-    return tensor
+    """Returns `edges` as 64-bit integers if they are integers of shape `[2, num_edges]`.
+
+    Of a sparse matrix, these are the entries that are not zero.
+    """
+    return check_valued_edges(edges, name)[0]
+
+
+def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]:
+    """Returns edges like :func:`check_edges`, and the value of each if they come as a matrix."""
+    index, value = as_edges(edges, name)
+    index = check_integers(index, name)
+    if index.dim() != 2 or index.size(0) != 2:
+        is_transposed = index.dim() == 2 and index.size(1) == 2
+        raise ValueError(
+            f"'{name}' needs to have shape [2, num_edges] (got {list(index.shape)}"
+            f"{'; transpose it' if is_transposed else ''})"
+        )
+    return index, value
 
 
 def check_bipartite(edges: object, name: str, num_users: int, num_items: int) -> Tensor:
@@ -70,6 +84,48 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
     check_ids(tensor[0], name, "user", num_users)
     check_ids(tensor[1], name, "item", num_items, num_users)
     return tensor
+
+
+def check_truth(
+    edges: object, weight: object, name: str, weight_name: str
+) -> tuple[Tensor, Tensor | None]:
+    """Returns ground-truth edges like :func:`check_edges`, and their weights if they have any.
+
+    The values of a matrix are weights, unless all of them are one.
+    """
+    index, value = check_valued_edges(edges, name)
+    if weight is None:
+        is_binary = value is None or bool((value == 1).all())
+        return index, None if is_binary else value
+    if value is not None:
+        raise ValueError(
+            f"'{weight_name}' needs to be None if '{name}' is a matrix, whose values are the "
+            f"weights (got both)"
+        )
+    return index, as_tensor(weight, weight_name)
+
+
+def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[Hashable, ...]:
+    """Returns the original ids of users or items, if all of them differ.
+
+    Args:
+        ids (object): A sequence, an array or a column of a data frame.
+        name (str): The name of the argument.
+        num_ids (int, optional): How many ids there need to be. (default: `None`, any number)
+    """
+    if isinstance(ids, str | Mapping | Set) or not isinstance(ids, Iterable):
+        raise TypeError(f"'{name}' needs to be a sequence of ids (got {type(ids).__name__})")
+    # Arrays and columns return their values as Python's own.
+    raw_ids = tuple(ids.tolist() if hasattr(ids, "tolist") else ids)
+    try:
+        num_different = len(set(raw_ids))
+    except TypeError as error:
+        raise TypeError(f"'{name}' needs to hold ids that can be hashed ({error})") from None
+    if num_different < len(raw_ids):
+        raise ValueError(f"'{name}' needs to hold every id once (got one of them twice)")
+    if num_ids is not None and len(raw_ids) != num_ids:
+        raise ValueError(f"'{name}' needs to hold {num_ids} ids (got {len(raw_ids)})")
+    return raw_ids
 
 
 def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
@@ -83,7 +139,7 @@ def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
 
 def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
     """Returns `weight` in double precision if it gives every edge one finite number."""
-    tensor = check_tensor(weight, name)
+    tensor = as_tensor(weight, name)
     if tensor.shape != edges.shape[1:]:
         raise ValueError(
             f"'{name}' needs to have shape [{edges.size(1)}], a number for every edge "
@@ -104,15 +160,16 @@ def check_finite(values: Tensor, name: str) -> None:
 
 
 def check_positive_integer(value: object, name: str) -> int:
-    """Returns `value` if it is a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+    """Returns `value` as an integer if it is a positive one, of Python or any other library."""
+    number = _as_integer(value)
+    if number is None or number <= 0:
         raise ValueError(f"'{name}' needs to be a positive integer (got {value!r})")
-    return _check_exact(value, name)
+    return _check_exact(number, name)
 
 
 def check_scores(scores: object, name: str) -> Tensor:
     """Returns `scores` if it is a dense floating-point tensor of 16 to 64 bits."""
-    tensor = check_tensor(scores, name)
+    tensor = as_tensor(scores, name)
     if tensor.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         raise ValueError(
             f"'{name}' needs to hold floating-point numbers of 16 to 64 bits (got {tensor.dtype})"
@@ -129,10 +186,11 @@ def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str) -> 
 
 
 def check_natural_number(value: object, name: str) -> int:
-    """Returns `value` if it is an integer that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    """Returns `value` as an integer if it is one that is not negative."""
+    number = _as_integer(value)
+    if number is None or number < 0:
         raise ValueError(f"'{name}' needs to be a non-negative integer (got {value!r})")
-    return _check_exact(value, name)
+    return _check_exact(number, name)
 
 
 def check_boolean(value: object, name: str) -> bool:
@@ -152,14 +210,12 @@ def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
 
 
 def check_finite_number(value: object, name: str) -> float:
-    """Returns `value` if it is a finite number."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not abs(value) <= sys.float_info.max  # an integer may be too large for `math.isfinite`
-    ):
+    """Returns `value` as a number of Python if it is a finite real number."""
+    number = _as_number(value)
+    # An integer may be too large for `math.isfinite`.
+    if number is None or not abs(number) <= sys.float_info.max:
         raise ValueError(f"'{name}' needs to be a finite number (got {value!r})")
-    return value
+    return number
 
 
 def check_choice(value: object, name: str, choices: Sequence[str], or_else: str = "") -> str:
@@ -179,9 +235,10 @@ def check_mapping(value: object, name: str) -> Mapping[Any, Any]:
 
 def check_level(level: object) -> float:
     """Returns `level` if it is a number between zero and one."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+    number = _as_number(level)
+    if number is None or not 0 < number < 1:
         raise ValueError(f"'level' needs to be a number between 0 and 1 (got {level!r})")
-    return level
+    return number
 
 
 def check_fields(fields: object, names: Iterable[str], owner: str) -> dict[str, Any]:
@@ -198,6 +255,23 @@ def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
     if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:
         raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
     return edge_type
+
+
+def _as_integer(value: object) -> int | None:
+    """Returns an integer of any library as Python's own; `None` for booleans and all else."""
+    if isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == torch.bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _as_number(value: object) -> float | None:
+    """Returns a real number of any library as Python's own; `None` for booleans and all else."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
+    return float(value) if isinstance(value, Real) else None
 
 
 def _check_exact(value: int, name: str) -> int:

@@ -77,10 +77,10 @@ def synthetic_interactions(
         >>> data["user"].num_nodes, data["item"].num_nodes, data.edge_types
         (4, 10, [('user', 'rates', 'item')])
     """
-    check_positive_integer(num_users, "num_users")
-    check_positive_integer(num_items, "num_items")
-    check_positive_integer(num_tastes, "num_tastes")
-    check_natural_number(seed, "seed")
+    num_users = check_positive_integer(num_users, "num_users")
+    num_items = check_positive_integer(num_items, "num_items")
+    num_tastes = check_positive_integer(num_tastes, "num_tastes")
+    seed = check_natural_number(seed, "seed")
     check_finite_number(mean_degree, "mean_degree")
     if not _MIN_DEGREE <= mean_degree <= num_items / 2:
         raise ValueError(

@@ -94,7 +94,7 @@ def fail_together(device: torch.device) -> Iterator[None]:
     _exchange(None, device)
 
 
-def check_same(*values: Tensor | int | str | None) -> None:
+def check_same(*values: object) -> None:
     """Raises if values differ between processes. Call it before results are combined."""
     if num_processes() == 1:
         return
@@ -121,12 +121,12 @@ def take_smallest(values: Tensor) -> None:
         _all_reduce(values, dist.ReduceOp.MIN)
 
 
-def _device(values: tuple[Tensor | int | str | None, ...]) -> torch.device:
+def _device(values: tuple[object, ...]) -> torch.device:
     """The device of the first tensor."""
     return next(value.device for value in values if isinstance(value, Tensor))
 
 
-def _fingerprint(values: tuple[Tensor | int | str | None, ...]) -> int:
+def _fingerprint(values: tuple[object, ...]) -> int:
     """A number that almost certainly differs between different values."""
     fingerprint = 0
     for value in values:
@@ -138,7 +138,7 @@ def _fingerprint(values: tuple[Tensor | int | str | None, ...]) -> int:
     return fingerprint
 
 
-def _as_integers(value: Tensor | int | str | None) -> Tensor:
+def _as_integers(value: object) -> Tensor:
     """The integers that stand for a value: those of a tensor, or the bits of its numbers."""
     if isinstance(value, Tensor):
         is_integer = not value.is_floating_point()

@@ -128,14 +128,18 @@ def of_tensors():
     floating = "needs to hold floating-point numbers of 16 to 64 bits"
     pairs = "needs the number of users times that of items to be less than 2**63"
     of_task = {"truth": TRUTH, "num_users": 3, "num_items": 4}
-    yield RankingTask, {**of_task, "truth": TRUTH.to_sparse()}, ValueError, dense
-    yield RankingTask, {**of_task, "seen": TRUTH.to_sparse()}, ValueError, dense
-    yield RankingTask, {**of_task, "candidates": TRUTH.to_sparse()}, ValueError, dense
+    nested = torch.nested.nested_tensor([TRUTH[0], TRUTH[1]], layout=torch.jagged)
+    for name in ("truth", "seen", "candidates"):
+        yield RankingTask, {**of_task, name: nested}, ValueError, f"'{name}' {dense}"
+        cube = torch.ones(2, 2, 2).to_sparse()
+        yield RankingTask, {**of_task, name: cube}, ValueError, f"'{name}' needs to be a matrix"
+        strings = [["a", "b"], ["c", "d"]]
+        yield RankingTask, {**of_task, name: strings}, ValueError, f"'{name}' needs to hold numbers"
     yield RankingTask, {**of_task, "weight": weight.to_sparse()}, ValueError, dense
     yield RankingTask, {**of_task, "weight": weight * 1j}, ValueError, real
     yield RankingTask, {**of_task, "weight": float8}, ValueError, real
     yield RankingTask, {**of_task, "num_users": 2**40, "num_items": 2**40}, ValueError, pairs
-    yield Catalogue, {"num_items": 4, "seen": TRUTH.to_sparse()}, ValueError, dense
+    yield Catalogue, {"num_items": 4, "seen": nested}, ValueError, f"'seen' {dense}"
     yield Catalogue, {"num_items": 2**40, "seen": TRUTH + 2**40}, ValueError, pairs
     yield (
         Catalogue,
@@ -145,16 +149,17 @@ def of_tensors():
     )
     from_topk, from_scores = RankedEdges.from_topk, RankedEdges.from_scores
     yield from_topk, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
-    yield from_topk, (LISTS, TRUTH.to_sparse()), ValueError, f"'edge_label_index' {dense}"
+    yield from_topk, (LISTS, nested), ValueError, f"'edge_label_index' {dense}"
     yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
     yield from_topk, (LISTS, TRUTH * 1j), ValueError, "'edge_label_index' needs to hold integers"
     yield from_topk, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
     yield from_topk, (LISTS, TRUTH, float8), ValueError, f"'edge_label_weight' {real}"
     yield from_topk, (LISTS, large_ids(2**63 - 1)), ValueError, pairs
-    two = "'edge_label_index' needs to hold two tensors of one shape if it is a tuple"
-    yield from_topk, (LISTS, ()), ValueError, f"{two} (got [])"
-    yield from_topk, (LISTS, (TRUTH[0],)), ValueError, f"{two} (got [[3]])"
-    yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{two} (got [[3], [2]])"
+    shape = "'edge_label_index' needs to have shape [2, num_edges]"
+    yield from_topk, (LISTS, ()), ValueError, f"{shape} (got [0])"
+    yield from_topk, (LISTS, (TRUTH[0],)), ValueError, f"{shape} (got [1, 3])"
+    one = "'edge_label_index' needs to hold parts of one shape"
+    yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{one} (got [[3], [2]])"
     yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"
     yield from_topk, (LISTS, (TRUTH, TRUTH)), ValueError, "needs to have shape [2, num_edges]"
     yield from_scores, (SCORES.to_sparse(), TRUTH), ValueError, f"'scores' {dense}"

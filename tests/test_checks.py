@@ -12,6 +12,7 @@ from torch_geometric.data import HeteroData
 from pyg_recmetrics import checks
 
 CPU = torch.device("cpu")
+NUMBERS = "'x' needs to be a tensor, an array or a list of numbers (got {})"
 DENSE = "'x' needs to be a dense tensor (got {})"
 REAL = "'x' needs to hold real numbers of 16 bits or more (got {})"
 LARGE = "'x' needs to be less than 2**53, up to where double precision is exact (got an integer of "
@@ -53,7 +54,9 @@ def test_tensor(value, error):
         (torch.tensor([True]), ValueError("'x' needs to hold integers (got torch.bool)")),
         (torch.tensor([1.0]), ValueError("'x' needs to hold integers (got torch.float32)")),
         (torch.tensor([1j]), ValueError("'x' needs to hold integers (got torch.complex64)")),
-        ([1], TypeError("'x' needs to be a tensor (got list)")),
+        (np.array([1, 200], dtype=np.uint16), None),
+        ("1", TypeError(NUMBERS.format("str"))),
+        ([1.0], ValueError("'x' needs to hold integers (got torch.float64)")),
     ],
 )
 def test_integers(value, error):
@@ -114,14 +117,14 @@ def test_ids_that_are_shifted_by_the_number_of_users_are_told(items, is_shifted)
         (torch.zeros(2).long(), ValueError("'x' needs to have shape [2, num_edges] (got [2])")),
         (
             torch.zeros(3, 2).long(),
-            ValueError("'x' needs to have shape [2, num_edges] (got [3, 2])"),
+            ValueError("'x' needs to have shape [2, num_edges] (got [3, 2]; transpose it)"),
         ),
         (
             torch.zeros(2, 3, 1).long(),
             ValueError("'x' needs to have shape [2, num_edges] (got [2, 3, 1])"),
         ),
         (torch.zeros(2, 3), ValueError("'x' needs to hold integers (got torch.float32)")),
-        (((0, 1), (1, 2)), TypeError("'x' needs to be a tensor (got tuple)")),
+        ({0: 1}, TypeError(NUMBERS.format("dict"))),
     ],
 )
 def test_edges(edges, error):
@@ -129,6 +132,50 @@ def test_edges(edges, error):
         checked = checks.check_edges(edges, "x")
         assert checked.dtype == torch.long
         assert checked.tolist() == edges.tolist()
+
+
+def test_valued_edges():
+    edges, value = checks.check_valued_edges(torch.tensor([[0, 3.5], [0, 1]]).to_sparse(), "x")
+    assert (edges.tolist(), value.tolist()) == ([[0, 1], [1, 1]], [3.5, 1])
+    edges, value = checks.check_valued_edges([[0, 1], [1, 1]], "x")
+    assert (edges.tolist(), value) == ([[0, 1], [1, 1]], None)
+
+
+def test_truth():
+    rated, binary = torch.tensor([[0, 2.0], [0, 1]]), torch.tensor([[0, 1.0], [0, 1]])
+    for matrix, wanted in ((rated, [2, 1]), (binary, None)):
+        edges, weight = checks.check_truth(matrix.to_sparse(), None, "x", "w")
+        assert edges.tolist() == [[0, 1], [1, 1]]
+        assert (None if weight is None else weight.tolist()) == wanted
+    edges, weight = checks.check_truth([[0, 1], [1, 1]], [3, 4], "x", "w")
+    assert (edges.tolist(), weight.tolist()) == ([[0, 1], [1, 1]], [3, 4])
+    with pytest.raises(ValueError, match=r"'w' needs to be None if 'x' is a matrix.*\(got both\)"):
+        checks.check_truth(rated.to_sparse(), [3, 4], "x", "w")
+
+
+@pytest.mark.parametrize(
+    ("ids", "error"),
+    [
+        (["ann", "bob"], None),
+        ((7, "7"), None),
+        (np.array([3, 1]), None),
+        ([(1, 2), None], None),
+        ("ab", TypeError("'x' needs to be a sequence of ids (got str)")),
+        ({1, 2}, TypeError("'x' needs to be a sequence of ids (got set)")),
+        ({1: 2, 2: 3}, TypeError("'x' needs to be a sequence of ids (got dict)")),
+        (2, TypeError("'x' needs to be a sequence of ids (got int)")),
+        ([1, 1], ValueError("'x' needs to hold every id once (got one of them twice)")),
+        ([1, 2, 3], ValueError("'x' needs to hold 2 ids (got 3)")),
+    ],
+)
+def test_raw_ids(ids, error):
+    with expected(error):
+        assert checks.check_raw_ids(ids, "x", 2) == tuple(ids)
+
+
+def test_raw_ids_can_be_hashed():
+    with pytest.raises(TypeError, match="'x' needs to hold ids that can be hashed"):
+        checks.check_raw_ids([[1], [2]], "x")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +239,8 @@ def test_num_pairs(num_users, num_items, is_accepted):
             torch.tensor([1, torch.inf]),
             ValueError("'x' needs to hold finite numbers (got 1 NaN or infinite)"),
         ),
-        ([1.0, 2.0], TypeError("'x' needs to be a tensor (got list)")),
+        (np.array([0.5, 2.0]), None),
+        (1.0, TypeError(NUMBERS.format("float"))),
     ],
 )
 def test_weight(weight, error):
@@ -221,17 +269,36 @@ def test_finite(values, num_wrong):
 
 
 #: What is no number, and so is refused wherever a number is needed.
-NO_NUMBERS = [True, False, None, "1", [1], torch.tensor(1), math.nan, math.inf, -math.inf]
+NO_NUMBERS = [
+    True,
+    False,
+    None,
+    "1",
+    [1],
+    torch.tensor(1.0),
+    torch.tensor(True),
+    math.nan,
+    math.inf,
+    -math.inf,
+]
 
 
 @pytest.mark.parametrize(
     ("value", "is_accepted"),
-    [(1, True), (2**53 - 1, True), *((value, False) for value in (0, -1, 1.0, 0.5, *NO_NUMBERS))],
+    [
+        (1, True),
+        (2**53 - 1, True),
+        (np.int64(3), True),
+        (np.uint8(3), True),
+        (torch.tensor(3), True),
+        *((value, False) for value in (0, -1, 1.0, 0.5, np.int64(0), np.bool_(True), *NO_NUMBERS)),
+    ],
 )
 def test_positive_integer(value, is_accepted):
     message = f"'x' needs to be a positive integer (got {value!r})"
     with expected(None if is_accepted else ValueError(message)):
-        assert checks.check_positive_integer(value, "x") is value
+        checked = checks.check_positive_integer(value, "x")
+        assert (checked, type(checked)) == (int(value), int)
 
 
 @pytest.mark.parametrize("value", [2**53, 2**63, 10**400, 10**5000], ids=int.bit_length)
@@ -330,7 +397,7 @@ def test_level(value, is_accepted):
             torch.zeros(2, 2).to_sparse(),
             ValueError("'x' needs to be a dense tensor (got torch.sparse_coo)"),
         ),
-        ([0.5], TypeError("'x' needs to be a tensor (got list)")),
+        (0.5, TypeError(NUMBERS.format("float"))),
     ],
 )
 def test_scores(scores, error):

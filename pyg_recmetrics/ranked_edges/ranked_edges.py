@@ -1,7 +1,7 @@
 """RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,13 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
-from pyg_recmetrics.checks import check_fields
+from pyg_recmetrics.checks import check_fields, check_raw_ids
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.ranked_edges.sources import max_id, rank_lists, rank_pairs, rank_scores
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
-from pyg_recmetrics.ranked_edges.validation import check_ranking, read_ids
+from pyg_recmetrics.ranked_edges.validation import check_ranking
 from pyg_recmetrics.task import Catalogue
 
 #: The fields that may hold a value for every edge, besides its rank.
@@ -80,8 +80,8 @@ class RankedEdges:
     depth: int | None = None
     lists: Lists | None = None
     catalogue: Catalogue | None = None
-    user_ids: tuple[str, ...] | None = None
-    item_ids: tuple[str, ...] | None = None
+    user_ids: tuple[Hashable, ...] | None = None
+    item_ids: tuple[Hashable, ...] | None = None
     users: Tensor | None = None
     ties: Ties = "index"
     num_above: Tensor | None = None
@@ -630,17 +630,14 @@ class RankedEdges:
             fields["catalogue"],
             fields["ptr"].numel() - 1,
         )
-        parts = {
+        parts: dict[str, Any] = {
             "lists": None if lists is None else Lists.from_dict(lists, num_users),
             "catalogue": None if catalogue is None else Catalogue.from_dict(catalogue),
-            "user_ids": read_ids(fields["user_ids"], "user_ids"),
-            "item_ids": read_ids(fields["item_ids"], "item_ids"),
         }
+        for name, num_ids in (("user_ids", num_users), ("item_ids", None)):
+            if fields[name] is not None:
+                parts[name] = check_raw_ids(fields[name], name, num_ids)
         ranked = cls(**fields | parts)
-        if ranked.user_ids is not None and len(ranked.user_ids) != num_users:
-            raise ValueError(
-                f"'user_ids' needs to name {num_users} users (got {len(ranked.user_ids)} names)"
-            )
         if ranked.item_ids is not None:
             ranked._check_num_items(len(ranked.item_ids), "item_ids")
         if ranked.catalogue is not None:

@@ -9,13 +9,13 @@ from torch_geometric.index import index2ptr
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
-    check_edges,
     check_finite,
     check_integers,
     check_scores,
-    check_tensor,
+    check_truth,
     check_weight,
 )
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.runs import find_runs
@@ -56,11 +56,12 @@ def rank_lists(
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
     items = _check_lists(pred_index_mat)
-    edges = check_edges(_stack(edge_label_index), "edge_label_index")
+    edges, weight = check_truth(
+        edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
+    )
     num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
     edges = check_bipartite(edges, "edge_label_index", num_users, num_items)
     check_device(edges, "edge_label_index", items.device, "pred_index_mat")
-    weight = edge_label_weight
     if weight is not None:
         weight = check_weight(weight, "edge_label_weight", edges)
         check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
@@ -111,7 +112,7 @@ def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
     preds = check_scores(preds, "preds").flatten()
     check_finite(preds, "preds")
     indexes = check_integers(indexes, "indexes").flatten()
-    target = check_tensor(target, "target").flatten()
+    target = as_tensor(target, "target").flatten()
     for value, name in ((target, "target"), (indexes, "indexes")):
         check_device(value, name, preds.device, "preds")
         if value.shape != preds.shape:
@@ -142,19 +143,6 @@ def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
 def max_id(*ids: Tensor) -> int:
     """Returns the largest of some ids, zero if there is none."""
     return max([0, *(int(some.max()) for some in ids if some.numel())])
-
-
-def _stack(edges: Tensor | tuple[Tensor, Tensor]) -> Tensor:
-    """Returns edges that may be given as two tensors in one."""
-    if not isinstance(edges, tuple):
-        return edges
-    shapes = [list(check_tensor(ids, "edge_label_index").shape) for ids in edges]
-    if len(edges) != 2 or shapes[0] != shapes[1]:
-        raise ValueError(
-            f"'edge_label_index' needs to hold two tensors of one shape if it is a tuple "
-            f"(got {shapes})"
-        )
-    return torch.stack(edges)
 
 
 def _check_lists(pred_index_mat: object) -> Tensor:

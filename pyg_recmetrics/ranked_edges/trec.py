@@ -10,7 +10,7 @@ import math
 import re
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
@@ -33,8 +33,8 @@ NamedList: TypeAlias = tuple[str, list[str]]
 #: A user, an item, and its relevance.
 Judgement: TypeAlias = tuple[str, str, int]
 
-#: The names of users or items, if they are not just numbers.
-Names: TypeAlias = tuple[str, ...] | None
+#: The original ids of users or items, if they are not just numbers.
+Names: TypeAlias = tuple[Hashable, ...] | None
 
 #: What is written, with the rank behind it, for a place of a list that holds no item. Tools take it
 #: for an item that is not relevant, so all items below keep their ranks.
@@ -99,8 +99,7 @@ def read(run: str | Path, qrels: str | Path) -> TrecRanking:
     edges = torch.stack([new_user[judged.user], new_item[judged.item]])
     if bool((edges[1] < 0).any()):
         raise ValueError(f"{qrels} needs to judge items (got '{NO_ITEM}', which stands for none)")
-    num_nodes = max(len(user_ids), len(item_ids))
-    truth, weight = coalesce_truth(edges, judged.value, num_nodes)
+    truth, weight = coalesce_truth(edges, judged.value, len(item_ids))
     rank = ranks_in_ragged_lists(lists.item, lists.ptr, truth[0], truth[1], len(item_ids))
     is_binary = weight is None or bool((weight == 1).all())
     ranked = RankedTruth(truth, rank, len(user_ids), None if is_binary else weight, lists=lists)
@@ -193,17 +192,18 @@ def check_names(names: Names, argument: str) -> None:
     """Raises if a line cannot hold the names of users or items, or two have the same."""
     if names is None:
         return
-    for name in names:
+    words = [str(name) for name in names]
+    for name in words:
         if not _FIELD.fullmatch(name) or name.startswith(NO_ITEM):
             raise ValueError(
                 f"'{argument}' needs to hold names without spaces to be exported (got {name!r})"
             )
-    if len(set(names)) < len(names):
+    if len(set(words)) < len(words):
         raise ValueError(f"'{argument}' needs to hold different names (got one of them twice)")
 
 
 def _name(number: int, names: Names) -> str:
-    return str(number) if names is None else names[number]
+    return str(number if names is None else names[number])
 
 
 def _order_by_score(lines: _Lines, new_user: Tensor, new_item: Tensor) -> Lists:

@@ -105,17 +105,6 @@ def check_lists(fields: Mapping[str, Any], num_users: int) -> None:
     _check_unique(torch.stack([user, item])[:, item >= 0], "lists")
 
 
-def read_ids(ids: object, name: str) -> tuple[str, ...] | None:
-    """Returns the names of users or items, all different, from a list; `None` from `None`."""
-    if ids is None:
-        return None
-    if not isinstance(ids, list | tuple) or not all(isinstance(id_, str) for id_ in ids):
-        raise TypeError(f"'{name}' needs to be a list of strings (got something else)")
-    if len(set(ids)) < len(ids):
-        raise ValueError(f"'{name}' needs to hold every name once (got one of them twice)")
-    return tuple(ids)
-
-
 def _check_columns(columns: Iterable[Column], fields: Mapping[str, Any], **sizes: int) -> None:
     sizes["num_users + 1"] = sizes["num_users"] + 1
     for column in columns:

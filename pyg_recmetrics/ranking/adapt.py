@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.typing import Adj
 
 from pyg_recmetrics import distributed
@@ -15,9 +16,9 @@ from pyg_recmetrics.checks import (
     check_ids,
     check_scores,
     check_shape,
-    check_tensor,
     check_weight,
 )
+from pyg_recmetrics.inputs import as_tensor, is_sparse_matrix
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
 from pyg_recmetrics.ranking.message_passing import find_doubt
@@ -76,13 +77,13 @@ def as_recommender(
         raise TypeError(f"'recommender' needs to have a method 'recommend' (got {name} without)")
     if isinstance(value, tuple | list):
         return _from_embeddings(task, *_check_embeddings(tuple(value), task))
-    if isinstance(value, Tensor):
-        return _from_tensor(value, task)
     if callable(value) and not isinstance(value, type):
         return FunctionRecommender(value, task)
+    if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
+        return _from_tensor(as_tensor(value, "recommender"), task)
     raise TypeError(
-        f"'recommender' needs to be a model with 'recommend', a pair of embeddings, a tensor of "
-        f"scores or item ids, or a function of users (got {type(value).__name__})"
+        f"'recommender' needs to be a model with 'recommend', a pair of embeddings, a tensor or an "
+        f"array of scores or item ids, or a function of users (got {type(value).__name__})"
     )
 
 
@@ -109,16 +110,6 @@ def ask_model(
     return _ask(recommend, task, edge_index, edge_weight)
 
 
-def warn_about_edges(value: object, task: RankingTask, edge_index: Adj | None) -> None:
-    """Warns if `value` is a model and its edges do not look like those between users and items."""
-    recommend = find_recommend(value)
-    if recommend is None or not takes_edges(recommend):
-        return
-    edge_index = task.edge_index if edge_index is None else edge_index
-    if doubt := find_doubt(edge_index, task.num_users):
-        distributed.warn(doubt)
-
-
 def _from_model(
     recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
 ) -> Recommender:
@@ -126,12 +117,12 @@ def _from_model(
     if model is None:
         return _ask(recommend, task, edge_index, edge_weight)
     num_nodes = task.num_users + task.num_items
-    edges = _message_passing(recommend, task, edge_index, edge_weight)
     if model.num_nodes != num_nodes:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
             f"{task.num_items} items (got {model.num_nodes} nodes)"
         )
+    edges = _message_passing(recommend, task, edge_index, edge_weight)
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     embedding = check_scores(model.get_embedding(*edges), "recommender.get_embedding()")
     shape = (num_nodes, *embedding.shape[1:])
@@ -164,14 +155,18 @@ def _message_passing(
             f"'edge_index' needs to be given for {type(model).__name__}: the edges it propagates "
             f"over, in its own numbering (a task that was read from data knows them)"
         )
-    if isinstance(edge_index, Tensor) and edge_index.layout == torch.strided:
-        edge_index = check_edges(edge_index, "edge_index")
-        check_ids(edge_index, "edge_index", "node", task.num_users + task.num_items)
-        check_device(edge_index, "edge_index", task.device, "task")
+    if edge_index is not None and not is_sparse_matrix(edge_index):
+        edges = check_edges(edge_index, "edge_index")
+        check_ids(edges, "edge_index", "node", task.num_users + task.num_items)
+        check_device(edges, "edge_index", task.device, "task")
         if edge_weight is not None:
-            edge_weight = check_tensor(edge_weight, "edge_weight")
+            edge_weight = as_tensor(edge_weight, "edge_weight")
             check_device(edge_weight, "edge_weight", task.device, "task")
-            check_weight(edge_weight, "edge_weight", edge_index)
+            check_weight(edge_weight, "edge_weight", edges)
+        # A model may use what an `EdgeIndex` knows besides its edges.
+        edge_index = edge_index if isinstance(edge_index, EdgeIndex) else edges
+    if takes_edges(recommend) and (doubt := find_doubt(edge_index, task.num_users)):
+        distributed.warn(doubt)
     return edge_index, edge_weight
 
 
@@ -224,7 +219,6 @@ def _largest(values: Tensor) -> float:
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
     check_device(value, "recommender", task.device, "task")
-    check_tensor(value, "recommender")
     if not value.is_floating_point():
         return _from_lists(value, task)
     check_scores(value, "recommender")

@@ -247,7 +247,7 @@ def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
     arguments = request.recommender, request.task.num_items, request.depth
     if not isinstance(request.recommender, ScoreRecommender):
         return [RankByLists(*arguments)]
-    if request.is_full:
+    if request.is_counted:
         return [RankByCounts(*arguments)]
     return [RankByBestItems(*arguments), RankByCounts(*arguments)]
 

@@ -7,6 +7,8 @@ from torch import Tensor
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse, to_edge_index
 
+from pyg_recmetrics.inputs import as_tensor
+
 
 class _Counts(NamedTuple):
     """How many edges of each kind there are, leaving out self-loops."""
@@ -51,7 +53,7 @@ def _to_edges(edge_index: Adj) -> Tensor | None:
     if is_sparse(edge_index):
         transposed: Tensor = to_edge_index(edge_index)[0]  # as PyG's adjacency matrices are
         return transposed.flip([0])
-    return edge_index if isinstance(edge_index, Tensor) else None
+    return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
 
 
 def _count(edges: Tensor, num_users: int) -> _Counts:

@@ -13,12 +13,7 @@ from pyg_recmetrics.checks import check_boolean, check_positive_integer
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranking.adapt import (
-    RecommenderLike,
-    as_recommender,
-    ask_model,
-    warn_about_edges,
-)
+from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
     Findings,
@@ -133,12 +128,11 @@ def rank(
         check_ties(ties, seed)
         check_boolean(progress, "progress")
         if batch_size is not None:
-            check_positive_integer(batch_size, "batch_size")
+            batch_size = check_positive_integer(batch_size, "batch_size")
         depth = _depth(task, k, full)
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
         ranker = adapt(recommender, task, edge_index, edge_weight)
-        warn_about_edges(recommender, task, edge_index)
         request = Request(ranker, task, depth, is_full=full, list_width=list_width)
         _warn_about_short_lists(request)
         ranking = _rank_share(request, find_algorithms(algorithm, request), batch_size, progress)
@@ -162,6 +156,8 @@ def rank(
         depth=None if depth >= int(task.num_candidates.max()) else depth,
         lists=None if ranking.lists is None else Lists.from_matrix(ranking.lists),
         catalogue=task.catalogue,
+        user_ids=task.user_ids,
+        item_ids=task.item_ids,
     )
     return ranked.with_ties(ties, seed=seed)
 

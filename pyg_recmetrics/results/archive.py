@@ -20,7 +20,7 @@ from pyg_recmetrics.ranked_edges import Lists
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 3
+FORMAT = 4
 
 #: The oldest format that can be read.
 OLDEST_FORMAT = 2
@@ -120,7 +120,10 @@ def _parse(content: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = _put_tensors(header["fields"], arrays, used)
     if unused := sorted(arrays.keys() - used):
         raise ValueError(f"it has arrays that the header does not name, {unused}")
-    return _from_format_2(fields) if number == 2 else fields
+    for old, upgrade in ((2, _from_format_2), (3, _from_format_3)):
+        if number <= old:
+            fields = upgrade(fields)
+    return fields
 
 
 def _array(content: bytes) -> Any:
@@ -151,6 +154,14 @@ def _from_format_2(fields: dict[str, Any]) -> dict[str, Any]:
     return fields | {"convention": fields["convention"] | {"ties": "index"}}
 
 
+def _from_format_3(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today. Tasks had no original ids."""
+    task = fields["task"]
+    if task is not None:
+        task |= {"user_ids": None, "item_ids": None}
+    return fields
+
+
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     """Moves all tensors to `arrays`, and returns what is left for the header."""
     if isinstance(value, Tensor):
@@ -165,6 +176,13 @@ def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     if isinstance(value, dict):
         prefix = f"{name}." if name else ""
         return {key: _take_tensors(part, f"{prefix}{key}", arrays) for key, part in value.items()}
+    if isinstance(value, tuple):
+        for id_ in value:
+            if not isinstance(id_, str | int | float):
+                raise TypeError(
+                    f"'{name}' needs to hold strings or numbers to be saved (got "
+                    f"{type(id_).__name__})"
+                )
     return value
 
 

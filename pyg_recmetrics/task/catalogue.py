@@ -16,8 +16,8 @@ from pyg_recmetrics.checks import (
     check_num_pairs,
     check_positive_integer,
     check_scores,
-    check_tensor,
 )
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges
 
 #: For each thing that a metric may need to know, how to give it.
@@ -79,6 +79,7 @@ class Catalogue:
             "item_embedding": _check_embedding,
             "item_category": _check_category,
         }
+        object.__setattr__(self, "num_items", num_items)
         # Nobody else may set what was checked here.
         for name, check in checks.items():
             if (value := getattr(self, name)) is not None:
@@ -174,7 +175,7 @@ def _check_embedding(embedding: object, num_items: int) -> Tensor:
 
 
 def _check_category(category: object, num_items: int) -> Tensor:
-    tensor = check_tensor(category, "item_category")
+    tensor = as_tensor(category, "item_category")
     if tensor.dim() not in (1, 2) or tensor.size(0) != num_items:
         raise ValueError(
             f"'item_category' needs to have shape [num_items={num_items}] or "

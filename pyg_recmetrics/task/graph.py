@@ -12,9 +12,9 @@ from pyg_recmetrics.checks import (
     check_edge_type,
     check_edges,
     check_positive_integer,
-    check_tensor,
     check_weight,
 )
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
 
 
@@ -93,8 +93,6 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
     num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
     truth, weight, num_zero_ratings = _read_truth(store)
     seen = read_edge_index(store)
-    shift = seen.new_tensor([[0], [num_users]])
-    forward = seen + shift
     edge_weight = store.get("edge_weight")
     return UserItemEdges(
         num_users=num_users,
@@ -103,7 +101,7 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
         weight=weight,
         num_zero_ratings=num_zero_ratings,
         seen=seen,
-        edge_index=torch.cat([forward, forward.flip([0])], dim=1),
+        edge_index=to_homogeneous(seen, num_users),
         edge_weight=None if edge_weight is None else torch.cat([edge_weight, edge_weight]),
         users=_read_users(data[source], num_users),
         candidates=_read_candidates(store),
@@ -217,6 +215,7 @@ def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None, int]:
     label = store.get(name)
     if label is None:
         return truth, None, 0
+    label = as_tensor(label, name)
     check_weight(label, name, truth)
     # Negatives go before anything is checked: in a homogeneous graph they join any two nodes.
     is_positive = label > 0
@@ -227,7 +226,7 @@ def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:
     mask = store.get("eval_mask")
     if mask is None:
         return None
-    mask = check_tensor(mask, "eval_mask")
+    mask = as_tensor(mask, "eval_mask")
     if mask.dtype != torch.bool or mask.shape != (num_nodes,):
         raise ValueError(
             f"'eval_mask' needs to be a mask of shape [{num_nodes}] (got {mask.dtype}, "
@@ -253,6 +252,12 @@ def _read_reverse(data: HeteroData, edge_type: EdgeType) -> Tensor | None:
 def is_opposite(key: EdgeType, edge_type: EdgeType) -> bool:
     """Whether edges of a type run from items to users."""
     return key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+
+
+def to_homogeneous(edges: Tensor, num_users: int) -> Tensor:
+    """Edges between users and items in both directions, with the numbers of items after users."""
+    forward = edges + edges.new_tensor([[0], [num_users]])
+    return torch.cat([forward, forward.flip([0])], dim=1)
 
 
 def read_edge_index(store: Data | EdgeStorage) -> Tensor:

@@ -1,9 +1,9 @@
 """RankingTask: who is ranked, over what, what is relevant, and what is seen."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -20,8 +20,11 @@ from pyg_recmetrics.checks import (
     check_ids,
     check_integers,
     check_positive_integer,
+    check_raw_ids,
+    check_truth,
     check_weight,
 )
+from pyg_recmetrics.inputs import as_edges, as_matrix
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
@@ -29,7 +32,11 @@ from pyg_recmetrics.task.edges import (
     contains,
     count_zero_ratings,
 )
-from pyg_recmetrics.task.graph import is_reversed, read_data
+from pyg_recmetrics.task.frames import read_frames
+from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -70,12 +77,17 @@ class RankingTask:
             each user has its own candidates. (default: `None`, all items)
         users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
             ranked, and their truth is ignored. (default: `None`, all users)
+        user_ids (sequence, optional): The original id of every user, such as a name. Results,
+            lists and files call the users by them. (default: `None`, users are called by their
+            number)
+        item_ids (sequence, optional): The original id of every item. (default: `None`)
 
     Raises:
-        TypeError: If an edge list is not a tensor, or `exclude_seen` is not a boolean.
+        TypeError: If an edge list does not hold numbers, `exclude_seen` is not a boolean, or
+            original ids cannot be hashed.
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
-            not positive, comes without weights or is above all of them, or no user has truth that
-            can be retrieved.
+            not positive, comes without weights or is above all of them, original ids are not as
+            many as there are users or items or repeat, or no user has truth that can be retrieved.
 
     Example:
         >>> import torch
@@ -95,6 +107,8 @@ class RankingTask:
     exclude_seen: bool
     candidates: Tensor | None
     users: Tensor
+    user_ids: tuple[Hashable, ...] | None
+    item_ids: tuple[Hashable, ...] | None
     #: The number of items that can be recommended to each user, of shape `[num_users]`.
     num_candidates: Tensor
     #: What is known about the items, such as their popularity among the seen edges.
@@ -116,11 +130,16 @@ class RankingTask:
         threshold: float | None = None,
         candidates: Tensor | None = None,
         users: Tensor | None = None,
+        user_ids: Sequence[Hashable] | None = None,
+        item_ids: Sequence[Hashable] | None = None,
     ) -> None:
         # The attributes are frozen, so that nobody changes one of them without the others.
         fields = vars(self)
-        fields["num_users"] = check_positive_integer(num_users, "num_users")
-        fields["num_items"] = check_positive_integer(num_items, "num_items")
+        fields["num_users"] = num_users = check_positive_integer(num_users, "num_users")
+        fields["num_items"] = num_items = check_positive_integer(num_items, "num_items")
+        fields["user_ids"] = _prepare_ids(user_ids, "user_ids", num_users)
+        fields["item_ids"] = _prepare_ids(item_ids, "item_ids", num_items)
+        truth, weight = check_truth(truth, weight, "truth", "weight")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
         fields["seen"] = self._prepare_seen(seen)
         fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
@@ -227,6 +246,142 @@ class RankingTask:
             )
         return task
 
+    @classmethod
+    def from_matrix(
+        cls,
+        test: Any,
+        train: Any = None,
+        *,
+        exclude_seen: bool = True,
+        threshold: float | None = None,
+        user_ids: Sequence[Hashable] | None = None,
+        item_ids: Sequence[Hashable] | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task from matrices of users and items, in which other entries are zero.
+
+        A model that propagates does so over the interactions of `train`, in both directions.
+
+        Args:
+            test (matrix): The ground truth of shape `[num_users, num_items]`: a sparse matrix of
+                SciPy or PyTorch, or a dense array or tensor. Its entries are weights, such as
+                ratings, unless all of them are one.
+            train (matrix, optional): What users have seen, of the same shape. Its entries may have
+                any value but zero. (default: `None`)
+            exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
+            threshold (float, optional): The smallest entry that is truth, see
+                :class:`RankingTask`. (default: `None`, all positive entries are truth)
+            user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
+            item_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
+
+        Raises:
+            TypeError: If a matrix does not hold numbers.
+            ValueError: If `test` or `train` is not a matrix, they differ in shape, entries are not
+                finite, or an option is not as :class:`RankingTask` needs it.
+
+        Example:
+            >>> import numpy as np
+            >>> from pyg_recmetrics import RankingTask
+            >>> test, train = np.array([[0, 0, 5], [4, 0, 0]]), np.array([[3, 0, 0], [0, 0, 2]])
+            >>> task = RankingTask.from_matrix(test, train)
+            >>> task.truth.tolist(), task.weight.tolist(), task.seen.tolist()
+            ([[0, 1], [2, 0]], [5.0, 4.0], [[0, 1], [0, 2]])
+        """
+        truth = as_matrix(test, "test")
+        seen = None if train is None else as_matrix(train, "train")
+        if seen is not None and seen.shape != truth.shape:
+            raise ValueError(
+                f"'train' needs to have the shape of 'test', {list(truth.shape)} "
+                f"(got {list(seen.shape)})"
+            )
+        num_users, num_items = truth.shape
+        return cls._of_interactions(
+            truth.edges,
+            None if bool((truth.value == 1).all()) else truth.value,
+            None if seen is None else seen.edges,
+            num_users=num_users,
+            num_items=num_items,
+            exclude_seen=exclude_seen,
+            threshold=threshold,
+            user_ids=user_ids,
+            item_ids=item_ids,
+        )
+
+    @classmethod
+    def from_frames(
+        cls,
+        test: "IntoDataFrame",
+        train: "IntoDataFrame | None" = None,
+        *,
+        user: str = "user_id",
+        item: str = "item_id",
+        rating: str | None = None,
+        exclude_seen: bool = True,
+        threshold: float | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task from data frames with a row for every interaction, of pandas or polars.
+
+        The ids of users and items may be of any type. Users and items of both frames are numbered
+        in the order of their ids, whatever the order of the rows. :attr:`user_ids` and
+        :attr:`item_ids` keep what each number stands for: row `u` of the embeddings or scores of a
+        recommender is that of `user_ids[u]`. A warning names ids that only occur in `test`, as
+        nothing could be learned about them.
+
+        A model that propagates does so over the interactions of `train`, in both directions.
+
+        Args:
+            test (data frame): The ground truth.
+            train (data frame, optional): What users have seen. (default: `None`)
+            user (str, optional): The column of user ids. (default: `"user_id"`)
+            item (str, optional): The column of item ids. (default: `"item_id"`)
+            rating (str, optional): The column of `test` that says how relevant an item is.
+                (default: `None`, all rows are equally relevant)
+            exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
+            threshold (float, optional): The smallest rating that is truth, see
+                :class:`RankingTask`. (default: `None`, all positive ratings are truth)
+
+        Raises:
+            ImportError: If narwhals is not installed.
+            TypeError: If `test` or `train` is not a data frame.
+            ValueError: If there is no such column, ids or ratings are missing, or an option is not
+                as :class:`RankingTask` needs it.
+
+        Example:
+            >>> import pandas as pd
+            >>> from pyg_recmetrics import RankingTask
+            >>> train = pd.DataFrame({"user_id": ["ann", "bob"], "item_id": ["tea", "jam"]})
+            >>> test = pd.DataFrame({"user_id": ["bob", "ann"], "item_id": ["tea", "jam"]})
+            >>> task = RankingTask.from_frames(test, train)
+            >>> task.user_ids, task.item_ids, task.truth.tolist()
+            (('ann', 'bob'), ('jam', 'tea'), [[0, 1], [0, 1]])
+        """
+        read = read_frames(test, train, user=user, item=item, rating=rating)
+        if read.only_in_test:
+            distributed.warn(
+                f"'test' has {' and '.join(read.only_in_test)} that 'train' does not have, so "
+                f"nothing could be learned about them"
+            )
+        return cls._of_interactions(
+            read.truth,
+            read.rating,
+            read.seen,
+            num_users=len(read.user_ids),
+            num_items=len(read.item_ids),
+            exclude_seen=exclude_seen,
+            threshold=threshold,
+            user_ids=read.user_ids,
+            item_ids=read.item_ids,
+        )
+
+    @classmethod
+    def _of_interactions(
+        cls, truth: Tensor, weight: Tensor | None, seen: Tensor | None, **fields: Any
+    ) -> "RankingTask":
+        """Returns a task whose message-passing edges are what users have seen."""
+        task = cls(truth, weight=weight, seen=seen, **fields)
+        if seen is None:
+            return task
+        return task._with(edge_index=to_homogeneous(task.seen, task.num_users))
+
     @property
     def device(self) -> torch.device:
         """The device of all edges."""
@@ -266,7 +421,7 @@ class RankingTask:
         """
         names = (
             *("truth", "num_users", "num_items", "seen", "exclude_seen"),
-            *("weight", "threshold", "candidates", "users"),
+            *("weight", "threshold", "candidates", "users", "user_ids", "item_ids"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -278,6 +433,11 @@ class RankingTask:
             TypeError: If a field is missing, or has another type.
             ValueError: If a field is not valid, or not as a task would have prepared it.
         """
+        # Files keep original ids as lists.
+        fields = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+        }
         task = cls(**fields)
         check_fields(fields, task.to_dict(), "task")
         for name, prepared in task.to_dict().items():
@@ -327,7 +487,7 @@ class RankingTask:
     def _prepare_candidates(self, candidates: Tensor | None) -> Tensor | None:
         if candidates is None:
             return None
-        candidates = check_integers(candidates, "candidates")
+        candidates = check_integers(as_edges(candidates, "candidates")[0], "candidates")
         check_device(candidates, "candidates", self.device, "truth")
         if candidates.dim() == 1:
             check_ids(candidates, "candidates", "item", self.num_items)
@@ -440,6 +600,12 @@ class RankingTask:
 
     def _coalesce(self, edges: Tensor) -> Tensor:
         return coalesce_edges(edges, self.num_items)
+
+
+def _prepare_ids(
+    ids: Sequence[Hashable] | None, name: str, num_ids: int
+) -> tuple[Hashable, ...] | None:
+    return None if ids is None else check_raw_ids(ids, name, num_ids)
 
 
 def _warn_about_zero_ratings(num_zero: int) -> None:

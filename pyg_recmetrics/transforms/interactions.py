@@ -9,7 +9,8 @@ from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
-from pyg_recmetrics.checks import check_bipartite, check_finite, check_tensor
+from pyg_recmetrics.checks import check_bipartite, check_finite
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.graph import (
     check_graph,
     choose_edge_type,
@@ -229,7 +230,7 @@ def _find_pairs(groups: tuple[EdgeGroup, ...], num_items: int) -> Pairs:
 
 
 def _check_time(value: object, name: str, num_edges: int) -> Tensor:
-    time = check_tensor(value, name)
+    time = as_tensor(value, name)
     if time.shape != (num_edges,):
         raise ValueError(
             f"'{name}' needs to have shape [{num_edges}], a time for every edge "

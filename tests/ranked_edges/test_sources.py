@@ -168,5 +168,5 @@ class TestFromPairs:
             RankedEdges.from_pairs(index, target, index)
         with pytest.raises(ValueError, match=r"'preds' .*got 3 NaN"):
             RankedEdges.from_pairs(preds * torch.nan, target, index)
-        with pytest.raises(TypeError, match=r"'target' needs to be a tensor \(got list\)"):
-            RankedEdges.from_pairs(preds, [1, 0, 0], index)
+        with pytest.raises(TypeError, match=r"'target' needs to be a tensor, .*got str"):
+            RankedEdges.from_pairs(preds, "100", index)

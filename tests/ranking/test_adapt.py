@@ -107,7 +107,7 @@ class TestWrongRecommenders:
             (torch.tensor([0, torch.inf, 1]), ValueError, "got 1 NaN or infinite"),
             (lambda users: torch.rand(1, 3), ValueError, r"\[2, 3\] \(got \[1, 3\]\)"),
             (lambda users: torch.rand(2, 3) / 0, ValueError, "finite scores .got NaN or inf"),
-            (lambda users: None, TypeError, "needs to be a tensor .got NoneType"),
+            (lambda users: None, TypeError, "needs to be a tensor, .*got NoneType"),
             (lambda users: torch.zeros(2, 3).long(), ValueError, "floating-point"),
             ((torch.rand(2, 4),), ValueError, "got 1 parts"),
             ((torch.rand(2, 4), torch.rand(3, 5)), ValueError, r"item embeddings .*\[3, 4\]"),
@@ -152,7 +152,7 @@ class TestWrongRecommenders:
         [
             (torch.ones(3), ValueError, r"'edge_weight' needs to have shape \[2\].*\(got \[3\]\)"),
             (torch.tensor([1, torch.nan]), ValueError, "'edge_weight' needs to hold finite"),
-            ([1, 2], TypeError, r"'edge_weight' needs to be a tensor \(got list\)"),
+            ("12", TypeError, r"'edge_weight' needs to be a tensor, .* \(got str\)"),
             (torch.ones(2, device="meta"), ValueError, "'edge_weight' needs to be on the device"),
         ],
     )

@@ -168,10 +168,10 @@ class TestFrozen:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"truth": [[0], [1]]}, TypeError, r"'truth' needs to be a tensor \(got list\)"),
+        ({"truth": {0: [1]}}, TypeError, r"'truth' needs to be a tensor, .* \(got dict\)"),
         ({"truth": TRUTH.float()}, ValueError, r"'truth' needs to hold integers .*float32"),
         ({"truth": TRUTH.bool()}, ValueError, r"'truth' needs to hold integers .*bool"),
-        ({"truth": TRUTH.t()}, ValueError, r"\[2, num_edges\] \(got \[3, 2\]\)"),
+        ({"truth": TRUTH.t()}, ValueError, r"\[2, num_edges\] \(got \[3, 2\]; trans"),
         ({"truth": TRUTH[0]}, ValueError, r"\[2, num_edges\] \(got \[3\]\)"),
         ({"truth": TRUTH - 1}, ValueError, r"user ids in \[0, 3\) \(got -1\)"),
         ({"num_users": 1}, ValueError, r"'truth' .* user ids in \[0, 1\) \(got 1\)"),
@@ -235,6 +235,8 @@ class TestToDict:
             threshold=1.0,
             candidates=torch.tensor([0, 2, 3]),
             users=torch.tensor([0, 1]),
+            user_ids=("ann", "bob", 3),
+            item_ids=(10, 11, 12, 13),
         )
 
     def test_it_holds_every_argument(self):

@@ -1,0 +1,155 @@
+"""Reads interactions from data frames, and numbers users and items."""
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.inputs import as_tensor
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
+
+#: How many ids a message names.
+_MAX_NAMED = 5
+
+
+class FrameInteractions(NamedTuple):
+    """The interactions of two data frames, in numbers.
+
+    Attributes:
+        truth: The edges of the test frame, of shape `[2, num_rows]`.
+        rating: Their ratings, of shape `[num_rows]`.
+        seen: The edges of the training frame, of shape `[2, num_rows]`.
+        user_ids: The original id of every user.
+        item_ids: The original id of every item.
+        only_in_test: The kinds of ids that only the test frame has, in words.
+    """
+
+    truth: Tensor
+    rating: Tensor | None
+    seen: Tensor | None
+    user_ids: tuple[Hashable, ...]
+    item_ids: tuple[Hashable, ...]
+    only_in_test: tuple[str, ...]
+
+
+class _Numbered(NamedTuple):
+    """The ids of one column of both frames.
+
+    Attributes:
+        ids: All ids, in order.
+        numbers: The number of the id of every row, for each frame.
+        only_in_test: The ids that only the first frame has.
+    """
+
+    ids: tuple[Hashable, ...]
+    numbers: list[Tensor]
+    only_in_test: list[Hashable]
+
+
+def read_frames(
+    test: "IntoDataFrame",
+    train: "IntoDataFrame | None",
+    *,
+    user: str,
+    item: str,
+    rating: str | None,
+) -> FrameInteractions:
+    """Reads the interactions of one or two data frames.
+
+    Raises:
+        ImportError: If narwhals is not installed.
+        TypeError: If an argument is not a data frame.
+        ValueError: If there is no such column, or a value is missing.
+    """
+    frames = {"test": _as_frame(test, "test")}
+    if train is not None:
+        frames["train"] = _as_frame(train, "train")
+    users, items = (
+        _number([_column(frame, name, column, owner) for owner, frame in frames.items()])
+        for column, name in ((user, "user"), (item, "item"))
+    )
+    truth, *seen = (torch.stack(edges) for edges in zip(users.numbers, items.numbers, strict=True))
+    ratings = None
+    if rating is not None:
+        ratings = as_tensor(_column(frames["test"], "rating", rating, "test").to_numpy(), "rating")
+    return FrameInteractions(
+        truth=truth,
+        rating=ratings,
+        seen=seen[0] if seen else None,
+        user_ids=users.ids,
+        item_ids=items.ids,
+        only_in_test=tuple(
+            _in_words(numbered.only_in_test, kind)
+            for numbered, kind in ((users, "user"), (items, "item"))
+            if numbered.only_in_test and train is not None
+        ),
+    )
+
+
+def _as_frame(frame: Any, name: str) -> "nw.DataFrame[Any]":
+    with requires_extra("narwhals", "frames", "from_frames"):
+        import narwhals as nw
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"'{name}' needs to be a data frame of pandas or polars (got {type(frame).__name__})"
+        ) from None
+
+
+def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "nw.Series[Any]":
+    """Returns a column without missing values."""
+    import narwhals as nw
+
+    if column not in frame.columns:
+        raise ValueError(
+            f"'{name}' needs to be a column of '{owner}', one of {frame.columns} (got {column!r})"
+        )
+    series = frame[column]
+    is_missing = series.is_null()
+    if series.dtype.is_float():
+        is_missing = is_missing | series.is_nan()
+    if num_missing := int(is_missing.sum()):
+        raise ValueError(
+            f"'{owner}' needs a value in every row of the column {column!r} (got {num_missing} "
+            f"without)"
+        )
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return series
+    # Two columns may have different categories, so their values are what they share.
+    return nw.new_series(column, series.to_list(), backend=series.implementation)
+
+
+def _number(columns: "list[nw.Series[Any]]") -> _Numbered:
+    """Numbers the ids of a column of several frames in their order."""
+    import narwhals as nw
+
+    distinct = [column.unique().to_list() for column in columns]
+    ids = _in_order(set().union(*distinct))
+    numbers = [
+        torch.tensor(
+            column.replace_strict(ids, range(len(ids)), return_dtype=nw.Int64).to_numpy(),
+            device="cpu",
+        )
+        for column in columns
+    ]
+    in_train = set().union(*distinct[1:])
+    return _Numbered(tuple(ids), numbers, [id_ for id_ in ids if id_ not in in_train])
+
+
+def _in_order(ids: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(ids)
+    except TypeError:  # ids of different types
+        return sorted(ids, key=lambda id_: (type(id_).__name__, str(id_)))
+
+
+def _in_words(ids: list[Hashable], kind: str) -> str:
+    named = ", ".join(repr(id_) for id_ in ids[:_MAX_NAMED])
+    rest = ", ..." if len(ids) > _MAX_NAMED else ""
+    return f"{len(ids):,} {kind}{'s' if len(ids) > 1 else ''} ({named}{rest})"

@@ -1,0 +1,231 @@
+"""Tasks from data frames and matrices."""
+
+import datetime
+import re
+import uuid
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import torch
+from missing_packages import hide_package
+from torch_geometric.nn import LightGCN
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
+
+FRAMES = [pd.DataFrame, pl.DataFrame]
+TRAIN = {"user_id": ["bob", "ann", "bob"], "item_id": ["jam", "tea", "egg"], "stars": [5, 1, 2]}
+TEST = {"user_id": ["ann", "bob", "ann"], "item_id": ["egg", "tea", "jam"], "stars": [4, 2, 5]}
+
+
+def by_id(task, edges):
+    """Edges by the original ids, sorted."""
+    return sorted((task.user_ids[user], task.item_ids[item]) for user, item in edges.t().tolist())
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+class TestFromFrames:
+    def test_ids_are_numbered_in_their_order(self, frame):
+        task = RankingTask.from_frames(frame(TEST), frame(TRAIN))
+        assert task.user_ids == ("ann", "bob")
+        assert task.item_ids == ("egg", "jam", "tea")
+        assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
+        assert by_id(task, task.seen) == [("ann", "tea"), ("bob", "egg"), ("bob", "jam")]
+        assert task.weight is None
+
+    def test_the_order_of_rows_does_not_matter(self, frame):
+        first = RankingTask.from_frames(frame(TEST), frame(TRAIN), rating="stars")
+        test, train = (
+            frame({name: values[::-1] for name, values in columns.items()})
+            for columns in (TEST, TRAIN)
+        )
+        second = RankingTask.from_frames(test, train, rating="stars")
+        for name in ("truth", "seen", "weight"):
+            assert torch.equal(getattr(first, name), getattr(second, name)), name
+        assert (first.user_ids, first.item_ids) == (second.user_ids, second.item_ids)
+
+    def test_ratings_and_a_threshold(self, frame):
+        task = RankingTask.from_frames(frame(TEST), frame(TRAIN), rating="stars")
+        found = dict(zip(map(tuple, task.truth.t().tolist()), task.weight.tolist(), strict=True))
+        assert found == {(0, 0): 4, (0, 1): 5, (1, 2): 2}
+        good = RankingTask.from_frames(frame(TEST), frame(TRAIN), rating="stars", threshold=4)
+        assert by_id(good, good.truth) == [("ann", "egg"), ("ann", "jam")]
+        assert by_id(good, good.seen) == by_id(task, task.seen)
+
+    def test_other_columns(self, frame):
+        names = {"user_id": "who", "item_id": "what", "stars": "stars"}
+        test, train = (
+            frame({names[name]: values for name, values in columns.items()})
+            for columns in (TEST, TRAIN)
+        )
+        task = RankingTask.from_frames(test, train, user="who", item="what")
+        assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
+
+    @pytest.mark.parametrize(
+        ("users", "items"),
+        [
+            ([30, -7, 30], [2**40, 5, 6]),
+            ([0.5, 0.25, 0.5], [True, False, False]),
+            (
+                [datetime.date(2020, 1, 2), datetime.date(2019, 1, 2), datetime.date(2020, 1, 2)],
+                ["ä", "b", ""],
+            ),
+        ],
+    )
+    def test_ids_of_any_type(self, frame, users, items):
+        task = RankingTask.from_frames(frame({"user_id": users, "item_id": items}))
+        assert by_id(task, task.truth) == sorted(zip(users, items, strict=True))
+        assert task.user_ids == tuple(sorted(set(users)))
+        assert task.item_ids == tuple(sorted(set(items)))
+
+    def test_ids_that_only_occur_in_test_are_named(self, frame):
+        test = {"user_id": ["ann", "cy"], "item_id": ["egg", "egg"]}
+        with pytest.warns(UserWarning, match=r"'test' has 1 user \('cy'\) that 'train' does not"):
+            RankingTask.from_frames(frame(test), frame(TRAIN))
+        many = {"user_id": ["ann"] * 7, "item_id": list("abcdefg")}
+        with pytest.warns(UserWarning, match=r"has 7 items \('a', 'b', 'c', 'd', 'e', \.\.\.\) th"):
+            RankingTask.from_frames(frame(many), frame(TRAIN))
+        RankingTask.from_frames(frame(test))  # nothing to compare with
+
+    def test_a_model_propagates_over_the_training_frame(self, frame):
+        task = RankingTask.from_frames(frame(TEST), frame(TRAIN))
+        assert sorted(task.edge_index.t().tolist()) == [
+            [0, 4], [1, 2], [1, 3], [2, 1], [3, 1], [4, 0]
+        ]  # fmt: skip
+        model = LightGCN(num_nodes=5, embedding_dim=4, num_layers=1)
+        assert evaluate(model, task, "recall@3")["recall@3"] == 1
+        assert evaluate(model, task, "recall@3").ranked.item_ids == ("egg", "jam", "tea")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"user": "who"}, "'user' needs to be a column of 'test', one of ['user_id', 'item_id"),
+            ({"rating": "score"}, "'rating' needs to be a column of 'test'"),
+            ({"rating": "user_id"}, "'rating' needs to hold numbers"),
+            ({"threshold": 3}, "'threshold' needs a 'weight' of every edge"),
+            ({"rating": "stars", "threshold": 6}, "'threshold' needs to be reached"),
+        ],
+    )
+    def test_wrong_options_are_named(self, frame, options, message):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            RankingTask.from_frames(frame(TEST), frame(TRAIN), **options)
+
+    def test_missing_values_are_counted(self, frame):
+        for column, owner in (("user_id", "train"), ("item_id", "test"), ("stars", "test")):
+            frames = {"test": dict(TEST), "train": dict(TRAIN)}
+            frames[owner][column] = [*frames[owner][column][:2], None]
+            message = f"'{owner}' needs a value in every row of the column '{column}' (got 1 with"
+            with pytest.raises(ValueError, match=re.escape(message)):
+                RankingTask.from_frames(
+                    frame(frames["test"]), frame(frames["train"]), rating="stars"
+                )
+
+    def test_names_go_through_to_results_and_files(self, frame, tmp_path):
+        task = RankingTask.from_frames(frame(TEST), frame(TRAIN))
+        result = evaluate(torch.tensor([0.3, 0.2, 0.1]), task, "recall@1", keep_items=True)
+        result.to_trec(tmp_path / "run", tmp_path / "qrels")
+        lines = (tmp_path / "qrels").read_text().splitlines()
+        assert sorted(lines) == ["ann 0 egg 1", "ann 0 jam 1", "bob 0 tea 1"]
+        assert (tmp_path / "run").read_text().startswith("ann Q0 egg 1 ")
+        again = RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
+        assert again.item_ids == ("egg", "jam", "tea")
+        result.save(tmp_path / "result.npz")
+        loaded = EvaluationResult.load(tmp_path / "result.npz")
+        assert loaded.ranked.user_ids == loaded.task.user_ids == ("ann", "bob")
+        assert loaded.task.select_users(torch.tensor([0])).item_ids == ("egg", "jam", "tea")
+
+
+def test_ids_of_mixed_and_unusual_types():
+    ids = [uuid.UUID(int=2), uuid.UUID(int=1)]
+    task = RankingTask.from_frames(pd.DataFrame({"user_id": ids, "item_id": [("a", 1), ("a", 0)]}))
+    assert task.user_ids == (ids[1], ids[0])
+    assert task.item_ids == (("a", 0), ("a", 1))
+    mixed = pd.DataFrame({"user_id": [3, "x", 1], "item_id": [1, 1, 1]})
+    assert RankingTask.from_frames(mixed).user_ids == (1, 3, "x")
+    assert RankingTask.from_frames(mixed[::-1]).user_ids == (1, 3, "x")
+
+
+@pytest.mark.parametrize("ids", [["a", "b", "c"], [1, 2, 3]])
+def test_categories_are_what_they_stand_for(ids):
+    first, second, third = ids
+    test = pd.DataFrame({"user_id": [second, first], "item_id": ["x", "y"]})
+    train = pd.DataFrame({"user_id": [third, first, second], "item_id": ["x", "x", "y"]})
+    test["user_id"] = pd.Categorical(test["user_id"], categories=[third, second, first])
+    train["user_id"] = pd.Categorical(train["user_id"])
+    task = RankingTask.from_frames(test, train)
+    assert task.user_ids == tuple(ids)
+    assert by_id(task, task.truth) == [(first, "y"), (second, "x")]
+    enum = pl.Enum(["c", "b", "a"])
+    test = pl.DataFrame(
+        {"user_id": ["b", "a"], "item_id": [1, 2]}, schema_overrides={"user_id": enum}
+    )
+    assert RankingTask.from_frames(test).user_ids == ("a", "b")
+
+
+def test_frames_of_two_libraries_and_types():
+    task = RankingTask.from_frames(pd.DataFrame(TEST), pl.DataFrame(TRAIN))
+    assert task.user_ids == ("ann", "bob")
+    numbers = pl.DataFrame({"user_id": [1, 2], "item_id": [1, 2]})
+    small = numbers.cast(pl.Int8)
+    assert RankingTask.from_frames(small, numbers, exclude_seen=False).user_ids == (1, 2)
+
+
+def test_what_is_no_frame_is_named():
+    with pytest.raises(TypeError, match=r"'test' needs to be a data frame .* \(got dict\)"):
+        RankingTask.from_frames(TEST)
+    with pytest.raises(TypeError, match=r"'train' needs to be a data frame .* \(got ndarray\)"):
+        RankingTask.from_frames(pd.DataFrame(TEST), np.zeros((2, 2)))
+
+
+def test_narwhals_is_named_where_it_is_missing(monkeypatch):
+    hide_package(monkeypatch, "narwhals")
+    with pytest.raises(ImportError, match=r"pyg-recmetrics\[frames\]"):
+        RankingTask.from_frames(pd.DataFrame(TEST))
+
+
+class TestFromMatrix:
+    test = torch.tensor([[0, 0, 5], [4, 0, 0]])
+    train = torch.tensor([[3, 0, 0], [0, 0, 2]])
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            lambda matrix: matrix,
+            lambda matrix: matrix.double(),
+            lambda matrix: matrix.numpy(),
+            lambda matrix: matrix.tolist(),
+            lambda matrix: pd.DataFrame(matrix.numpy()),
+            lambda matrix: matrix.to_sparse(),
+            lambda matrix: scipy.sparse.csr_matrix(matrix.numpy()),
+            lambda matrix: scipy.sparse.csc_array(matrix.numpy()),
+            lambda matrix: scipy.sparse.dok_matrix(matrix.numpy()),
+        ],
+    )
+    def test_of_any_kind(self, form):
+        task = RankingTask.from_matrix(form(self.test), form(self.train), user_ids=["a", "b"])
+        assert (task.num_users, task.num_items) == (2, 3)
+        assert task.truth.tolist() == [[0, 1], [2, 0]]
+        assert task.weight.tolist() == [5, 4]
+        assert task.seen.tolist() == [[0, 1], [0, 2]]
+        assert task.user_ids == ("a", "b")
+        assert sorted(task.edge_index.t().tolist()) == [[0, 2], [1, 4], [2, 0], [4, 1]]
+        assert RankingTask.from_matrix(form(self.test), threshold=5).truth.tolist() == [[0], [2]]
+
+    def test_ones_are_no_weights(self):
+        task = RankingTask.from_matrix(np.eye(3, dtype=bool))
+        assert (task.weight, task.edge_index) == (None, None)
+        assert task.truth.tolist() == [[0, 1, 2], [0, 1, 2]]
+
+    def test_wrong_matrices_are_named(self):
+        with pytest.raises(
+            ValueError, match=r"'train' needs to have the shape of 'test', \[2, 3\]"
+        ):
+            RankingTask.from_matrix(self.test, self.train.t())
+        with pytest.raises(ValueError, match=r"'test' needs to be a matrix \(got shape \[3\]\)"):
+            RankingTask.from_matrix(self.test[0])
+        with pytest.raises(ValueError, match="'weight' needs to hold finite numbers"):
+            RankingTask.from_matrix(np.array([[1.0, np.nan]]))
+        with pytest.raises(ValueError, match=r"'item_ids' needs to hold 3 ids \(got 2\)"):
+            RankingTask.from_matrix(self.test, item_ids=["a", "b"])

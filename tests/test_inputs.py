@@ -1,0 +1,315 @@
+"""The door: whatever holds the same numbers gives the same results, and all else is named."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import torch
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.nn import LightGCN
+
+from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, evaluate, inputs, modules, rank
+
+TRUTH = torch.tensor([[0, 0, 1, 2], [1, 3, 2, 0]])
+SEEN = torch.tensor([[0, 1, 1, 2], [0, 0, 3, 2]])
+NUM_USERS, NUM_ITEMS = 3, 4
+SCORES = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(0))
+METRICS = ["recall@1", "mrr@3", "ndcg@2", "roc_auc"]
+
+
+def edge_forms(edges):
+    """The same edges in everything that people hold, by name."""
+    matrix = torch.zeros(NUM_USERS, NUM_ITEMS)
+    matrix[tuple(edges)] = 1
+    scipy_matrix = scipy.sparse.csr_matrix(matrix.numpy())
+    shape = (NUM_USERS, NUM_ITEMS)
+    with_zeros = scipy.sparse.coo_array(
+        (np.array([*np.ones(edges.size(1)), 0.0]), ([*edges[0], 1], [*edges[1], 1])), shape
+    )
+    return {
+        "EdgeIndex": EdgeIndex(edges, sparse_size=shape),
+        "sorted EdgeIndex": EdgeIndex(edges, sparse_size=shape).sort_by("col")[0],
+        "int32": edges.int(),
+        "array": edges.numpy(),
+        "array of uint16": edges.numpy().astype(np.uint16),
+        "big-endian array": edges.numpy().astype(">i8"),
+        "reversed array": edges.flip(1).numpy()[:, ::-1],
+        "read-only array": np.broadcast_to(edges.numpy(), edges.shape),
+        "lists": edges.tolist(),
+        "pair of arrays": (edges[0].numpy(), edges[1].numpy()),
+        "pair of tensors": (edges[0], edges[1]),
+        "pair of columns": [pd.Series(edges[0]), pl.Series(edges[1].numpy())],
+        "torch COO": matrix.to_sparse(),
+        "torch CSR": matrix.to_sparse_csr(),
+        "torch CSC": matrix.to_sparse_csc(),
+        "scipy CSR": scipy_matrix,
+        "scipy CSC": scipy_matrix.tocsc(),
+        "scipy COO array": scipy.sparse.coo_array(scipy_matrix),
+        "scipy LIL": scipy_matrix.tolil(),
+        "stored zeros": with_zeros,
+        "booleans": scipy_matrix.astype(bool),
+    }
+
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", message="Sparse CS[RC] tensor support")
+    NAMES = list(edge_forms(TRUTH))
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse CS[RC] tensor support:UserWarning")
+
+
+def pairs(edges):
+    return sorted(zip(*edges.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestEdges:
+    def test_of_a_task(self, name):
+        form = {edges: edge_forms(edges_of)[name] for edges, edges_of in DRAWN.items()}
+        task = RankingTask(
+            form["truth"], num_users=3, num_items=4, seen=form["seen"], candidates=form["own"]
+        )
+        wanted = RankingTask(TRUTH, num_users=3, num_items=4, seen=SEEN, candidates=DRAWN["own"])
+        for field in ("truth", "seen", "candidates"):
+            assert torch.equal(getattr(task, field), getattr(wanted, field)), field
+        assert task.weight is None
+        assert evaluate(SCORES, task, METRICS).to_dict() == evaluate(SCORES, wanted, METRICS)
+
+    def test_of_lists_and_metric_classes(self, name):
+        lists = SCORES.argsort(descending=True)
+        truth = edge_forms(TRUTH)[name]
+        ranked, wanted = (RankedEdges.from_topk(lists, edges) for edges in (truth, TRUTH))
+        assert torch.equal(ranked.rank, wanted.rank)
+        assert ranked.weight is None
+        metric = modules.NDCG(k=2)
+        metric.update(lists, truth)
+        other = modules.NDCG(k=2)
+        other.update(lists, TRUTH)
+        assert metric.compute() == other.compute()
+
+    def test_of_scores(self, name):
+        truth, seen = edge_forms(TRUTH)[name], edge_forms(SEEN)[name]
+        ranked = RankedEdges.from_scores(SCORES, truth, seen=seen)
+        assert torch.equal(ranked.rank, RankedEdges.from_scores(SCORES, TRUTH, seen=SEEN).rank)
+
+    def test_of_a_catalogue(self, name):
+        catalogue = Catalogue(4, seen=edge_forms(SEEN)[name])
+        assert catalogue.popularity.tolist() == [2, 0, 1, 1]
+        assert type(catalogue.seen) is torch.Tensor
+
+
+#: Truth, seen edges and candidates.
+DRAWN = {
+    "truth": TRUTH,
+    "seen": SEEN,
+    "own": torch.tensor([[0, 0, 0, 1, 1, 1, 2, 2], [1, 2, 3, 1, 2, 3, 0, 1]]),
+}
+
+
+@pytest.mark.parametrize("name", ["torch COO", "torch CSR", "scipy CSR", "scipy LIL"])
+def test_values_of_a_matrix_are_weights(name):
+    rated = torch.zeros(3, 4)
+    rated[tuple(TRUTH)] = torch.tensor([4.0, 2.0, 5.0, -1.0])
+    forms = {
+        "torch COO": rated.to_sparse(),
+        "torch CSR": rated.to_sparse_csr(),
+        "scipy CSR": scipy.sparse.csr_matrix(rated.numpy()),
+        "scipy LIL": scipy.sparse.lil_matrix(rated.numpy()),
+    }
+    ranked = RankedEdges.from_topk(SCORES.argsort(descending=True), forms[name])
+    edges = zip(*ranked.edge_index.tolist(), strict=True)
+    found = dict(zip(edges, ranked.weight.tolist(), strict=True))
+    assert found == {(0, 1): 4, (0, 3): 2, (1, 2): 5}
+
+
+class TestData:
+    """`EdgeIndex` in PyG's data, as its loaders and its example of recommendations hold it."""
+
+    def test_hetero(self):
+        data = HeteroData()
+        data["user"].num_nodes, data["item"].num_nodes = NUM_USERS, NUM_ITEMS
+        store = data["user", "rates", "item"]
+        store.edge_index = EdgeIndex(SEEN, sparse_size=(3, 4)).sort_by("row")[0]
+        store.edge_label_index = EdgeIndex(TRUTH, sparse_size=(3, 4))
+        task = RankingTask.from_data(data)
+        assert pairs(task.truth) == pairs(TRUTH)
+        assert pairs(task.seen) == pairs(SEEN)
+        assert type(task.edge_index) is torch.Tensor
+
+    def test_homogeneous_with_a_model(self):
+        shift = torch.tensor([[0], [NUM_USERS]])
+        both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
+        torch.manual_seed(0)
+        model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=1)
+        results = []
+        for edge_index, truth in (
+            (both, TRUTH + shift),
+            (EdgeIndex(both, sparse_size=(7, 7)), EdgeIndex(TRUTH + shift, sparse_size=(7, 7))),
+        ):
+            data = Data(num_nodes=7, edge_index=edge_index, edge_label_index=truth)
+            results.append(evaluate(model, data, METRICS, num_users=3).to_dict())
+            results.append(
+                evaluate(
+                    model,
+                    RankingTask(TRUTH, num_users=3, num_items=4, seen=SEEN),
+                    METRICS,
+                    edge_index=edge_index,
+                ).to_dict()
+            )
+        assert all(result == results[0] for result in results)
+
+    def test_a_model_is_given_its_own_edge_index(self):
+        given = []
+
+        class Model:
+            def recommend(self, edge_index, src_index, dst_index, k):
+                given.append(edge_index)
+                return dst_index[:k].expand(len(src_index), -1)
+
+        shift = torch.tensor([[0], [NUM_USERS]])
+        both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
+        edge_index = EdgeIndex(both, sparse_size=(7, 7))
+        task = RankingTask(TRUTH, num_users=3, num_items=4)
+        evaluate(Model(), task, "recall@1", edge_index=edge_index)
+        assert len(given) > 0
+        assert all(edges is edge_index for edges in given)
+
+    def test_batches_of_users_as_in_pygs_example(self):
+        """A narrow view of the truth for each batch of users, and lists of a k-NN search."""
+        truth = EdgeIndex(TRUTH, sparse_size=(NUM_USERS, NUM_ITEMS)).sort_by("row")[0]
+        metrics = [modules.MAP(k=2), modules.Precision(k=2), modules.Recall(k=2)]
+        for start, length in ((0, 2), (2, 1)):
+            batch = truth.sparse_narrow(dim=0, start=start, length=length)
+            lists = SCORES[start : start + length].topk(2).indices
+            for metric in metrics:
+                metric.update(lists, batch)
+        task = RankingTask(TRUTH, num_users=3, num_items=4)
+        wanted = evaluate(SCORES, task, ["map@2", "precision@2", "recall@2"])
+        assert [float(metric.compute()) for metric in metrics] == pytest.approx(
+            list(wanted.values()), abs=1e-6
+        )
+
+
+class TestRecommenders:
+    task = RankingTask(TRUTH, num_users=3, num_items=4)
+    embeddings = (torch.nn.Embedding(3, 2), torch.nn.Embedding(4, 2))
+
+    def ranks(self, recommender):
+        return rank(recommender, self.task, full=True).rank.tolist()
+
+    def test_arrays_of_scores(self):
+        wanted = self.ranks(SCORES)
+        assert self.ranks(SCORES.numpy()) == wanted
+        assert self.ranks(SCORES.double().numpy()) == wanted
+        assert self.ranks(np.asfortranarray(SCORES.numpy())) == wanted
+        assert self.ranks(pd.DataFrame(SCORES.numpy())) == wanted
+        assert self.ranks(lambda users: SCORES[users].numpy()) == wanted
+        assert self.ranks(SCORES[0].numpy()) == self.ranks(SCORES[0])
+
+    def test_arrays_of_lists(self):
+        lists = SCORES.argsort(descending=True)
+        wanted = rank(lists, self.task, k=4).rank.tolist()
+        assert rank(lists.numpy().astype(np.int32), self.task, k=4).rank.tolist() == wanted
+        assert RankedEdges.from_topk(lists.tolist(), TRUTH).rank.tolist() == wanted
+
+    def test_embedding_layers_parameters_and_arrays(self):
+        layers = self.embeddings
+        parameters = tuple(layer.weight for layer in layers)
+        arrays = tuple(weight.detach().numpy() for weight in parameters)
+        wanted = self.ranks(tuple(weight.detach() for weight in parameters))
+        for form in (layers, list(layers), parameters, arrays, (layers[0], arrays[1])):
+            assert self.ranks(form) == wanted
+        bias = torch.nn.Embedding(4, 1).weight[:, 0]
+        assert self.ranks((*layers, bias)) == self.ranks((*parameters, bias.detach().numpy()))
+
+    def test_arrays_in_files_are_not_copied(self, tmp_path):
+        table = np.memmap(tmp_path / "items", dtype=np.float32, mode="w+", shape=(4, 2))
+        table[:] = self.embeddings[1].weight.detach().numpy()
+        table.flush()
+        mapped = np.memmap(tmp_path / "items", dtype=np.float32, mode="r", shape=(4, 2))
+        assert inputs.as_tensor(mapped, "x").data_ptr() == mapped.ctypes.data
+        assert self.ranks((self.embeddings[0], mapped)) == self.ranks(self.embeddings)
+
+    def test_sparse_scores_are_refused(self):
+        for scores in (scipy.sparse.csr_matrix(SCORES.numpy()), SCORES.to_sparse()):
+            with pytest.raises((TypeError, ValueError), match=r"'recommender' needs to be .*dense"):
+                self.ranks(scores)
+
+
+class TestCatalogueAndWeights:
+    def test_arrays_and_lists(self):
+        catalogue = Catalogue(
+            np.int64(3), item_embedding=np.eye(3, dtype=np.float32), item_category=[7, 7, 2]
+        )
+        assert catalogue.item_category.tolist() == [1, 1, 0]
+        assert type(catalogue.num_items) is int
+        several = Catalogue(3, item_category=np.array([[True, False], [True, True], [False, True]]))
+        assert several.item_category.shape == (3, 2)
+        task = RankingTask(TRUTH, num_users=3, num_items=4, weight=[1, 2, 3, 4], users=[0, 2])
+        assert task.users.tolist() == [0, 2]
+        assert task.weight.tolist() == [1, 2, 4]
+        assert (
+            RankingTask(TRUTH, num_users=3, num_items=4, candidates=[3, 2, 1, 0]).truth.size(1) == 4
+        )
+        assert RankingTask(TRUTH, num_users=3, num_items=4, seen=[[], []]).seen.shape == (2, 0)
+
+    def test_an_embedding_layer_of_item_features(self):
+        layer = torch.nn.Embedding(4, 2)
+        catalogue = Catalogue(4, item_embedding=layer)
+        assert torch.equal(catalogue.item_embedding, layer.weight)
+        assert not catalogue.item_embedding.requires_grad
+
+    def test_pairs(self):
+        ranked = RankedEdges.from_pairs(
+            preds=np.array([0.2, 0.7, 0.9]), target=[1, 0, 1], indexes=np.array([0, 0, 5])
+        )
+        assert ranked.rank.tolist() == [2, 1]
+
+
+class TestSizes:
+    """Integers of other libraries, wherever there is a size, a cut-off or a seed."""
+
+    @pytest.mark.parametrize("of", [np.int64, np.uint8, np.int16, torch.tensor])
+    def test_they_are_taken(self, of):
+        task = RankingTask(TRUTH, num_users=of(3), num_items=of(4))
+        assert (type(task.num_users), type(task.num_items)) == (int, int)
+        ranked = rank(SCORES, task, k=of(2), batch_size=of(2), keep_items=of(1), seed=of(3))
+        assert (type(ranked.depth), ranked.items.shape) == (int, (3, 1))
+        result = evaluate(SCORES, task, "recall@2", batch_size=of(2), keep_items=of(2), seed=of(1))
+        assert result["recall@2"] == evaluate(SCORES, task, "recall@2")["recall@2"]
+        data = Data(num_nodes=7, edge_index=SEEN, edge_label_index=TRUTH + torch.tensor([[0], [3]]))
+        data.edge_index = SEEN + torch.tensor([[0], [3]])
+        assert RankingTask.from_data(data, num_users=of(3)).num_users == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (None, TypeError, "'x' needs to be a tensor, an array or a list of numbers (got NoneType)"),
+        ("12", TypeError, "'x' needs to be a tensor, an array or a list of numbers (got str)"),
+        ({0: 1}, TypeError, "'x' needs to be a tensor, an array or a list of numbers (got dict)"),
+        (["a"], ValueError, "'x' needs to hold numbers (got <U1)"),
+        ([1, None], ValueError, "'x' needs to hold numbers (got object)"),
+        (np.array(["2020"], dtype="M8[Y]"), ValueError, "'x' needs to hold numbers (got datetime"),
+        ([[1, 2], [3]], ValueError, "'x' needs to hold numbers in rows of one length"),
+        ([torch.ones(2), torch.ones(3)], ValueError, "'x' needs to hold parts of one shape"),
+        (np.ma.masked_array([1, 2], [True, False]), TypeError, "'x' needs to hold a number every"),
+        (np.array([2**63], dtype=np.uint64), ValueError, "'x' needs to hold 64-bit integers"),
+        (np.zeros(2, dtype=np.longdouble), ValueError, "'x' needs to hold numbers of at most 64"),
+        (scipy.sparse.eye(2), TypeError, "'x' needs to be dense, as 'toarray()' makes it"),
+        (torch.eye(2).to_sparse(), ValueError, "'x' needs to be a dense tensor (got torch.sparse"),
+        (np.array([{}]), ValueError, "'x' needs to hold numbers (got object)"),
+    ],
+)
+def test_what_holds_no_numbers_is_named(value, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        inputs.as_tensor(value, "x")
+
+
+def test_a_dense_matrix_is_no_list_of_edges():
+    with pytest.raises(ValueError, match=r"'truth' needs to have shape \[2, num_edges\]"):
+        RankingTask(np.eye(3, 4, dtype=int), num_users=3, num_items=4)
