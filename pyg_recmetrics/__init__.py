@@ -6,7 +6,7 @@ from types import ModuleType
 from pyg_recmetrics import conventions, datasets, distributed, metrics, plot, transforms
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranking import rank
+from pyg_recmetrics.ranking import PairScorer, rank
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, compare
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.version import __version__
@@ -17,6 +17,7 @@ __all__ = [
     "Comparison",
     "EvaluationResult",
     "Evaluator",
+    "PairScorer",
     "RankedEdges",
     "RankingTask",
     "__version__",

@@ -159,6 +159,25 @@ def check_finite(values: Tensor, name: str) -> None:
     raise ValueError(f"'{name}' needs to hold finite numbers (got {num_wrong} NaN or infinite)")
 
 
+def check_ranked_scores(scores: Tensor, name: str) -> None:
+    """Raises if scores are neither finite nor `-inf`, which keeps an item out of a ranking."""
+    if scores.numel() == 0 or not bool((highest := scores.max()).isnan() | highest.isposinf()):
+        return
+    num_wrong = int((scores.isnan() | scores.isposinf()).sum())
+    raise ValueError(
+        f"'{name}' needs to hold finite numbers, or '-inf' for items that must not be retrieved "
+        f"(got {num_wrong} NaN or 'inf')"
+    )
+
+
+def check_integer(value: object, name: str) -> int:
+    """Returns `value` as an integer if it is one, of Python or any other library."""
+    number = _as_integer(value)
+    if number is None:
+        raise ValueError(f"'{name}' needs to be an integer (got {value!r})")
+    return number
+
+
 def check_positive_integer(value: object, name: str) -> int:
     """Returns `value` as an integer if it is a positive one, of Python or any other library."""
     number = _as_integer(value)

@@ -18,7 +18,14 @@ from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import scaled_by_row
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
-from pyg_recmetrics.ranking import adapt, algorithms, recommender, recommenders
+from pyg_recmetrics.ranking import (
+    adapt,
+    algorithms,
+    pairs,
+    recommender,
+    recommenders,
+    score_mask,
+)
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.results import result
@@ -222,8 +229,23 @@ DEFECTS = {
     ),
     "ties of pairs are those of their neighbours": wrapped(
         sources,
-        "find_runs",
-        lambda runs: lambda *pairs: [values.roll(1) for values in runs(*pairs)],
+        "ranks_within_rows",
+        lambda ranks: (
+            lambda *pairs: ranks(*pairs)._replace(num_tied=ranks(*pairs).num_tied.roll(1))
+        ),
+    ),
+    "masked truth is ranked": wrapped(
+        score_mask.ScoreMask, "apply", lambda apply: lambda self, ranks: None
+    ),
+    "masked items are candidates": wrapped(
+        score_mask.ScoreMask, "note", lambda note: lambda self, chunk, num_candidates, own: None
+    ),
+    "pairs leave out the last candidate": wrapped(
+        pairs.PairRecommender,
+        "_pairs",
+        lambda pairs_of: (
+            lambda self, chunk: [ids[: max(1, len(ids) - 1)] for ids in pairs_of(self, chunk)]
+        ),
     ),
     "users without truth do not count": wrapped(
         result,

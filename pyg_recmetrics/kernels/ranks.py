@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
@@ -32,12 +33,44 @@ class Ranks(NamedTuple):
         for known, new in zip(self, ranks, strict=True):
             known[index] = new
 
+    def forget(self, is_out_of_reach: Tensor) -> None:
+        """Forgets, in place, all that is known of some items, given by a mask `[num_ranked]`."""
+        self.rank.masked_fill_(is_out_of_reach, NOT_RETRIEVED)
+        self.num_above.masked_fill_(is_out_of_reach, NOT_RETRIEVED)
+        self.num_tied.masked_fill_(is_out_of_reach, 0)
+
     def forget_beyond(self, depth: Tensor) -> None:
         """Forgets, in place, what lies below the depth of an item, of shape `[num_ranked]`."""
         is_out_of_reach = self.num_above >= depth
         self.num_above.masked_fill_(is_out_of_reach, NOT_RETRIEVED)
         self.num_tied.masked_fill_(is_out_of_reach, 0)
         self.rank.masked_fill_(self.rank > depth, NOT_RETRIEVED)
+
+
+def ranks_within_rows(row: Tensor, score: Tensor) -> Ranks:
+    """Ranks scored entries within their row; equal scores in the order in which they are given.
+
+    Args:
+        row (torch.Tensor): The row of every entry, of shape `[num_entries]`.
+        score (torch.Tensor): Their scores, of shape `[num_entries]`.
+    """
+    order = score.argsort(descending=True, stable=True)
+    order = order[row[order].argsort(stable=True)]
+    row, score = row[order], score[order]
+    is_new_row = _differs_from_before(row)
+    is_new_run = is_new_row | _differs_from_before(score)
+    position = torch.arange(order.numel(), device=order.device)
+    start_of_row = torch.where(is_new_row, position, 0).cummax(dim=0).values
+    start_of_run = torch.where(is_new_run, position, 0).cummax(dim=0).values
+    is_last = F.pad(is_new_run[1:], (0, 1), value=True)
+    last = max(order.numel() - 1, 0)
+    end_of_run = torch.where(is_last, position, last).flip(0).cummin(dim=0).values.flip(0)
+    in_order = (
+        1 + position - start_of_row,
+        start_of_run - start_of_row,
+        end_of_run - start_of_run,
+    )
+    return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
 
 
 def ranks_in_top_scores(
@@ -72,3 +105,7 @@ def ranks_in_top_scores(
     num_above = torch.where(is_in_run, first_of_run[place], NOT_RETRIEVED)
     num_tied = torch.where(is_in_run, last_of_run[place] - first_of_run[place], 0)
     return Ranks(rank, num_above, num_tied), is_in_run & (last_of_run[place] == last)
+
+
+def _differs_from_before(values: Tensor) -> Tensor:
+    return F.pad(values[1:] != values[:-1], (1, 0), value=True)

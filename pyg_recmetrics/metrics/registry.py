@@ -294,7 +294,8 @@ def _check_all_ranks(ranked: RankedEdges) -> None:
     if ranked.num_candidates is None or not bool(ranked.is_hit(None).all()):
         raise ValueError(
             "'ranked' needs to hold the rank of every edge among all candidates: rank with "
-            "'full=True' (got a ranking in which some are not known)"
+            "'full=True', by scores that are finite for relevant items (got a ranking in which "
+            "some are not known)"
         )
 
 

@@ -163,7 +163,7 @@ class RankedEdges:
 
         Args:
             scores (torch.Tensor): Floating-point scores of shape `[num_users, num_items]`, higher
-                is better.
+                is better. An item with a score of `-inf` is never retrieved.
             edge_label_index (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`.
             edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
                 `[num_edges]`. (default: `None`)
@@ -175,9 +175,10 @@ class RankedEdges:
 
         Raises:
             TypeError: If an argument is not a tensor.
-            ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids or
-                scores that are not finite, no user has truth that can be retrieved, there is no
-                such way to rank ties, or `seed` is not a non-negative integer.
+            ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids, scores
+                are NaN or `inf`, or `-inf` for all candidates of a user, no user has truth that can
+                be retrieved, there is no such way to rank ties, or `seed` is not a non-negative
+                integer.
 
         Example:
             >>> import torch
@@ -196,8 +197,9 @@ class RankedEdges:
         cls,
         preds: Tensor,
         target: Tensor,
-        indexes: Tensor,
+        indexes: Tensor | None = None,
         *,
+        ignore_index: int | None = None,
         ties: Ties = "index",
         seed: int = 0,
     ) -> "RankedEdges":
@@ -208,19 +210,23 @@ class RankedEdges:
 
         Args:
             preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (other shapes are
-                flattened), higher is better.
+                flattened), higher is better. A pair with a score of `-inf` is never retrieved.
             target (torch.Tensor): The relevance of each pair: booleans, integers, or
                 floating-point weights. Zero or less is not relevant.
-            indexes (torch.Tensor): The query (user) each pair belongs to, integers of any size.
-                Row `r` of a metric is the query with the `r`-th smallest index.
+            indexes (torch.Tensor, optional): The query (user) each pair belongs to, integers of any
+                size. Row `r` of a metric is the query with the `r`-th smallest index.
+                (default: `None`, all pairs belong to one query)
+            ignore_index (int, optional): Pairs of this target are left out, as if they had not been
+                given. (default: `None`, none are left out)
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"index"`, in the order in which the pairs are given)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
         Raises:
             TypeError: If an argument is not a tensor.
-            ValueError: If shapes, dtypes or devices differ, scores are not finite, there is no
-                such way to rank ties, or `seed` is not a non-negative integer.
+            ValueError: If shapes, dtypes or devices differ, scores are NaN or `inf`, or `-inf` for
+                a whole query, there is no such way to rank ties, or `seed` is not a non-negative
+                integer.
 
         Example:
             >>> import torch
@@ -234,7 +240,7 @@ class RankedEdges:
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
         check_ties(ties, seed)
-        ranked = rank_pairs(preds, target, indexes)
+        ranked = rank_pairs(preds, target, indexes, ignore_index)
         return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
 
     @classmethod
@@ -478,12 +484,13 @@ class RankedEdges:
     def has_constant_scores(self) -> Tensor:
         """Whether all candidates of each user have the same score, of shape `[num_users]`.
 
-        This is known for users with truth, if scores are known, and `False` for all others.
+        This is known for users with truth, if scores are known, and `False` for all others, such
+        as users whose truth has a score of `-inf`.
         """
-        if self.num_tied is None:
+        if self.num_tied is None or self.num_above is None:
             return torch.zeros_like(self.is_evaluated)
         is_constant = self.num_tied + 1 == self.required_candidates[self.edge_index[0]]
-        return self.sum(is_constant) > 0
+        return self.sum(is_constant & (self.num_above < NOT_RETRIEVED)) > 0
 
     def with_lists_of(self, users: Tensor) -> "RankedEdges":
         """Returns a copy with empty lists for all but the users of a mask `[num_users]`.

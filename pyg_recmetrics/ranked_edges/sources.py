@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
     check_finite,
+    check_integer,
     check_integers,
+    check_ranked_scores,
     check_scores,
     check_truth,
     check_weight,
@@ -18,7 +19,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
-from pyg_recmetrics.kernels.runs import find_runs
+from pyg_recmetrics.kernels.ranks import ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.task import RankingTask
@@ -83,7 +84,7 @@ def rank_scores(
         raise ValueError(
             f"'scores' needs to have shape [num_users, num_items] (got {list(scores.shape)})"
         )
-    check_finite(scores, "scores")
+    check_ranked_scores(scores, "scores")
     num_users, num_items = scores.shape
     task = RankingTask(
         edge_label_index,
@@ -96,23 +97,30 @@ def rank_scores(
     masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
     masked[task.seen[0], task.seen[1]] = -torch.inf
     ranks = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
+    ranks.forget(masked[task.truth[0], task.truth[1]].isneginf())
+    num_candidates = (masked > -torch.inf).sum(dim=1)
+    _check_not_empty((num_candidates == 0) & (task.num_candidates > 0), "scores", "user")
     return RankedTruth(
         task.truth,
         ranks.rank,
         num_users,
         task.weight,
-        task.num_candidates,
+        num_candidates,
         num_above=ranks.num_above,
         num_tied=ranks.num_tied,
     )
 
 
-def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
+def rank_pairs(
+    preds: Tensor, target: Tensor, indexes: Tensor | None, ignore_index: int | None
+) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
     preds = check_scores(preds, "preds").flatten()
-    check_finite(preds, "preds")
-    indexes = check_integers(indexes, "indexes").flatten()
+    check_ranked_scores(preds, "preds")
     target = as_tensor(target, "target").flatten()
+    if indexes is None:
+        indexes = torch.zeros_like(preds, dtype=torch.long)
+    indexes = check_integers(indexes, "indexes").flatten()
     for value, name in ((target, "target"), (indexes, "indexes")):
         check_device(value, name, preds.device, "preds")
         if value.shape != preds.shape:
@@ -120,23 +128,26 @@ def rank_pairs(preds: Tensor, target: Tensor, indexes: Tensor) -> RankedTruth:
                 f"'{name}' needs to have as many elements as 'preds', {preds.numel()} "
                 f"(got {value.numel()})"
             )
+    if ignore_index is not None:
+        is_counted = target != check_integer(ignore_index, "ignore_index")
+        preds, target, indexes = preds[is_counted], target[is_counted], indexes[is_counted]
     check_finite(target, "target")
-    queries, query, num_candidates = indexes.unique(return_inverse=True, return_counts=True)
-    order = preds.argsort(descending=True, stable=True)
-    order = order[query[order].argsort(stable=True)]
-    first = index2ptr(query[order], queries.numel())[query[order]]
-    number = torch.arange(order.numel(), device=order.device)
-    first_tied, num_equal = find_runs(query[order], preds[order])
-    is_relevant = target[order] > 0
-    relevant = order[is_relevant]
+    queries, query = indexes.unique(return_inverse=True)
+    is_candidate = ~preds.isneginf()
+    num_candidates = torch.bincount(query[is_candidate], minlength=queries.numel())
+    _check_not_empty(num_candidates == 0, "preds", "query")
+    ranks = ranks_within_rows(query, preds)
+    ranks.forget(~is_candidate)
+    relevant = (target > 0).nonzero().squeeze(1)
+    relevant = relevant[query[relevant].argsort(stable=True)]
     return RankedTruth(
         torch.stack([query[relevant], relevant]),
-        (1 + number - first)[is_relevant],
+        ranks.rank[relevant],
         queries.numel(),
         None if _is_binary(target) else target[relevant].double(),
         num_candidates,
-        num_above=(first_tied - first)[is_relevant],
-        num_tied=num_equal[is_relevant] - 1,
+        num_above=ranks.num_above[relevant],
+        num_tied=ranks.num_tied[relevant],
     )
 
 
@@ -156,6 +167,15 @@ def _check_lists(pred_index_mat: object) -> Tensor:
             f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
         )
     return items
+
+
+def _check_not_empty(is_empty: Tensor, name: str, row: str) -> None:
+    """Raises if a user or query has no candidate but items that are masked by their score."""
+    if num_empty := int(is_empty.sum()):
+        raise ValueError(
+            f"'{name}' needs to hold a finite score for every {row} (got only '-inf' for "
+            f"{num_empty} of them, such as number {int(is_empty.nonzero()[0])})"
+        )
 
 
 def _is_binary(target: Tensor) -> bool:

@@ -91,8 +91,11 @@ def check_ranking(fields: Mapping[str, Any]) -> None:
     if fields["depth"] is not None:
         check_positive_integer(fields["depth"], "depth")
     num_candidates = fields["num_candidates"]
-    if num_candidates is not None and bool((num_candidates < ptr.diff()).any()):
-        raise ValueError("'num_candidates' needs to count all relevant items (got fewer)")
+    if num_candidates is not None:
+        user = fields["edge_index"][0, rank < NOT_RETRIEVED]
+        num_retrieved = torch.bincount(user, minlength=ptr.numel() - 1)
+        if bool((num_candidates < num_retrieved).any()):
+            raise ValueError("'num_candidates' needs to count all retrieved items (got fewer)")
 
 
 def check_lists(fields: Mapping[str, Any], num_users: int) -> None:

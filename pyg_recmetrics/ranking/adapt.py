@@ -31,6 +31,7 @@ from pyg_recmetrics.ranking.models import (
     takes_edges,
     with_edges,
 )
+from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.recommender import Recommender
 from pyg_recmetrics.ranking.recommenders import FixedListRecommender, FunctionRecommender
 from pyg_recmetrics.task import RankingTask
@@ -43,6 +44,7 @@ RecommenderLike: TypeAlias = (
     | tuple[Tensor, Tensor, Tensor]
     | list[Tensor]
     | Callable[[Tensor], Tensor]
+    | PairScorer
     | Recommend
 )
 
@@ -69,6 +71,8 @@ def as_recommender(
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
+    if isinstance(value, PairScorer):
+        return PairRecommender(value, task)
     recommend = find_recommend(value)
     if recommend is not None:
         return _from_model(recommend, task, edge_index, edge_weight)
@@ -224,7 +228,6 @@ def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
     check_scores(value, "recommender")
     if value.dim() == 1:
         check_shape(value, "recommender", (task.num_items,), "one score per item")
-        check_finite(value, "recommender")
         return _from_item_scores(value, task)
     check_shape(
         value, "recommender", (task.num_users, task.num_items), "scores [num_users, num_items]"
@@ -236,6 +239,8 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
     # The order of the scores is all that counts, and fits into single precision.
     level = scores.unique(return_inverse=True)[1]
     exact = level.float() if scores.numel() <= 2**24 else level.double()
+    # What is not finite has no place in that order.
+    exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
     return FunctionRecommender(lambda users: exact.expand(users.numel(), -1), task)
 
 

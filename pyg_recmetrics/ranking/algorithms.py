@@ -14,6 +14,7 @@ from pyg_recmetrics.kernels.bounds import BoundedRanking, has_exact_single_preci
 from pyg_recmetrics.kernels.lists import ranks_in_lists
 from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from pyg_recmetrics.ranking.pairs import PairRecommender
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory
 from pyg_recmetrics.task import RankingTask
@@ -132,6 +133,16 @@ class RankByBestItems(_ExactAlgorithm):
         return Findings(ranks, is_unsettled.bool(), best.item)
 
 
+class RankByPairs(_ExactAlgorithm):
+    """Ranks and lists by the scores of the candidates alone, each of which is asked for once."""
+
+    recommender: PairRecommender
+
+    def rank(self, chunk: Chunk) -> Findings:
+        ranks, lists = self.recommender.find(chunk, min(chunk.max_depth, self.num_items))
+        return Findings(ranks, lists=lists)
+
+
 class ListItems(_ExactAlgorithm):
     """Makes lists of the best items, and ranks no edges. Takes any recommender."""
 
@@ -245,6 +256,10 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
     arguments = request.recommender, request.task.num_items, request.depth
+    if isinstance(request.recommender, PairRecommender):
+        # Lists are as long as they are wanted; ranks are known however deep they are.
+        depth = request.list_width or 1
+        return [RankByPairs(request.recommender, request.task.num_items, depth)]
     if not isinstance(request.recommender, ScoreRecommender):
         return [RankByLists(*arguments)]
     if request.is_counted:

@@ -56,8 +56,9 @@ def method_owner(function: object) -> object:
 
 def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
     source = method_owner(recommender)
-    # An object may have been given the method of another one.
-    for candidate in (source, method_owner(getattr(source, "recommend", None))):
+    # An object may have been given the method of another one, and a scorer of pairs its function.
+    given = (getattr(source, name, None) for name in ("recommend", "function"))
+    for candidate in (source, *map(method_owner, given)):
         if isinstance(candidate, torch.nn.Module):
             yield candidate
         else:

@@ -23,7 +23,6 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
-from pyg_recmetrics.ranking.recommender import ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.task import RankingTask
 
@@ -68,7 +67,9 @@ def rank(
               in the memory of the host or in a memory-mapped file. It then passes through the
               device of the task in parts, and so does a table of items that is too large;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
-              user ids and returns their scores `[len(users), num_items]`;
+              user ids and returns their scores `[len(users), num_items]`. An item with a score of
+              `-inf` is never retrieved;
+            - a :class:`PairScorer`, which scores pairs of a user and an item;
             - one floating-point score per item, `[num_items]`, the same for everybody;
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none.
         task (RankingTask): Who is ranked, over what, and what is relevant.
@@ -140,20 +141,24 @@ def rank(
     distributed.take_smallest(ranking.ranks.rank)
     distributed.take_smallest(ranking.ranks.num_above)
     distributed.take_largest(ranking.ranks.num_tied)
+    num_candidates = task.num_candidates
+    if ranker.mask is not None:
+        ranker.mask.combine()
+        ranker.mask.apply(ranking.ranks)
+        num_candidates = ranker.mask.num_candidates
     if ranking.lists is not None:
         distributed.take_largest(ranking.lists)
     ranker.warn()
-    has_scores = isinstance(ranker, ScoreRecommender)
     ranked = RankedEdges.from_ranks(
         task.truth,
         ranking.ranks.rank,
         num_users=task.num_users,
-        num_above=ranking.ranks.num_above if has_scores else None,
-        num_tied=ranking.ranks.num_tied if has_scores else None,
+        num_above=ranking.ranks.num_above if ranker.has_scores else None,
+        num_tied=ranking.ranks.num_tied if ranker.has_scores else None,
         weight=task.weight,
         users=None if task.users.numel() == task.num_users else task.users,
-        num_candidates=task.num_candidates,
-        depth=None if depth >= int(task.num_candidates.max()) else depth,
+        num_candidates=num_candidates,
+        depth=None if depth >= int(num_candidates.max()) else depth,
         lists=None if ranking.lists is None else Lists.from_matrix(ranking.lists),
         catalogue=task.catalogue,
         user_ids=task.user_ids,

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.counting import count_ranks
@@ -10,6 +11,7 @@ from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.sorting import top_k
 from pyg_recmetrics.ranking.schedule import Chunk
+from pyg_recmetrics.ranking.score_mask import ScoreMask
 
 
 class Recommender(ABC):
@@ -23,6 +25,12 @@ class Recommender(ABC):
 
     #: How long the lists can be at most; `None` if they can be as long as wanted.
     max_depth: int | None = None
+
+    #: Whether it is known how many candidates score higher than a relevant item, or the same.
+    has_scores = False
+
+    #: What its scores keep out of the rankings; `None` if they keep nothing out.
+    mask: ScoreMask | None = None
 
     @abstractmethod
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
@@ -61,6 +69,8 @@ class BestItems(NamedTuple):
 class ScoreRecommender(Recommender):
     """Ranks by a score for every user and item; equal scores by the lower item id."""
 
+    has_scores = True
+
     @abstractmethod
     def best(self, chunk: Chunk, k: int) -> BestItems:
         """Returns the `k` best items with their scores, and the scores of the truth edges."""
@@ -81,7 +91,10 @@ class DenseRecommender(ScoreRecommender):
 
     @abstractmethod
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
-        """Returns finite scores `[len(users), num_items]` that may be overwritten."""
+        """Returns scores `[len(users), num_items]` that may be overwritten.
+
+        They are finite, or `-inf` for items that must not be retrieved.
+        """
 
     def best(self, chunk: Chunk, k: int) -> BestItems:
         item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
@@ -92,4 +105,4 @@ class DenseRecommender(ScoreRecommender):
         return count_ranks(self._masked_scores(chunk), truth.row, truth.item, chunk.scratch)
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
-        return chunk.mask_(self.scores(chunk.users, chunk.scratch), -float("inf"))
+        return chunk.mask_(self.scores(chunk.users, chunk.scratch), -torch.inf)

@@ -12,6 +12,7 @@ from pyg_recmetrics.kernels.lists import without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
 from pyg_recmetrics.ranking.schedule import Chunk
+from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
 
 #: How many users an error names.
@@ -21,10 +22,12 @@ _MAX_NAMED = 8
 class FunctionRecommender(DenseRecommender):
     """Scores by a function `users -> scores [len(users), num_items]`."""
 
+    mask: ScoreMask
+
     def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
         self.function = function
         self.num_items = task.num_items
-        self.is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
+        self.mask = ScoreMask(task)
 
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
         with name_users_in_errors(users):
@@ -34,18 +37,21 @@ class FunctionRecommender(DenseRecommender):
             scores, "recommender", (users.numel(), self.num_items), "scores [len(users), num_items]"
         )
         check_device(scores, "recommender", users.device, "task")
-        # To count what is not finite would take longer than to rank.
-        lowest, highest = scores.aminmax()
-        self.is_wrong |= ~(lowest.isfinite() & highest.isfinite())
         dtype = torch.promote_types(scores.dtype, torch.float32)
         return scratch("function.scores", tuple(scores.shape), dtype).copy_(scores)
 
     def check(self) -> None:
-        if bool(self.is_wrong):
-            raise ValueError(
-                "'recommender' needs to give finite scores (got NaN or infinite ones); seen items "
-                "need no mask: pass the seen edges as 'seen' to the 'RankingTask'"
-            )
+        self.mask.check()
+
+    def _masked_scores(self, chunk: Chunk) -> Tensor:
+        scores = self.scores(chunk.users, chunk.scratch)
+        lowest, _ = self.mask.check_scores(scores)
+        chunk.mask_(scores, -torch.inf)
+        # A CPU sees at once whether there is anything to count. A GPU counts without waiting.
+        if scores.device.type != "cpu" or bool(lowest.isneginf()):
+            num_candidates = (scores > -torch.inf).sum(dim=1)
+            self.mask.note(chunk, num_candidates, scores[chunk.truth.row, chunk.truth.item])
+        return scores
 
 
 class ListRecommender(Recommender):

@@ -56,6 +56,7 @@ class Chunk:
         depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
         max_depth (int): How deep the deepest user is ranked, at most `num_items`.
         max_excluded (int): The largest number of excluded items of a user.
+        num_candidates (int): How many items all users together can be recommended.
         num_items (int): The number of items of the task.
         truth (ChunkEdges): The edges to rank.
         seen (ChunkEdges): The edges whose items must not be retrieved.
@@ -70,6 +71,7 @@ class Chunk:
     depth: Tensor
     max_depth: int
     max_excluded: int
+    num_candidates: int
     num_items: int
     truth: ChunkEdges
     seen: ChunkEdges
@@ -160,13 +162,15 @@ class Schedule:
             start = end
 
     def _chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
-        candidates = self._candidates
+        candidates, num_items = self._candidates, self.task.num_items
+        num_excluded = self._num_excluded[start:end]
         return Chunk(
             users=self.users[start:end],
             depth=self.depth[start:end],
             max_depth=self._depths[start],
-            max_excluded=max(self._num_excluded[start:end]),
-            num_items=self.task.num_items,
+            max_excluded=max(num_excluded),
+            num_candidates=(end - start) * num_items - sum(num_excluded),
+            num_items=num_items,
             truth=self._truth.between(start, end),
             seen=self._seen.between(start, end),
             candidates=None if candidates is None else candidates.between(start, end),

@@ -22,6 +22,7 @@ def write_recipe(
     convention: Convention,
     task: RankingTask | None,
     ties: Ties | None,
+    num_masked: int,
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
     definitions = list(definitions)
@@ -29,7 +30,7 @@ def write_recipe(
         f"Metrics: {'; '.join(metric.words for metric in definitions)}, where R is the number of "
         f"relevant items of a user{_threshold(task)}. "
         f"Population: {_population(definitions, users, action, convention)}. "
-        f"Ranking: {_ranking(task)}{f'; {TIES_IN_WORDS[ties]}' if ties else ''}. "
+        f"Ranking: {_ranking(task, num_masked)}{f'; {TIES_IN_WORDS[ties]}' if ties else ''}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})."
     )
@@ -80,7 +81,7 @@ def _population(
     return text
 
 
-def _ranking(task: RankingTask | None) -> str:
+def _ranking(task: RankingTask | None, num_masked: int) -> str:
     if task is None:
         return "as given"
     if task.candidates is None:
@@ -93,4 +94,6 @@ def _ranking(task: RankingTask | None) -> str:
         items += f" except those that the user is connected to by {num_excluded:,} seen edges"
     elif task.seen.size(1):
         items += ", also those that the user has seen"
+    if num_masked:
+        items += f", except {num_masked:,} pairs of a user and an item with a score of -inf"
     return items

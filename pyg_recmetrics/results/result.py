@@ -569,6 +569,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self.convention,
             self.task,
             None if self.num_tied is None else self.ranked.ties,
+            self._num_masked,
         )
 
     def __getitem__(self, metric: str | Metric) -> float:
@@ -587,6 +588,14 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     @property
     def _contributions(self) -> dict[str, Tensor]:
         return {name: self.contributions(name) for name in self.per_user}
+
+    @property
+    def _num_masked(self) -> int:
+        """How many candidates of the task a score of `-inf` kept out of the ranking."""
+        if self.task is None or self.ranked.num_candidates is None:
+            return 0
+        num_masked = self.task.num_candidates - self.ranked.num_candidates
+        return int(num_masked[self.ranked.is_evaluated].sum())
 
     def _required_task(self, needed_by: str) -> RankingTask:
         if self.task is None:

@@ -118,7 +118,7 @@ class TestFromScores:
             RankedEdges.from_scores(torch.tensor([[1]]), truth)
         with pytest.raises(ValueError, match=r"\[num_users, num_items\] \(got \[1\]\)"):
             RankedEdges.from_scores(torch.tensor([1.0]), truth)
-        with pytest.raises(ValueError, match=r"'scores' .*got 2 NaN or infinite"):
+        with pytest.raises(ValueError, match=r"'scores' .*got 1 NaN or 'inf'"):
             RankedEdges.from_scores(torch.tensor([[1.0, torch.nan, -torch.inf]]), truth)
 
 

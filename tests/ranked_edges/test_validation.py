@@ -104,7 +104,7 @@ CHANGES = {
     ],
     "num_candidates": [
         ([4, 3, 5], "'item_ids' needs to hold all items of the ranking, up to 4"),
-        ([4, 2, 4], "'num_candidates' needs to count all relevant items"),
+        ([0, 3, 4], "'num_candidates' needs to count all retrieved items"),
         ([4, -3, 4], "'num_candidates' needs to hold numbers above -1"),
         ([4, 3], r"'num_candidates' .* of shape \[3\] \(got \[2\]\)"),
     ],

@@ -24,16 +24,6 @@ def test_a_function_may_overwrite_the_users_that_it_is_given():
         assert torch.equal(ranked.items, wanted.items)
 
 
-@pytest.mark.parametrize("masked", [-torch.inf, torch.nan])
-def test_scores_that_are_masked_already_are_told_what_to_do(masked):
-    scores = torch.rand(2, 3)
-    scores[0, 0] = masked
-    message = r"finite scores \(got NaN .*no mask: pass the seen edges as 'seen' to"
-    for recommender in (scores, lambda users: scores[users]):
-        with pytest.raises(ValueError, match=message):
-            rank(recommender, TASK)
-
-
 @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float, torch.double])
 def test_all_precisions_are_taken(dtype):
     scores = torch.tensor([[0, 2, 1], [2, 0, 1]], dtype=dtype)

@@ -33,6 +33,7 @@ EXPECTED_WARNINGS = (
     ".*holds lists of",
     ".*depending on the order of ties",
     ".*are no ground truth, while all other ratings are",
+    ".*have a score of '-inf'",
 )
 
 
@@ -124,7 +125,7 @@ def _ranked_users(case, places, lists=None):
         oracle.RankedUser(
             ranks=[place.rank for place in own],
             weights=[place.weight for place in own],
-            num_candidates=len(case.task.candidates[user]) if lists is None else None,
+            num_candidates=len(case.candidates[user]) if lists is None else None,
             items=None if lists is None else lists[user],
         )
         for user, own in enumerate(places)
@@ -138,13 +139,14 @@ def check_users(case, ranked):
     _same("is_evaluated", ranked.is_evaluated.tolist(), is_evaluated)
     assert (ranked.users is None) == all(is_evaluated), "users"
     if case.knows_candidates:
-        num_candidates = [len(items) for items in task.candidates]
+        num_candidates = [len(items) for items in case.candidates]
         _same("num_candidates", ranked.num_candidates.tolist(), num_candidates)
         _same("depth", ranked.depth, None if case.is_complete else case.depth)
     if case.scores is not None:
         is_constant = [
-            bool(task.relevant[user]) and len({case.scores[user][item] for item in items}) == 1
-            for user, items in enumerate(task.candidates)
+            any(case.scores[user][item] > -math.inf for item in task.relevant[user])
+            and len({case.scores[user][item] for item in items}) == 1
+            for user, items in enumerate(case.candidates)
         ]
         _same("has_constant_scores", ranked.has_constant_scores.tolist(), is_constant)
     if case.width is None:

@@ -13,7 +13,7 @@ import torch
 from recommender_forms import PlainModel, RecordingModel
 from torch_geometric.nn.models import LightGCN
 
-from pyg_recmetrics import RankedEdges, RankingTask, rank
+from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels import bounded_counting, bounded_searching, bounds, counting, scores
 from pyg_recmetrics.ranking import adapt, algorithms, schedule
 from pyg_recmetrics.ranking.embeddings import TiledRecommender
@@ -62,6 +62,7 @@ class Case:
         recommender: What `evaluate` takes, or `None`.
         needs: What else the recommender needs.
         tensors: The arguments of the task.
+        is_asked_of_all: Whether the scores of users without truth are looked at, too.
     """
 
     form: str
@@ -80,11 +81,24 @@ class Case:
     recommender: Any = None
     needs: dict = field(default_factory=dict)
     tensors: dict = field(default_factory=dict)
+    is_asked_of_all: bool = False
+
+    @property
+    def candidates(self):
+        """The candidates of each user, without those that a score of `-inf` is known to mask."""
+        asked = [
+            self.is_asked_of_all or bool(relevant) or (self.width and user in self.task.evaluated)
+            for user, relevant in enumerate(self.task.relevant)
+        ]
+        return [
+            oracle.scored(self.task, self.scores, user) if self.scores and asked[user] else items
+            for user, items in enumerate(self.task.candidates)
+        ]
 
     @property
     def is_complete(self):
         """Whether the depth is that of the longest ranking."""
-        return self.depth >= max(map(len, self.task.candidates))
+        return self.depth >= max(map(len, self.candidates))
 
     def places(self, ties=None):
         """The places of the relevant items of each user."""
@@ -260,6 +274,18 @@ def draw_score_matrix(draw, shape):
     return SCORES[kind](shape, draw.choice(DTYPES), draw.generator)
 
 
+def draw_masked_scores(draw, task):
+    """Scores of which some may be `-inf`, but one of each user who has a candidate."""
+    matrix = draw_score_matrix(draw, (task.num_users, task.num_items))
+    if draw.chance(0.3):
+        shape, share = tuple(matrix.shape), draw.choice([0.05, 0.5, 0.95])
+        is_masked = torch.rand(shape, generator=draw.generator) < share
+        for user, items in enumerate(task.candidates):
+            is_masked[user, items[:1]] = False
+        matrix = matrix.masked_fill(is_masked, -math.inf)
+    return matrix
+
+
 #: Embeddings for which a bound on the error of a score decides least.
 KINDS_OF_CLOSE_SCORES = (
     "near-ties below the precision of bfloat16",
@@ -332,12 +358,21 @@ class Input:
 
 
 def score_matrix(draw, task):
-    matrix = draw_score_matrix(draw, (task.num_users, task.num_items))
+    matrix = draw_masked_scores(draw, task)
     return Input(f"scores of {matrix.dtype}", matrix, matrix.tolist(), tensors=[matrix])
 
 
+def pair_scorer(draw, task):
+    matrix = draw_masked_scores(draw, task)
+    scorer = PairScorer(
+        lambda user, item: matrix[user, item], batch_size=draw.choice([1, 3, 100, 2**16])
+    )
+    words = f"pairs of {matrix.dtype}, {scorer.batch_size} at once"
+    return Input(words, scorer, matrix.tolist(), tensors=[matrix])
+
+
 def function_of_users(draw, task):
-    matrix = draw_score_matrix(draw, (task.num_users, task.num_items))
+    matrix = draw_masked_scores(draw, task)
     functions = {
         "rows": lambda users: matrix[users],
         "columns": lambda users: matrix.t()[:, users].t(),
@@ -350,6 +385,11 @@ def function_of_users(draw, task):
 
 def item_scores(draw, task):
     values = draw_score_matrix(draw, (task.num_items,))
+    if draw.chance(0.2):
+        is_needed = {items[0] for items in task.candidates if items}
+        for item in set(range(task.num_items)) - is_needed:
+            if draw.chance(0.3):
+                values[item] = -math.inf
     table = [values.tolist()] * task.num_users
     return Input(f"one score per item of {values.dtype}", values, table, tensors=[values])
 
@@ -432,6 +472,7 @@ def model_with_recommend(draw, task):
 
 INPUTS = {
     score_matrix: 3,
+    pair_scorer: 1.5,
     function_of_users: 1,
     item_scores: 1.5,
     embedding_pair: 14,
@@ -590,7 +631,7 @@ def draw_scores_of_others(draw):
     """A case of :meth:`RankedEdges.from_scores`."""
     task = replace(draw_task(draw), **WITHOUT_OPTIONS)
     tensors, task = task_tensors(draw, task)
-    matrix = draw_score_matrix(draw, (task.num_users, task.num_items))
+    matrix = draw_masked_scores(draw, task)
     options = {"ties": draw.choice(TIES), "seed": draw.randrange(1000)}
     return Case(
         form=f"from_scores of {matrix.dtype}",
@@ -603,6 +644,7 @@ def draw_scores_of_others(draw):
         error=_error_without_truth(task),
         inputs=[matrix, *(value for value in tensors.values() if torch.is_tensor(value))],
         options=options,
+        is_asked_of_all=True,
     )
 
 
@@ -622,6 +664,11 @@ def draw_pairs_of_others(draw):
     if is_binary:
         relevant = [pair for pair, weight in zip(pairs, weights, strict=True) if weight > 0]
         task = replace(task, truth=relevant, weights=None)
+    if draw.chance(0.2):
+        first_of_query = [queries.index(query) for query in set(queries)]
+        is_masked = torch.rand(num_pairs, generator=draw.generator) < 0.4
+        is_masked[first_of_query] = False
+        values = values.masked_fill(is_masked, -math.inf)
     options = {"ties": draw.choice(TIES), "seed": draw.randrange(1000)}
     indexes = torch.tensor(queries)
     return Case(
@@ -632,6 +679,7 @@ def draw_pairs_of_others(draw):
         ties=options["ties"],
         inputs=[values, target, indexes],
         options=options,
+        is_asked_of_all=True,
     )
 
 

@@ -173,16 +173,26 @@ def rank_by_scores(task, scores, ties, depth):
     return [
         _in_order(
             _forget(place, max(depth, len(task.relevant[user])))
-            for place in _places(scores[user], task.candidates[user], task.relevant[user], ties)
+            for place in _places(
+                scores[user], scored(task, scores, user), task.relevant[user], ties
+            )
         )
         for user in range(task.num_users)
     ]
+
+
+def scored(task, scores, user):
+    """The candidates of a user that a score of `-inf` does not keep out."""
+    return [item for item in task.candidates[user] if scores[user][item] > -math.inf]
 
 
 def _places(scores, candidates, relevant, ties):
     ordered = sorted(scores[item] for item in candidates)
     for item, weight in relevant.items():
         own = scores[item]
+        if own == -math.inf:
+            yield Place(item, weight, NOT_RETRIEVED, NOT_RETRIEVED, 0)
+            continue
         num_above = len(ordered) - bisect.bisect_right(ordered, own)
         tied = [other for other in candidates if scores[other] == own]
         rank = num_above + 1 + _place_among(item, tied, relevant, ties)
@@ -269,7 +279,9 @@ def best_items(task, scores, width):
     """The lists of the evaluated users, with equal scores by item, and padding for all others."""
     evaluated = set(task.evaluated)
     return [
-        padded(_by_score(task.candidates[user], scores[user]) if user in evaluated else [], width)
+        padded(
+            _by_score(scored(task, scores, user), scores[user]) if user in evaluated else [], width
+        )
         for user in range(task.num_users)
     ]
 
@@ -456,7 +468,9 @@ def shares_of_better(task, scores, ties):
 
 def _share_of_better(task, own, user, ties):
     relevant = task.relevant[user]
-    irrelevant = [item for item in task.candidates[user] if item not in relevant]
+    irrelevant = [
+        item for item in task.candidates[user] if item not in relevant and own[item] > -math.inf
+    ]
     if not relevant or not irrelevant:
         return None
     pairs = [(item, other) for item in relevant for other in irrelevant]

@@ -2,6 +2,8 @@
 
 import torch
 
+from pyg_recmetrics import PairScorer
+
 
 class RecordingModel(torch.nn.Module):
     """A model that only has `recommend`, and records the arguments of every call."""
@@ -37,6 +39,10 @@ def forms(case):
     yield scores.half()
     yield lambda users: scores[users]
     yield lambda users: scores[users].double()
+    yield scores.numpy()
+    yield lambda users: scores[users].numpy()
+    yield PairScorer(lambda user, item: scores[user, item])
+    yield PairScorer(lambda user, item: scores[user, item].double(), batch_size=7)
     yield (scores, identity)
     yield (scores.double(), identity.double())
     yield (scores, identity, torch.zeros(case.num_items))

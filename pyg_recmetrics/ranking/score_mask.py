@@ -1,0 +1,77 @@
+"""What scores of `-inf` keep out of the rankings: these items are never retrieved."""
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics import distributed
+from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.ranking.schedule import Chunk
+from pyg_recmetrics.task import RankingTask
+
+
+class ScoreMask:
+    """Collects, chunk by chunk, which candidates have a score of `-inf`.
+
+    It counts on the device. The counts are looked at once, after the last chunk.
+
+    Args:
+        task (RankingTask): The task.
+
+    Attributes:
+        num_candidates (torch.Tensor): How many items each user can be recommended, of shape
+            `[num_users]`.
+        is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
+    """
+
+    def __init__(self, task: RankingTask) -> None:
+        self.task = task
+        self.num_candidates = task.num_candidates.clone()
+        self.is_masked = torch.zeros_like(task.truth[1])
+        self._is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
+
+    def check_scores(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Notes scores that are NaN or `inf`. Returns the lowest and the highest of all."""
+        # To count what is wrong would take longer than to rank.
+        lowest, highest = scores.aminmax()
+        self._is_wrong |= highest.isnan() | highest.isposinf()
+        return lowest, highest
+
+    def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
+        """Notes the candidates of the users of a chunk whose scores are not `-inf`.
+
+        Args:
+            chunk (Chunk): The chunk.
+            num_candidates (torch.Tensor): How many each user has, of shape `[num_rows]`.
+            of_truth (torch.Tensor): The scores of the truth edges, of shape `[num_edges]`.
+        """
+        self.num_candidates[chunk.users] = num_candidates
+        self.is_masked[chunk.truth.index] = of_truth.isneginf().long()
+
+    def check(self) -> None:
+        """Raises if there are scores that nothing can be ranked by."""
+        if bool(self._is_wrong):
+            raise ValueError(
+                "'recommender' needs to give scores that are finite, or '-inf' for items that must "
+                "not be retrieved (got NaN or 'inf')"
+            )
+        is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
+        if num_empty := int(is_empty.sum()):
+            first = int(is_empty.nonzero()[0])
+            raise ValueError(
+                f"'recommender' needs to give every user a candidate with a finite score (got only "
+                f"'-inf' for {num_empty} users, such as user {first})"
+            )
+
+    def combine(self) -> None:
+        """Combines what all processes found out."""
+        distributed.take_smallest(self.num_candidates)
+        distributed.take_largest(self.is_masked)
+
+    def apply(self, ranks: Ranks) -> None:
+        """Forgets the ranks of truth edges that can never be retrieved, and warns of them."""
+        ranks.forget(self.is_masked.bool())
+        if num_masked := int(self.is_masked.sum()):
+            distributed.warn(
+                f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "
+                f"'-inf': they can never be retrieved, and count as missed"
+            )
