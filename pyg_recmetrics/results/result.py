@@ -104,25 +104,27 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
             raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
-        check_natural_number(num_left_out, "num_left_out")
+        num_left_out = check_natural_number(num_left_out, "num_left_out")
         self.convention = conventions.get(convention)
         if empty_target_action is None:
             empty_target_action = self.convention.empty_target_action
         check_empty_target_action(empty_target_action)
         self.empty_target_action = empty_target_action
-        if task is not None and ranked.catalogue is None:
-            ranked = ranked.with_catalogue(task.catalogue)
-        self.ranked = _only_users_of(task, ranked)
         self.task = task
+        self.ranked = _of_task(task, ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
-        knows_ties = self.num_tied is not None
         self.definitions = ByMetric(
-            self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
+            self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action
         )
+        self._measure_all()
+        if self.num_tied:
+            self._warn_about_ties()
+
+    def _measure_all(self) -> None:
         values = {
             name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
         }
@@ -130,13 +132,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self._means = ByMetric(
             {name: self._mean(self.definitions[name], value) for name, value in values.items()}
         )
-        if self.num_tied:
-            movable = [metric for metric in self.per_user if self._has_tie_range(metric)]
-            warn_about_ties(
-                self.ranked,
-                {metric: self.tie_range(metric) for metric in movable},
-                {metric: self._margin(parse(metric)) for metric in movable},
-            )
+
+    def _warn_about_ties(self) -> None:
+        ranges, margins = {}, {}
+        for name, value in self.per_user.items():
+            if self._has_tie_range(name):
+                contributed = self._counted(self.definitions[name], value)
+                ranges[name] = self._tie_range(self.definitions[name], contributed)
+                margins[name] = normal_margin(_defined(contributed), level=0.95)
+        warn_about_ties(self.ranked, ranges, margins)
 
     @property
     def num_evaluated(self) -> int:
@@ -148,7 +152,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """The number of users who were to be evaluated but have no truth."""
         return self.user_counts.num_without_truth
 
-    @property
+    @cached_property
     def num_tied(self) -> int | None:
         """The number of ground-truth edges that have the same score as another candidate.
 
@@ -222,16 +226,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> result["mrr@3"], result.tie_range("mrr@3")
             (0.75, TieRange(low=0.5, high=0.75))
         """
-        contributed = self.contributions(metric)
-        resolved = self._resolve(metric)
-        is_tied = has_tie(self.ranked)
-        if not (resolved.needs_truth and bool(is_tied.any())):
-            return TieRange(*2 * (float(contributed.nanmean()),))
-        means = []
-        for ranked in self._extreme_orders(resolved):
-            value = self._counted(resolved, self._measure(resolved, ranked))
-            means.append(float(torch.where(is_tied, value, contributed).nanmean()))
-        return TieRange(min(means), max(means))
+        return self._tie_range(self._resolve(metric), self.contributions(metric))
 
     def confidence_interval(
         self,
@@ -606,8 +601,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
     def _values(self, metric: str | Metric) -> Tensor:
         """Returns the values of the users who count, of which the metric is the mean."""
-        value = self.contributions(metric)
-        return value[~value.isnan()]
+        return _defined(self.contributions(metric))
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
@@ -622,6 +616,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         return metric(ranked).masked_fill(~is_defined, torch.nan)
+
+    def _tie_range(self, metric: Metric, contributed: Tensor) -> TieRange:
+        if not (metric.needs_truth and self.num_tied):
+            return TieRange(*2 * (float(contributed.nanmean()),))
+        means = []
+        for ranked in self._extreme_orders(metric):
+            value = self._counted(metric, self._measure(metric, ranked))
+            means.append(float(torch.where(self._has_tie, value, contributed).nanmean()))
+        return TieRange(min(means), max(means))
 
     def _has_tie_range(self, metric: str) -> bool:
         """Returns whether ties can move a metric, and the ranking is deep enough to say how far."""
@@ -638,12 +641,16 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         return self._extreme_orders_of_all if is_micro else self._extreme_orders_of_tied
 
     @cached_property
+    def _has_tie(self) -> Tensor:
+        return has_tie(self.ranked)
+
+    @cached_property
     def _extreme_orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
         return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
 
     @cached_property
     def _extreme_orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
-        tied = self.ranked.select_users(has_tie(self.ranked))
+        tied = self.ranked.select_users(self._has_tie)
         return tied.with_ties("worst"), tied.with_ties("best")
 
     def _mean(self, metric: Metric, value: Tensor) -> float:
@@ -687,9 +694,17 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         return normal_margin(self._values(metric), level=0.95)
 
 
-def _only_users_of(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
-    """Returns a ranking that evaluates only the users of the task, if it does not know better."""
-    if task is None or ranked.users is not None or task.users.numel() == task.num_users:
+def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
+    """Returns a ranking with the catalogue and the users of its task, if it knows no others."""
+    if task is None:
+        return ranked
+    if ranked.catalogue is None:
+        ranked = ranked.with_catalogue(task.catalogue)
+    if ranked.users is not None or task.users.numel() == task.num_users:
         return ranked
     is_user = torch.zeros_like(ranked.is_evaluated)
     return ranked.select_users(is_user.index_fill_(0, task.users, True))
+
+
+def _defined(values: Tensor) -> Tensor:
+    return values[~values.isnan()]
