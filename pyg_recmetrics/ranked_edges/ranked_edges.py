@@ -508,6 +508,14 @@ class RankedEdges:
         Raises:
             ValueError: If lists were not kept, or not down to `k`.
         """
+        return self.lists_down_to(k).edges(k)
+
+    def lists_down_to(self, k: int) -> Lists:
+        """The lists of recommended items, of which at least the top `k` were kept.
+
+        Raises:
+            ValueError: If lists were not kept, or not down to `k`.
+        """
         lists = self.required_lists
         # Lists that were given are all there is, but a ranking could have kept more.
         if self.num_candidates is not None and lists.width < min(k, int(self.num_candidates.max())):
@@ -515,7 +523,7 @@ class RankedEdges:
                 f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
                 f"unless more are kept with 'keep_items={k}' (got {k})"
             )
-        return lists.edges(k)
+        return lists
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
