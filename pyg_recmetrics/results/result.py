@@ -10,7 +10,12 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import conventions
-from pyg_recmetrics.checks import check_fields, check_natural_number, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_fields,
+    check_natural_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import check_ranked
@@ -20,7 +25,7 @@ from pyg_recmetrics.metrics.undefined import (
     fill_without_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results import archive, cohorts
+from pyg_recmetrics.results import archive, cohorts, frames
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cohorts import Cohorts
 from pyg_recmetrics.results.inference import (
@@ -32,7 +37,7 @@ from pyg_recmetrics.results.inference import (
 from pyg_recmetrics.results.recipe import summarize_users, write_recipe
 from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties
 from pyg_recmetrics.results.user_counts import UserCounts
-from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.tables import Table, Tabular, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
@@ -424,6 +429,80 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             method=method,
         )
 
+    def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
+        r"""Returns the recommended items, as a data frame with a row for each of them.
+
+        Its columns are `user`, `rank`, `item`, and `is_relevant`, which says whether the item
+        belongs to the ground truth. Users and items have their original ids where these are known.
+        Users without any item have no row. Items of equal score are in the order of the lists, the
+        lower number first, whatever `ties` says.
+
+        Args:
+            k (int): How many items of each list.
+            users (sequence, optional): The ids of some users, in the order of their rows.
+                (default: `None`, all who are evaluated)
+
+        Raises:
+            ImportError: If pandas is not installed.
+            TypeError: If `users` is not a sequence.
+            ValueError: If `k` is not a positive integer, lists were not kept down to `k` (evaluate
+                with `keep_items=k`), or `users` holds others than those who are evaluated.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
+            >>> result = evaluate(scores, task, "recall@2", keep_items=True)
+            >>> result.top_k(2)
+               user  rank  item  is_relevant
+            0     0     1     1        False
+            1     0     2     2         True
+            2     1     1     0         True
+            3     1     2     2        False
+        """
+        return frames.frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
+
+    def per_item(self, metric: str | Metric) -> "pd.DataFrame":
+        r"""Returns which relevant items are found, as a data frame with a row for each of them.
+
+        Its columns are `item`, with its original id where that is known; `degree`, the number of
+        users for whom it is relevant; `hits`, how many of them find it; and under the name of the
+        metric the share of hits, `hits / degree`. If seen edges are known, `popularity` is the
+        number of users who have seen the item. The users are those who count in the mean of the
+        metric, and the items are those that are relevant to any of them.
+
+        Args:
+            metric (str or Metric): Where to find an item: `recall@k` and `hit_rate@k` look at the
+                top `k`, and `r_precision` looks at the top `R` of a user who has `R` relevant
+                items.
+
+        Raises:
+            ImportError: If pandas is not installed.
+            ValueError: If it is another metric, or `k` is deeper than was ranked.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 1, 2], [2, 0, 2, 2]])
+            >>> task = RankingTask(truth, num_users=3, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3], [0.3, 0.2, 0.1]])
+            >>> evaluate(scores, task, "recall@2").per_item("recall@2")
+               item  degree  hits  recall@2
+            0     0       1     1  1.000000
+            1     2       3     2  0.666667
+        """
+        resolved = self._resolve(metric)
+        if resolved.name not in ("recall", "hit_rate", "r_precision"):
+            raise ValueError(
+                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
+                f"an item has to be found (got '{resolved}')"
+            )
+        is_counted = ~self.contributions(metric).isnan()
+        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_index[0]])
+        is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
+        return frames.frame_of_items(ranked, is_hit, str(parse(metric)))
+
     def to_dict(self) -> dict[str, float]:
         """Returns the means as a plain dictionary, which everything that logs numbers takes.
 
@@ -432,15 +511,34 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """
         return dict(self._means)
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """Returns the means as a data frame, with the columns `metric`, `k` and `value`.
+    def to_pandas(self, *, per_user: bool = False) -> "pd.DataFrame":
+        r"""Returns the means as a data frame, with the columns `metric`, `k` and `value`.
+
+        Args:
+            per_user (bool, optional): Whether to return the values of every user instead, with the
+                columns `user`, which is the original id where that is known; `degree`, the number
+                of relevant items; and one for every metric, `NaN` where it is undefined. There is
+                a row for every user who is evaluated, with or without ground truth, and no column
+                for metrics that have one value for all users together. (default: `False`)
 
         Raises:
             ImportError: If pandas is not installed.
+            TypeError: If `per_user` is not a boolean.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=3, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3], [0.3, 0.1, 0.2]])
+            >>> evaluate(scores, task, ["recall@1", "mrr"]).to_pandas(per_user=True)
+               user  degree  recall@1  mrr
+            0     0       1       0.0  0.5
+            1     1       1       1.0  1.0
+            2     2       0       NaN  NaN
         """
-        rows = [(metric.label, metric.k, self[metric]) for metric in self.metrics]
-        frame = to_data_frame(rows, ["metric", "k", "value"], index=list(self))
-        return frame.astype({"k": "Int64"})
+        if check_boolean(per_user, "per_user"):
+            return frames.frame_of_users(self.ranked, self.per_user)
+        return frames.frame_of_means({metric: self[metric] for metric in self.metrics})
 
     def save(self, path: str | Path) -> None:
         """Saves everything that the result was computed from, for :meth:`load`.

@@ -1,0 +1,138 @@
+"""Data frames: what a ranking and its metrics say about every user, list and item."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.tables import to_data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many ids an error names.
+_MAX_NAMED = 5
+
+
+def frame_of_means(means: Mapping[Metric, float]) -> "pd.DataFrame":
+    """Returns a row for every metric: `metric`, `k` and `value`."""
+    rows = [(metric.label, metric.k, mean) for metric, mean in means.items()]
+    frame = to_data_frame(rows, ["metric", "k", "value"], index=[str(metric) for metric in means])
+    return frame.astype({"k": "Int64"})
+
+
+def frame_of_users(ranked: RankedEdges, values: Mapping[str, Tensor]) -> "pd.DataFrame":
+    """Returns a row for every user who is evaluated: `user`, `degree`, and a column per metric.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        values (mapping): The value of every user by metric, of shape `[num_users]`.
+    """
+    with requires_extra("pandas", "pandas", "to_pandas"):
+        import pandas as pd
+    users = ranked.is_evaluated.nonzero().squeeze(1)
+    columns = {name: value[users].cpu().numpy() for name, value in values.items()}
+    frame = pd.DataFrame(columns, index=range(users.numel()))
+    frame.insert(0, "user", _named(users, ranked.user_ids))
+    frame.insert(1, "degree", ranked.degree[users].cpu().numpy())
+    return frame
+
+
+def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> "pd.DataFrame":
+    """Returns a row for every item in the top `k`: `user`, `rank`, `item` and `is_relevant`.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with lists.
+        k (int): The cut-off.
+        users (iterable, optional): The original ids of the users, or their row numbers if there
+            are no others; `None` for all users.
+
+    Raises:
+        TypeError: If `users` does not hold ids.
+        ValueError: If lists were not kept down to `k`, or `users` holds others than those who are
+            evaluated.
+    """
+    with requires_extra("pandas", "pandas", "top_k"):
+        import pandas as pd
+    lists = ranked.lists_down_to(k)
+    asked = _numbers_of(users, ranked)
+    length = lists.ptr.diff()[asked].clamp(max=k)
+    user = asked.repeat_interleave(length)
+    first = (length.cumsum(0) - length).repeat_interleave(length)
+    place = torch.arange(user.numel(), device=user.device) - first
+    item = lists.item[lists.ptr[user] + place]
+    is_item = item >= 0
+    user, rank, item = user[is_item], 1 + place[is_item], item[is_item]
+    return pd.DataFrame(
+        {
+            "user": _named(user, ranked.user_ids),
+            "rank": rank.cpu().numpy(),
+            "item": _named(item, ranked.item_ids),
+            "is_relevant": _is_truth(ranked, user, item).cpu().numpy(),
+        }
+    )
+
+
+def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFrame":
+    """Returns a row for every item of the truth: `item`, `degree`, `hits`, and their ratio.
+
+    There is a column `popularity`, too, if seen edges are known.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        is_hit (torch.Tensor): Whether each edge counts as retrieved, of shape `[num_edges]`.
+        name (str): What the ratio is called.
+    """
+    with requires_extra("pandas", "pandas", "per_item"):
+        import pandas as pd
+    items, index, degree = ranked.edge_index[1].unique(return_inverse=True, return_counts=True)
+    hits = torch.bincount(index[is_hit], minlength=items.numel())
+    columns = {"degree": degree, "hits": hits, name: hits.double() / degree}
+    if ranked.catalogue is not None and ranked.catalogue.seen is not None:
+        columns["popularity"] = ranked.catalogue.popularity[items]
+    frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
+    frame.insert(0, "item", _named(items, ranked.item_ids))
+    return frame
+
+
+def _named(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
+    """Returns the original ids of users or items, a column of the type that these have."""
+    import pandas as pd
+
+    rows = numbers.cpu().numpy()
+    return rows if ids is None else pd.Index(ids, tupleize_cols=False)[rows]
+
+
+def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
+    """Returns the row numbers of users, in the order in which they are asked for."""
+    import pandas as pd
+
+    evaluated = ranked.is_evaluated.nonzero().squeeze(1)
+    if users is None:
+        return evaluated
+    # Tensors, arrays and series return their values as Python's own.
+    asked = users.tolist() if hasattr(users, "tolist") else users
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
+    asked = list(asked)
+    known = pd.Index(_named(evaluated, ranked.user_ids), tupleize_cols=False)
+    try:
+        place = known.get_indexer(pd.Index(asked, tupleize_cols=False))
+    except TypeError as error:
+        raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
+    if unknown := [asked[index] for index in (place < 0).nonzero()[0]]:
+        named = ", ".join(map(repr, unknown[:_MAX_NAMED]))
+        rest = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
+        raise ValueError(f"'users' needs to hold ids of evaluated users (got {named}{rest})")
+    return evaluated[torch.from_numpy(place).to(evaluated.device)]
+
+
+def _is_truth(ranked: RankedEdges, user: Tensor, item: Tensor) -> Tensor:
+    """Returns whether each pair of a user and an item is a ground-truth edge."""
+    edges = ranked.edge_index
+    num_items = 1 + max((int(ids.max()) for ids in (item, edges[1]) if ids.numel()), default=0)
+    return torch.isin(user * num_items + item, edges[0] * num_items + edges[1])
