@@ -34,6 +34,7 @@ from pyg_recmetrics.results.inference import (
     interval_of_mean,
     normal_margin,
 )
+from pyg_recmetrics.results.names import Separator, spell
 from pyg_recmetrics.results.recipe import summarize_users, write_recipe
 from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -503,13 +504,31 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
         return frames.frame_of_items(ranked, is_hit, str(parse(metric)))
 
-    def to_dict(self) -> dict[str, float]:
-        """Returns the means as a plain dictionary, which everything that logs numbers takes.
+    def to_dict(self, sep: Separator = "@") -> dict[str, float]:
+        r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
 
-        For example, `writer.add_scalars("test", result.to_dict(), epoch)` of TensorBoard, or
-        `self.log_dict(result.to_dict())` of Lightning.
+        For example, `writer.add_scalars("test", result.to_dict("_"), epoch)` of TensorBoard,
+        `mlflow.log_metrics(result.to_dict("_"), epoch)`, or `self.log_dict(result.to_dict("_"))`
+        of Lightning.
+
+        Args:
+            sep (str, optional): What stands between the parts of a name: `"@"` for `name@k` as
+                everywhere, or `"_"`, `"-"` or `"."` instead of `@` and brackets, which many
+                trackers do not take. (default: `"@"`)
+
+        Raises:
+            ValueError: If there is no such separator, or two metrics would have one name.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
+            >>> result = evaluate(scores, task, ["recall@1", "dcg(gain=exponential)@1"])
+            >>> result.to_dict("_")
+            {'recall_1': 0.5, 'dcg_gain_exponential_1': 0.5}
         """
-        return dict(self._means)
+        return dict(zip(spell(self, sep), self.values(), strict=True))
 
     def to_pandas(self, *, per_user: bool = False) -> "pd.DataFrame":
         r"""Returns the means as a data frame, with the columns `metric`, `k` and `value`.
