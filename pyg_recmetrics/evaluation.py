@@ -15,6 +15,7 @@ from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
 from pyg_recmetrics.ranking import RecommenderLike, rank
 from pyg_recmetrics.results import EvaluationResult, History
+from pyg_recmetrics.results.names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ class Evaluator:
         recommender: "Callable[[Any], RecommenderLike] | None" = None,
         *,
         every_n_epochs: int = 1,
+        sep: Separator = "@",
     ) -> "Callback":
         """Returns a Lightning callback that evaluates after training epochs.
 
@@ -208,13 +210,17 @@ class Evaluator:
                 evaluate, as in `lambda module: module.model`. (default: `None`, the module itself)
             every_n_epochs (int, optional): The number of epochs from one evaluation to the next.
                 (default: `1`)
+            sep (str, optional): What stands between the parts of a name, see
+                :meth:`EvaluationResult.to_dict`. With `"_"`, it is `ndcg_20` in every logger.
+                (default: `"@"`)
 
         Raises:
             ImportError: If Lightning is not installed.
             TypeError: If `recommender` is not a function.
-            ValueError: If `every_n_epochs` is not a positive integer.
+            ValueError: If `every_n_epochs` is not a positive integer, or two metrics would have
+                one name.
         """
-        return make_callback(self, recommender, every_n_epochs)
+        return make_callback(self, recommender, every_n_epochs, sep)
 
     def _monitored(self, monitor: str | Metric | None) -> Metric:
         metric = self.metrics[0] if monitor is None else parse(monitor)

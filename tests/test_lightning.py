@@ -94,6 +94,19 @@ class TestLightning:
         with pytest.raises(TypeError, match=r"'recommender' needs to be a function .*\(got str\)"):
             evaluator.as_callback("model")
 
+    def test_names_without_signs_that_loggers_drop(self, pl):
+        evaluator = Evaluator(TASK, ["mrr@4", "ndcg(gain=exponential)@2"])
+        callback = evaluator.as_callback(lambda module: module.scores.detach(), sep="_")
+        stopping = pl.callbacks.EarlyStopping("ndcg_gain_exponential_2", mode="max", patience=2)
+        trainer = self.trainer(pl, [callback, stopping], max_epochs=50)
+        self.fit(trainer, self.module(pl))
+        assert len(evaluator.history) == 4
+        for name, metric in (("mrr_4", "mrr@4"), (stopping.monitor, evaluator.metrics[1])):
+            mean = evaluator.history[-1][str(metric)]
+            assert float(trainer.callback_metrics[name]) == pytest.approx(mean)
+        with pytest.raises(ValueError, match="'sep' needs to be one of"):
+            evaluator.as_callback(sep="/")
+
     def test_the_module_itself_is_evaluated_if_nothing_is_said(self, pl):
         class Recommending(type(self.module(pl))):
             def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
