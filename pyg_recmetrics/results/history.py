@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.tables import Table, Tabular, to_data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class History(Tabular, Sequence[dict[str, float]]):
@@ -74,6 +77,15 @@ class History(Tabular, Sequence[dict[str, float]]):
         """Whether the last `patience` evaluations were no improvement."""
         best = -1 if self.best_index is None else self.best_index
         return self.patience is not None and len(self) - 1 - best >= self.patience
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns the means as a data frame with a row for every call and a column per metric.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
+        columns = list(self[0]) if self else []
+        return to_data_frame([list(means.values()) for means in self], columns)
 
     def _is_improvement(self, value: float) -> bool:
         if self.best is None:
