@@ -1,7 +1,7 @@
 """Values by metric, looked up by any spelling of the metric."""
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from torch import Tensor
 
@@ -49,3 +49,10 @@ class PerUser(ByMetric[Tensor]):
         if metric.is_aggregate:
             return f"{metric} has one value for all users together, and none for each"
         return f"{metric} was not evaluated per user, only {', '.join(self)}"
+
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+        # Without this, pandas would make a column of the names.
+        raise TypeError(
+            "values by metric make no array or data frame by themselves: use "
+            "'result.to_pandas(per_user=True)'"
+        )

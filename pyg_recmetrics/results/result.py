@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -682,6 +682,21 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self.task,
             None if self.num_tied is None else self.ranked.ties,
             self._num_masked,
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_means" in vars(self):  # which is set last, and was computed from all others
+            raise AttributeError(
+                f"'{name}' cannot be set, since a result is what was measured: make another "
+                f"'EvaluationResult' of 'result.ranked'"
+            )
+        super().__setattr__(name, value)
+
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+        # Without this, pandas would make a column of the names.
+        raise TypeError(
+            "a result makes no array or data frame by itself: use 'result.to_pandas()' or "
+            "'result.to_dict()'"
         )
 
     def __getitem__(self, metric: str | Metric) -> float:

@@ -1,8 +1,11 @@
 """EvaluationResult: its mapping of means, its values per user, and how it prints."""
 
+import copy
 import math
+import pickle
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 import torch
 from missing_packages import hide_package
@@ -30,6 +33,10 @@ def ranked():
 @pytest.fixture
 def result(ranked):
     return EvaluationResult(ranked, ["recall@1", "recall@3", "r_precision", "mrr@3"])
+
+
+def pickled(result):
+    return pickle.loads(pickle.dumps(result))
 
 
 class TestResult:
@@ -99,6 +106,29 @@ class TestResult:
         frame = result.to_pandas()
         assert frame.loc["recall@3"].to_dict() == {"metric": "recall", "k": 3, "value": 1.0}
         assert frame["k"].isna().tolist() == [False, False, True, False]
+
+    def test_no_frame_of_names(self, result):
+        pd = pytest.importorskip("pandas", reason="needs pandas")
+        with pytest.raises(TypeError, match=r"use 'result\.to_pandas\(per_user=True\)'"):
+            pd.DataFrame(result.per_user)
+        for make in (pd.DataFrame, np.asarray, lambda result: pd.DataFrame({"a": result})):
+            with pytest.raises(TypeError, match=r"use 'result\.to_pandas\(\)' or 'result\.to_dict"):
+                make(result)
+        assert pd.Series(result).to_dict() == result.to_dict()
+        assert pd.DataFrame([result, result])["mrr@3"].tolist() == [result["mrr@3"]] * 2
+
+    def test_nothing_in_it_can_be_set(self, result):
+        for name in ("empty_target_action", "ranked", "num_tied", "comment"):
+            with pytest.raises(AttributeError, match=f"'{name}' cannot be set, since a result"):
+                setattr(result, name, None)
+        assert result.empty_target_action == "skip"
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+    def test_copies(self, result, copied):
+        again = copied(result)
+        assert again == result
+        assert again.num_tied == result.num_tied
+        assert again.tie_range("mrr@3") == result.tie_range("mrr@3")
 
     def test_pandas_is_asked_for_by_name(self, result, monkeypatch):
         hide_package(monkeypatch, "pandas")
