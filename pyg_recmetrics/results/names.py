@@ -1,4 +1,4 @@
-"""The names of metrics where `@` and brackets are not allowed, as in most trackers."""
+"""The names of metrics where `@` and brackets are not allowed, as in some trackers."""
 
 import re
 from collections import defaultdict

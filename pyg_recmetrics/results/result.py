@@ -513,7 +513,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
         Args:
             sep (str, optional): What stands between the parts of a name: `"@"` for `name@k` as
-                everywhere, or `"_"`, `"-"` or `"."` instead of `@` and brackets, which many
+                everywhere, or `"_"`, `"-"` or `"."` instead of `@` and brackets, which some
                 trackers do not take. (default: `"@"`)
 
         Raises:
