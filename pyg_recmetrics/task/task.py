@@ -46,6 +46,9 @@ class RankingTask:
     Ids are local, as in a bipartite :class:`~torch_geometric.data.HeteroData` store: users are
     numbered from `0` to `num_users - 1` and items from `0` to `num_items - 1`. The task is
     prepared once (edges are sorted and coalesced), and can then be ranked any number of times.
+    Edges may also come as an :class:`~torch_geometric.EdgeIndex`, as arrays or lists, as a pair of
+    user ids and item ids, or as a sparse matrix of users and items. All other tensors may be arrays
+    or lists.
 
     Truth, seen edges and message-passing edges are three different things. The items that a user
     has *seen* are left out of that user's ranking, so they can never be retrieved. The task
@@ -56,7 +59,8 @@ class RankingTask:
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
-            edges are one edge, with the largest of their weights.
+            edges are one edge, with the largest of their weights. The values of a sparse matrix are
+            weights, unless all of them are one.
         num_users (int): The number of users.
         num_items (int): The number of items.
         seen (torch.Tensor, optional): What users have seen before, edges of shape `[2, num_seen]`,
