@@ -35,6 +35,8 @@ from pyg_recmetrics import (
 
 #: A result in format 2, as version 0.1.0 wrote it before lists could differ in length.
 FORMAT_2 = Path(__file__).with_name("format_2.npz")
+#: A result in format 3, which version 0.1.0 wrote before tasks knew original ids.
+FORMAT_3 = Path(__file__).with_name("format_3.npz")
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
@@ -208,6 +210,28 @@ class TestFiles:
         assert result.ranked.items.tolist() == [[2, 3], [0, 3], [0, 1], [-1, -1]]
         assert result.ranked.catalogue.get("item_embedding").tolist()[4] == [0, 3]
         assert result.task.users.tolist() == [0, 1, 2]
+
+    def test_files_of_format_3_are_read(self):
+        result = EvaluationResult.load(FORMAT_3)
+        # User 0 has relevant items at the ranks 1 and 4, user 1 shares 1 and 2, and user 2 has 4.
+        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
+        assert result["mrr@2"] == pytest.approx((1 + 1 / 1.5 + 0) / 3)
+        assert (result.ranked.ties, result.num_tied) == ("mean", 1)
+        assert result.ranked.items.tolist() == [[2, 3], [0, 2], [0, 1], [-1, -1]]
+        assert (result.task.user_ids, result.ranked.user_ids) == (None, None)
+        assert (result.task.threshold, result.task.users.tolist()) == (1, [0, 1, 2])
+
+    def test_original_ids_are_words_or_numbers(self, tmp_path):
+        kinds = {"ann": ["ann", "böb", ""], "mixed": [3, "3", 0.5], "large": [2**60, -1, 0]}
+        for ids in kinds.values():
+            task = RankingTask([[0, 1], [2, 1]], num_users=2, num_items=3, item_ids=ids)
+            evaluate(torch.rand(2, 3), task, "mrr@2").save(tmp_path / "result.npz")
+            loaded = EvaluationResult.load(tmp_path / "result.npz")
+            assert loaded.ranked.item_ids == loaded.task.item_ids == tuple(ids)
+            assert [type(id_) for id_ in loaded.task.item_ids] == [type(id_) for id_ in ids]
+        task = RankingTask([[0], [1]], num_users=1, num_items=2, item_ids=[("a", 1), ("a", 2)])
+        with pytest.raises(TypeError, match=r"'ranked.item_ids' needs to hold .* \(got tuple\)"):
+            evaluate(torch.rand(1, 2), task, "mrr@2").save(tmp_path / "result.npz")
 
     def test_numbers_that_numpy_lacks(self, tmp_path):
         embedding = torch.tensor([[1.0, 0.1], [0.3, 2.0], [1e-30, 1e30]], dtype=torch.bfloat16)
