@@ -2,7 +2,7 @@
 
 If a change is meant to alter the images, write the new ones, look at them, and commit them:
 
-    PYG_RECMETRICS_NEW_IMAGES=1 python -m pytest tests/test_plot.py
+    PYG_RECMETRICS_NEW_IMAGES=1 python -m pytest tests/plot/test_plot.py
 """
 
 import builtins
@@ -10,16 +10,26 @@ import math
 import os
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.testing.compare import compare_images
+from small_pictures import NUM_ITEMS, NUM_USERS, PICTURES, lines, make_task, scores_like
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate, plot, rank
-
-matplotlib = pytest.importorskip("matplotlib")
-from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.testing.compare import compare_images  # noqa: E402
+from pyg_recmetrics import (
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    evaluate,
+    metrics,
+    plot,
+    rank,
+)
+from pyg_recmetrics.plot.by_item import _growing_groups
+from pyg_recmetrics.plot.picture import users
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -27,51 +37,6 @@ IMAGES = Path(__file__).parent / "images"
 #: matplotlib draws the same picture except for the last bit of anti-aliasing. A curve that moves by
 #: its own width makes a difference of more than 5 (see the test that swaps two curves).
 TOLERANCE = 1.0
-
-NUM_USERS, NUM_ITEMS = 60, 40
-
-
-def scores_like(skill):
-    """Scores by a formula, which no version of a random generator can change."""
-    users, items = torch.arange(NUM_USERS).unsqueeze(1), torch.arange(NUM_ITEMS)
-    noise = (users * 37 + items * 101 + users * items * 13) % 97 / 97
-    return noise + skill * ((users * 3 + items * 7) % 10 < 2)
-
-
-def make_task(modulus=10):
-    users, items = torch.arange(NUM_USERS).unsqueeze(1), torch.arange(NUM_ITEMS)
-    truth = ((users * 3 + items * 7) % modulus < 2) & (users % 9 > 0)
-    seen = ~truth & ((users * items * 5 + users) % 60 < 70 // (items + 1) + users // 6)
-    return RankingTask(
-        truth.nonzero().t(), seen=seen.nonzero().t(), num_users=NUM_USERS, num_items=NUM_ITEMS
-    )
-
-
-@pytest.fixture(scope="module")
-def results():
-    task = make_task()
-    popular = torch.bincount(task.seen[1], minlength=NUM_ITEMS).float()
-    recommenders = {"Good": scores_like(0.5), "Fair": scores_like(0.2), "Popular": popular}
-    with pytest.warns(UserWarning, match="depending on the order of ties"):
-        return {
-            name: evaluate(recommender, task, ["recall@5", "ndcg@10"], keep_items=True)
-            for name, recommender in recommenders.items()
-        }
-
-
-PICTURES = {
-    "metric_at_k": lambda results, **options: plot.metric_at_k(results, "ndcg", **options),
-    "precision_recall_curve": plot.precision_recall_curve,
-    "distribution": lambda results, **options: plot.distribution(results, "recall@5", **options),
-    "metric_by_degree": lambda results, **options: plot.metric_by_degree(
-        results, "recall@5", bins=4, **options
-    ),
-    "long_tail": lambda results, **options: plot.long_tail(results, k=5, **options),
-}
-
-
-def lines(axes):
-    return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
 
 
 class TestWhatIsShown:
@@ -102,6 +67,41 @@ class TestWhatIsShown:
                     for metric in ("recall", "precision")
                 )
                 assert (x[k - 1], y[k - 1]) == pytest.approx((recall, precision))
+
+    def test_marks_and_labels_of_cut_offs(self):
+        result = evaluate(scores_like(0.5), make_task(), "recall@23")
+        _, axes = plot.precision_recall_curve({"it": result})
+        assert lines(axes)["it"].get_markevery() == [0, 4, 9, 19, 22]
+        expected = {"k = 1": 1, "5": 5, "10": 10, "23": 23}  # 20 is too near to 23
+        assert {text.get_text() for text in axes.texts} == set(expected)
+        for text in axes.texts:
+            k = expected[text.get_text()]
+            point = (
+                float(result.contributions(f"{metric}@{k}").nanmean())
+                for metric in ("recall", "precision")
+            )
+            assert text.xy == pytest.approx(tuple(point))
+
+    def test_the_curve_that_reaches_furthest_has_the_labels(self, results):
+        _, axes = plot.precision_recall_curve(results)
+        last = {name: line.get_xdata()[-1] for name, line in lines(axes).items()}
+        furthest = max(last, key=last.get)
+        assert max(text.xy[0] for text in axes.texts) == last[furthest]
+
+    @pytest.mark.parametrize("max_k", [None, 3])
+    def test_a_curve_is_drawn_as_it_is(self, results, max_k):
+        curve = metrics.precision_recall_curve(results["Good"].ranked, max_k=10)
+        # Users without truth count as zero in the curve, and not at all in the result.
+        assert curve[1][4] < 0.9 * results["Good"]["recall@5"]
+        precisions, recalls, _ = (values[:max_k] for values in curve)
+        one = plot.precision_recall_curve(curve, max_k=max_k)
+        several = plot.precision_recall_curve({"a": curve, "b": results["Good"]}, max_k=max_k)
+        for axes in (one.axes, several.axes):
+            x, y = axes.lines[0].get_data()
+            assert list(x) == recalls.tolist()
+            assert list(y) == precisions.tolist()
+        x, y = lines(several.axes)["b"].get_data()
+        assert x[2] == pytest.approx(float(results["Good"].contributions("recall@3").nanmean()))
 
     @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10"])
     def test_the_share_of_users_who_reach_a_value(self, results, metric):
@@ -137,7 +137,7 @@ class TestWhatIsShown:
             seen[item] += 1
         order = sorted(range(NUM_ITEMS), key=lambda item: (-seen[item], item))
         x = lines(axes)["seen"].get_xdata()
-        groups = plot._growing_groups(NUM_ITEMS)
+        groups = _growing_groups(NUM_ITEMS)
         assert [item for first, last in groups for item in range(first, last + 1)] == list(
             range(1, NUM_ITEMS + 1)
         )
@@ -167,7 +167,7 @@ class TestWhatIsShown:
         ranked = rank(scores_like(0.3), task, k=5, keep_items=True)
         some = EvaluationResult(ranked, "recall@5", task=task.select_users(torch.arange(10, 20)))
         _, axes = plot.long_tail({"some": some}, k=5)
-        groups = plot._growing_groups(NUM_ITEMS)
+        groups = _growing_groups(NUM_ITEMS)
         sizes = [last - first + 1 for first, last in groups]
         shown = {name: line.get_ydata() @ sizes for name, line in lines(axes).items()}
         assert shown == {"seen": left_out.seen.size(1), "some": pytest.approx(10 * 5)}
@@ -184,6 +184,49 @@ class TestWhatIsShown:
         assert lines(axes)["it"].get_ydata()[-1] == pytest.approx(result["ndcg@5"])
 
 
+def note(picture):
+    (above,) = picture.axes.child_axes
+    return above.get_xlabel().replace("\n", " ")
+
+
+class TestNotes:
+    def test_users_and_levels(self, results):
+        num_users = int((~results["Good"].contributions("recall@5").isnan()).sum())
+        lists = int((results["Good"].ranked.items[:, 0] >= 0).sum())
+        assert 0 < num_users < lists
+        expected = {
+            "metric_at_k": f"mean over {num_users} users, 95% confidence band",
+            "precision_recall_curve": f"means over {num_users} users, no bands",
+            "distribution": f"{num_users} users",
+            "metric_by_degree": f"means over {num_users} users, 95% confidence intervals",
+            "long_tail": f"top 5 of {lists} users",
+        }
+        assert {name: note(draw(results)) for name, draw in PICTURES.items()} == expected
+        assert note(plot.metric_at_k(results, level=0.995)).endswith(", 99.5% confidence band")
+        by_degree = plot.metric_by_degree(results, "recall@5", level=0.8)
+        assert note(by_degree).endswith(", 80% confidence intervals")
+
+    def test_results_of_different_numbers_of_users(self, results):
+        counted = evaluate(
+            scores_like(0.1), make_task(), "recall@5", empty_target_action="neg", keep_items=True
+        )
+        several = {"a": results["Good"], "b": counted}
+        assert note(plot.metric_at_k(several, "recall")).startswith("mean over 53 to 60 users,")
+        assert note(plot.distribution(several, "recall@5")) == "53 to 60 users"
+        assert note(plot.precision_recall_curve(several)) == "means over 53 to 60 users, no bands"
+
+    def test_thousands_and_a_single_user(self):
+        assert users(iter([1234])) == "1,234 users"
+        assert users([1]) == "1 user"
+        assert users([0, 1]) == "0 to 1 user"
+
+    def test_a_curve_says_that_it_is_one_of_others(self, results):
+        curve = metrics.precision_recall_curve(results["Good"].ranked, max_k=10)
+        assert note(plot.precision_recall_curve(curve)) == "values as given"
+        both = plot.precision_recall_curve({"a": curve, "b": results["Good"]})
+        assert note(both) == "means over 53 users, no bands; or values as given"
+
+
 class TestManners:
     @pytest.mark.parametrize("name", PICTURES)
     def test_figures_axes_labels_and_legends(self, results, name):
@@ -198,7 +241,6 @@ class TestManners:
             else [container[0] for container in axes.containers]
         )
         assert len({line.get_color() for line in shown}) == len(results)
-        assert len({line.get_linestyle() for line in shown}) == len(results)
         own = Figure().subplots()
         assert PICTURES[name](results, ax=own) == (own.figure, own)
 
@@ -220,8 +262,17 @@ class TestManners:
         good = results["Good"]
         with pytest.raises(ValueError, match="at least one result"):
             plot.metric_at_k({})
-        with pytest.raises(TypeError, match=r"'EvaluationResult' \(got float\)"):
-            plot.distribution({"a": 0.5}, "recall@5")
+        for wrong in ({"a": 0.5}, 0.5):
+            with pytest.raises(TypeError, match=r"'EvaluationResult' \(got float\)"):
+                plot.distribution(wrong, "recall@5")
+            with pytest.raises(TypeError, match=r"\(precisions, recalls, top_k\) \(got float\)"):
+                plot.precision_recall_curve(wrong)
+        three = torch.ones(3)
+        for wrong in ((three, three), (three, three, three[:2]), 3 * (torch.ones(0),)):
+            with pytest.raises(ValueError, match=r"of one shape \[num_cut_offs\] \(got \["):
+                plot.precision_recall_curve(wrong)
+        with pytest.raises(ValueError, match="at most 3, the largest cut-off of the curve"):
+            plot.precision_recall_curve((three, three, torch.arange(1, 4)), max_k=4)
         with pytest.raises(ValueError, match="at most 10, the depth"):
             plot.metric_at_k(good, max_k=11)
         with pytest.raises(ValueError, match="'max_k' needs to be a positive integer"):

@@ -1,0 +1,222 @@
+"""Pictures with one point for every cut-off."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyg_recmetrics.checks import check_level, check_positive_integer, check_tensor
+from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.plot.arguments import Curve, Results, cut_offs_of, mean_of, named, named_results
+from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, users
+from pyg_recmetrics.plot.sizes import font_size
+from pyg_recmetrics.plot.style import line_style, point_style
+from pyg_recmetrics.results import EvaluationResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.transforms import Bbox
+
+#: About how many markers a line with many points has.
+_NUM_MARKERS = 6
+
+#: The opacity of a band.
+_BAND_OPACITY = 0.2
+
+#: The cut-offs that a curve of precision and recall marks, besides its last.
+_MARKED = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+#: How far the labels of cut-offs stick out of the curve, as a multiple of the size of the font.
+_ROOM_FOR_LABELS = 2.5
+
+#: How much larger than a label the space around it has to be, since axes shrink when the figure is
+#: laid out, but labels do not.
+_ROOM_AROUND_LABEL = 1.5
+
+
+def metric_at_k(
+    results: Results,
+    metric: str = "ndcg",
+    *,
+    max_k: int | None = None,
+    level: float = 0.95,
+    ax: "Axes | None" = None,
+) -> Picture:
+    r"""Plots a metric against its cut-off, with a confidence band.
+
+    Args:
+        results (EvaluationResult or dict): One result, or several by name.
+        metric (str, optional): The metric, which needs to have a cut-off, spelled without it, such
+            as `"ndcg(gain=exponential)"`. (default: `"ndcg"`)
+        max_k (int, optional): The largest cut-off. (default: `None`, the depth of the rankings; for
+            a ranking of all candidates, the largest cut-off of the result's metrics)
+        level (float, optional): The level of the confidence intervals of the mean over users.
+            (default: `0.95`)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If there is no metric of that name, if it has no cut-off, if `max_k` is larger
+            than the depth of a ranking, or if `level` is not between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@3")
+        >>> figure, axes = plot.metric_at_k({"Constant": result}, "recall")
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('k', 'recall@k')
+    """
+    by_name = named_results(results)
+    check_level(level)
+    cut_offs = cut_offs_of(by_name.values(), max_k)
+    label = parse(f"{metric}@{cut_offs[-1]}").label
+    axes = axes_for(ax)
+    markevery = max(1, len(cut_offs) // _NUM_MARKERS)
+    alpha = min(_BAND_OPACITY, 1 / len(by_name))  # many bands lie on each other
+    num_users: list[int] = []
+    for index, (name, result) in enumerate(by_name.items()):
+        means = [mean_of(result, f"{metric}@{k}", level) for k in cut_offs]
+        values, low, high, counts = zip(*means, strict=True)
+        num_users += counts
+        style = line_style(index) | point_style(index)
+        axes.plot(cut_offs, values, label=name, markevery=markevery, **style)
+        axes.fill_between(cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0)
+    axes.margins(x=0.03)
+    axes.locator_params(axis="x", integer=True)
+    axes.set_ylim(bottom=0)
+    note = f"mean over {users(num_users)}, {percent(level)} confidence band"
+    return finish(axes, "k", f"{label}@k", note, is_new=ax is None)
+
+
+def precision_recall_curve(
+    results: EvaluationResult | Curve | Mapping[str, EvaluationResult | Curve],
+    *,
+    max_k: int | None = None,
+    ax: "Axes | None" = None,
+) -> Picture:
+    r"""Plots the mean precision at k against the mean recall at k, for every k up to `max_k`.
+
+    The line is marked at a few cut-offs. The marks of the curve that reaches furthest say which.
+
+    A result is drawn as it counts: with precision and recall of its convention, and with users
+    without ground truth as its `empty_target_action` says. In contrast,
+    :func:`pyg_recmetrics.metrics.precision_recall_curve` has the defaults of torchmetrics, and
+    counts such users as zero. The numbers that it returns can be drawn, too, and are drawn as they
+    are.
+
+    Args:
+        results (EvaluationResult, tuple or dict): One result, or the precisions, the recalls and
+            the cut-offs of a curve, each of shape `[num_cut_offs]`; or several of these by name.
+        max_k (int, optional): The largest cut-off. (default: `None`, all of a curve; for results
+            see :func:`metric_at_k`)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        TypeError: If `results` holds anything else.
+        ValueError: If `max_k` is larger than the depth of a ranking or the largest cut-off of a
+            curve, or if a tuple does not hold three tensors of one shape `[num_cut_offs]`.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, metrics, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@3")
+        >>> figure, axes = plot.precision_recall_curve(result)
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('recall@k', 'precision@k')
+        >>> plot.precision_recall_curve(metrics.precision_recall_curve(result.ranked, max_k=2))
+        Picture(precision@k against recall@k)
+    """
+    what = "'EvaluationResult' or (precisions, recalls, top_k)"
+    by_name = named(results, EvaluationResult | tuple, what)
+    evaluated = {k: v for k, v in by_name.items() if isinstance(v, EvaluationResult)}
+    cut_offs = cut_offs_of(evaluated.values(), max_k)
+    curves = {
+        name: _measure(result, cut_offs) if name in evaluated else _read(result, max_k)
+        for name, result in by_name.items()
+    }
+    axes = axes_for(ax)
+    for index, (name, curve) in enumerate(curves.items()):
+        style = line_style(index) | point_style(index)
+        axes.plot(curve.recalls, curve.precisions, label=name, markevery=curve.marked, **style)
+    room = _ROOM_FOR_LABELS * font_size(axes.xaxis.label)
+    axes.margins(room / axes.bbox.width, room / axes.bbox.height)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    _label_cut_offs(axes, max(curves.values(), key=lambda curve: curve.recalls[-1]))
+    num_users = [count for curve in curves.values() for count in curve.num_users]
+    notes = [f"means over {users(num_users)}, no bands"] if evaluated else []
+    notes += ["values as given"] if len(evaluated) < len(curves) else []
+    return finish(axes, "recall@k", "precision@k", "; or ".join(notes), is_new=ax is None)
+
+
+class _Points(NamedTuple):
+    """What is drawn of a curve. The number of users is empty if it is not known."""
+
+    precisions: Sequence[float]
+    recalls: Sequence[float]
+    top_k: Sequence[int]
+    num_users: Sequence[int] = ()
+
+    @property
+    def marked(self) -> list[int]:
+        """The places of the points with a mark."""
+        return [place for place, k in enumerate(self.top_k) if k in (*_MARKED, self.top_k[-1])]
+
+
+def _measure(result: EvaluationResult, cut_offs: Sequence[int]) -> _Points:
+    precisions, recalls = (
+        [mean_of(result, f"{metric}@{k}") for k in cut_offs] for metric in ("precision", "recall")
+    )
+    return _Points(
+        [mean.value for mean in precisions],
+        [mean.value for mean in recalls],
+        cut_offs,
+        [mean.num_users for mean in precisions + recalls],
+    )
+
+
+def _read(curve: Curve, max_k: int | None) -> _Points:
+    """Returns the points of a curve up to `max_k`."""
+    tensors = [check_tensor(values, "results") for values in curve]
+    shapes = [list(values.shape) for values in tensors]
+    if len(shapes) != 3 or shapes != [[tensors[0].numel()]] * 3 or not tensors[0].numel():
+        raise ValueError(
+            f"'results' needs to hold (precisions, recalls, top_k) of one shape [num_cut_offs] "
+            f"(got {shapes})"
+        )
+    top_k = tensors[2]
+    deepest = int(top_k.max())
+    max_k = deepest if max_k is None else check_positive_integer(max_k, "max_k")
+    if max_k > deepest:
+        raise ValueError(
+            f"'max_k' needs to be at most {deepest}, the largest cut-off of the curve (got {max_k})"
+        )
+    return _Points(*(values[top_k <= max_k].tolist() for values in tensors))
+
+
+def _label_cut_offs(axes: "Axes", curve: _Points) -> None:
+    """Writes the cut-off beside each mark of a curve, if it touches no other."""
+    taken: list[Bbox] = []
+    first, *others = curve.marked
+    for place in [first, *reversed(others)]:
+        text = axes.annotate(
+            f"k = {curve.top_k[place]}" if place == first else str(curve.top_k[place]),
+            (curve.recalls[place], curve.precisions[place]),
+            xytext=(3, 3),
+            textcoords="offset points",
+            fontsize="small",
+        )
+        box = text.get_window_extent()
+        box = box.expanded(_ROOM_AROUND_LABEL, _ROOM_AROUND_LABEL)
+        if any(box.overlaps(other) for other in taken):
+            text.remove()
+        else:
+            taken.append(box)

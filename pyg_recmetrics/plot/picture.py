@@ -1,0 +1,134 @@
+"""What every function of this package returns, and what all pictures have in common."""
+
+import io
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.plot.sizes import figure_of, lay_out
+from pyg_recmetrics.plot.style import NOTE_COLOR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+#: Width and height of a new figure, in inches.
+_FIGURE_SIZE = (5, 3.5)
+
+#: What the axes are called that hold nothing but a note.
+_NOTE = "pyg_recmetrics note"
+
+
+class Picture(NamedTuple):
+    """A figure and its axes. A notebook shows the picture if a cell ends with it.
+
+    A figure that belongs to `matplotlib.pyplot` is shown by pyplot at the end of the cell, as
+    always, and is not shown twice.
+
+    Attributes:
+        figure: The figure; `figure.savefig("figure.pdf")` saves it.
+        axes: The axes, to change labels, limits and titles.
+    """
+
+    figure: "Figure"
+    axes: "Axes"
+
+    def _repr_png_(self) -> bytes | None:
+        from matplotlib._pylab_helpers import Gcf
+
+        if any(manager.canvas.figure is self.figure for manager in Gcf.get_all_fig_managers()):
+            return None
+        image = io.BytesIO()
+        self.figure.savefig(image, format="png", bbox_inches="tight")
+        return image.getvalue()
+
+    def __repr__(self) -> str:
+        labels = (self.axes.get_ylabel(), self.axes.get_xlabel())
+        return f"{type(self).__name__}({' against '.join(labels)})".replace("\n", " ")
+
+
+def axes_for(ax: "Axes | None") -> "Axes":
+    """Returns `ax`, or the axes of a new figure that belongs to no window."""
+    with requires_extra("matplotlib", "plot", "plot"):
+        from matplotlib.figure import Figure
+    if ax is None:
+        return Figure(figsize=_FIGURE_SIZE, layout="constrained").subplots()
+    figure_of(ax)
+    return ax
+
+
+def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
+    """Labels the axes, and says in a note what stands behind the numbers.
+
+    Args:
+        axes (matplotlib.axes.Axes): The axes, with all that is drawn.
+        x (str): The label of the x-axis.
+        y (str): The label of the y-axis.
+        note (str): What stands above the axes.
+        is_new (bool): Whether the figure is new, so that it may grow.
+    """
+    from pyg_recmetrics.plot.legend import add_legend
+    from pyg_recmetrics.plot.ticks import SpacedFormatter
+
+    figure = figure_of(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        formatter = axis.get_major_formatter()
+        if not isinstance(formatter, SpacedFormatter):
+            axis.set_major_formatter(SpacedFormatter(formatter))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    above = _write_above(axes, note)
+    axes.grid(alpha=0.3, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    texts = (axes.xaxis.label, axes.yaxis.label, above)
+    _wrap(texts, axes)
+    lay_out(figure)
+    _wrap(texts, axes)
+    add_legend(axes, figure_grows=is_new)
+    return Picture(figure, axes)
+
+
+def users(counts: Iterable[int]) -> str:
+    """Says how many users there are, such as "1,000 users", or "990 to 1,000 users"."""
+    counts = list(counts)
+    return f"{span(counts)} user{'' if max(counts) == 1 else 's'}"
+
+
+def span(counts: Iterable[int]) -> str:
+    """Says a number, such as "1,000", or "990 to 1,000" if numbers differ."""
+    counts = list(counts)
+    return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
+
+
+def percent(level: float) -> str:
+    """Says the level of an interval, such as "95%"."""
+    return f"{100 * level:.4g}%"
+
+
+def _write_above(axes: "Axes", note: str) -> "Text":
+    """Writes a note above the axes, in place of an earlier one."""
+    for child in axes.child_axes:
+        if child.get_label() == _NOTE:
+            child.remove()
+    # Titles make room for the label of an axis, but not for other text.
+    above = axes.secondary_xaxis("top")
+    above.set_label(_NOTE)
+    above.tick_params(which="both", length=0, labeltop=False)
+    above.spines["top"].set_visible(False)
+    above.set_xlabel(note, loc="left", fontsize="small", color=NOTE_COLOR)
+    return above.xaxis.label
+
+
+def _wrap(texts: "Iterable[Text]", axes: "Axes") -> None:
+    """Breaks texts into lines that are not much longer than the side of the axes beside them."""
+    for text in texts:
+        text.set_text(" ".join(text.get_text().split()))
+        extent = text.get_window_extent()
+        is_upright = text.get_rotation() == 90
+        length, room = (
+            (extent.height, axes.bbox.height) if is_upright else (extent.width, axes.bbox.width)
+        )
+        num_letters = int(len(text.get_text()) * room / length)
+        text.set_text(textwrap.fill(text.get_text(), max(1, num_letters), break_long_words=False))

@@ -1,0 +1,103 @@
+"""A notebook shows each picture once, by a real kernel."""
+
+import subprocess
+import sys
+
+import matplotlib
+import nbformat
+import pytest
+from matplotlib.figure import Figure
+
+import notebooks
+from pyg_recmetrics import plot
+
+pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+SETUP = """
+import torch
+from pyg_recmetrics import RankingTask, evaluate, plot
+task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=2, num_items=3)
+result = evaluate(torch.tensor([[0.1, 0.3, 0.2], [0.3, 0.1, 0.2]]), task, "recall@3")
+"""
+
+#: The code of a cell, and how many images it shows.
+CELLS = {
+    "last expression": ('plot.metric_at_k(result, "recall")', 1),
+    "unpacked": ('figure, axes = plot.metric_at_k(result, "recall")', 0),
+    "assigned": ('picture = plot.metric_at_k(result, "recall")', 0),
+    "not the last expression": ('plot.metric_at_k(result, "recall")\nprint("more")', 0),
+    "what was assigned": ("picture", 1),
+    "displayed": ('display(plot.metric_at_k(result, "recall"))\nprint("more")', 1),
+    "own axes": (
+        "import matplotlib.pyplot as plt\n"
+        "own, panels = plt.subplots(1, 2)\n"
+        'plot.metric_at_k(result, "recall", ax=panels[0])\n'
+        "plot.precision_recall_curve(result, ax=panels[1])",
+        1,
+    ),
+    "own axes, unpacked": (
+        'figure, axes = plot.metric_at_k(result, "recall", ax=plt.subplots()[1])',
+        1,
+    ),
+    "own axes of an earlier cell": ('plot.metric_at_k(result, "recall", ax=panels[1])', 1),
+}
+
+
+def images(cell):
+    return [output for output in cell.outputs if "image/png" in output.get("data", {})]
+
+
+@pytest.fixture(scope="module", params=["", "%matplotlib inline\n"], ids=["fresh", "inline"])
+def executed(request, tmp_path_factory):
+    """The cells after a kernel ran all of them, by what they are about."""
+    cells = [request.param + SETUP, *(code for code, _ in CELLS.values())]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
+    notebooks.execute(notebook, tmp_path_factory.mktemp("notebook"))
+    return dict(zip(CELLS, notebook.cells[1:], strict=True))
+
+
+@pytest.mark.parametrize("about", CELLS)
+def test_a_cell_shows_the_picture_as_often_as_expected(about, executed):
+    _, expected = CELLS[about]
+    assert len(images(executed[about])) == expected
+
+
+def test_the_text_of_a_picture_is_short(executed):
+    (output,) = executed["last expression"].outputs
+    assert output.data["text/plain"] == "Picture(recall@k against k)"
+
+
+def test_a_picture_is_a_pair(results):
+    picture = plot.metric_at_k(results, "recall")
+    figure, axes = picture
+    assert picture[0] is picture.figure is figure
+    assert picture[1] is picture.axes is axes
+    assert isinstance(figure, Figure)
+
+
+def test_a_picture_without_pyplot_is_an_image(results):
+    picture = plot.metric_at_k(results, "recall")
+    assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def test_pyplot_shows_its_own_figures(results):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    matplotlib.use("Agg")
+    figure, axes = pyplot.subplots()
+    picture = plot.metric_at_k(results, "recall", ax=axes)
+    assert picture._repr_png_() is None
+    pyplot.close(figure)
+    assert picture._repr_png_() is not None
+
+
+def test_axes_without_a_figure_are_refused(results):
+    axes = Figure().subplots()
+    axes.remove()
+    with pytest.raises(ValueError, match="'ax' needs to belong to a figure"):
+        plot.metric_at_k(results, "recall", ax=axes)
+
+
+def test_the_package_does_not_import_matplotlib():
+    code = "import sys, pyg_recmetrics; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,145 @@
+"""Recommenders stay apart: on white, for colour-blind readers, and when there are many."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from small_pictures import PICTURES
+
+from pyg_recmetrics.plot.style import COLORS, GREY, line_style, point_style
+
+NUM_STYLES = 40
+
+#: What a colour-blind reader sees of linear RGB. Machado, Oliveira and Fernandes, "A
+#: physiologically-based model for simulation of color vision deficiency" (2009), severity 1.
+VISIONS = {
+    "normal": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+
+#: Linear sRGB to CIE XYZ, as in IEC 61966-2-1.
+XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+
+
+def linear(color):
+    return [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in to_rgb(color)
+    ]
+
+
+def contrast_on_white(color):
+    """The formula of the Web Content Accessibility Guidelines 2.2."""
+    red, green, blue, alpha = to_rgba(color)
+    on_white = [1 - alpha * (1 - value) for value in (red, green, blue)]
+    luminance = np.dot([0.2126, 0.7152, 0.0722], linear(on_white))
+    return (1 + 0.05) / (luminance + 0.05)
+
+
+def lab(color, vision):
+    """Lightness and the two axes of colour in CIELAB, as someone sees it."""
+    seen = np.clip(np.array(VISIONS[vision]) @ linear(color), 0, 1)
+    ratios = np.array(XYZ) @ seen / (np.array(XYZ) @ np.ones(3))
+    x, y, z = np.where(ratios > (6 / 29) ** 3, np.cbrt(ratios), ratios * 841 / 108 + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def distance(a, b, vision):
+    return np.linalg.norm(lab(a, vision) - lab(b, vision))
+
+
+def test_the_formulas_of_these_tests():
+    assert contrast_on_white("#000000") == pytest.approx(21)
+    assert contrast_on_white("#767676") == pytest.approx(4.54, abs=0.005)  # the grey of WCAG
+    assert contrast_on_white((0, 0, 0, 0.5)) == pytest.approx(contrast_on_white((0.5, 0.5, 0.5)))
+    assert lab("#FF0000", "normal") == pytest.approx([53.24, 80.09, 67.20], abs=0.05)
+    assert distance("#FF0000", "#008000", "normal") > 2 * distance(
+        "#AA0000", "#606000", "deuteranopia"
+    )
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_colours_stay_apart_for_all_readers(vision):
+    # Of the colours of Okabe and Ito, some are less than 17 apart by this measure.
+    for a, b in itertools.combinations(COLORS, 2):
+        assert distance(a, b, vision) > 25, (a, b)
+    # The grey line is three times as wide as all others.
+    assert min(distance(GREY, color, vision) for color in COLORS) > 15
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("which", ["results", "many"])
+def test_lines_points_bars_and_text_have_a_contrast_of_three(name, which, request):
+    figure, axes = PICTURES[name](request.getfixturevalue(which))
+    figure.draw_without_rendering()
+    grid = {
+        line
+        for each in (axes, *axes.child_axes)
+        for axis in (each.xaxis, each.yaxis)
+        for which_ticks in (axis.majorTicks, axis.minorTicks)
+        for line in (tick.gridline for tick in which_ticks)
+    }
+    colors = {text.get_color() for text in figure.findobj(Text) if text.get_text()}
+    for line in figure.findobj(Line2D):
+        if line not in grid:
+            parts = (line.get_color(), line.get_markeredgecolor())  # some markers are hollow
+            colors |= {to_rgba(part, line.get_alpha()) for part in parts}
+    for bars in figure.findobj(LineCollection):
+        colors |= {tuple(color) for color in bars.get_edgecolor()}
+    assert len(colors) > 3
+    for color in colors:
+        assert contrast_on_white(color) >= 3, color
+
+
+def ink_of(style):
+    """How dark each pixel is, of a line with a marker as large as in a legend."""
+    figure = Figure(figsize=(30 / 72, 10 / 72), dpi=200)
+    canvas = FigureCanvasAgg(figure)
+    style = style | {"color": "black", "transform": figure.transFigure}
+    figure.add_artist(Line2D([0, 1], [0.5, 0.5], **style | {"marker": ""}))
+    figure.add_artist(Line2D([0.5], [0.5], **style))
+    canvas.draw()
+    return 1 - np.asarray(canvas.buffer_rgba())[..., 0] / 255
+
+
+def styles():
+    return [line_style(index) | point_style(index) for index in range(NUM_STYLES)]
+
+
+def test_no_two_styles_are_equal():
+    for one, other in itertools.combinations(styles(), 2):
+        for second in ("linestyle", "marker"):  # some pictures have lines only, others points
+            assert (one["color"], one[second]) != (other["color"], other[second])
+
+
+def test_neighbours_differ_in_everything():
+    for one, other in itertools.pairwise(styles()):
+        assert all(one[part] != other[part] for part in ("color", "linestyle", "marker"))
+
+
+def test_the_eye_sees_every_difference():
+    """Draws each style in black as large as in a legend, and compares the pixels."""
+    for one, other in itertools.combinations(styles(), 2):
+        if one["color"] == other["color"]:
+            ink, other_ink = ink_of(one), ink_of(other)
+            assert abs(ink - other_ink).sum() > 0.2 * min(ink.sum(), other_ink.sum())
