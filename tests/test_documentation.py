@@ -10,12 +10,13 @@ import warnings
 import zlib
 from pathlib import Path
 
+import pictures
 import pytest
 import torch
 from tables import conventions_page, metric_table
 
 import pyg_recmetrics
-from pyg_recmetrics import conventions, metrics
+from pyg_recmetrics import conventions, metrics, plot
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -74,6 +75,15 @@ def test_the_python_of_every_page_runs_and_prints_what_the_page_shows(page, caps
             assert numbers(printed) == pytest.approx(numbers(shown), rel=0.2, abs=0.02), printed
         for expression, value in LINE_WITH_VALUE.findall(code):
             assert repr(eval(expression, namespace)).startswith(value[:-1]), expression
+
+
+def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
+    pytest.importorskip("matplotlib")
+    pictures.draw(tmp_path)
+    drawn = {path.name for path in (tmp_path / "images").iterdir()}
+    shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
+    assert drawn == {f"{name}.png" for name in plot.__all__ if name.islower()}
+    assert drawn | {"report.png"} == shown == {path.name for path in (DOCS / "images").iterdir()}
 
 
 def test_the_page_of_metrics_lists_every_metric():
