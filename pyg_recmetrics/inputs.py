@@ -6,13 +6,29 @@ Edges may also come as a sparse matrix of users and items: of PyTorch, SciPy or 
 """
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric import EdgeIndex, Index
+from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse, to_edge_index
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix of SciPy, or one with the same method."""
+
+    def tocoo(self) -> Any:
+        """Returns it as coordinates and values."""
+
+
+#: Whatever holds numbers.
+TensorLike: TypeAlias = Tensor | ArrayLike | torch.nn.Embedding
+
+#: Whatever holds edges. PyG's `Adj` is a tensor, or a `SparseTensor`.
+EdgesLike: TypeAlias = TensorLike | Adj | SparseMatrix
 
 #: The kinds of NumPy's dtypes that are numbers.
 _NUMBERS = "biufc"

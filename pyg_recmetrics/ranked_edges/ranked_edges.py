@@ -13,6 +13,7 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
 from pyg_recmetrics.checks import check_fields, check_raw_ids
+from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.recommended import Lists
@@ -111,9 +112,9 @@ class RankedEdges:
     @classmethod
     def from_topk(
         cls,
-        pred_index_mat: Tensor,
-        edge_label_index: Tensor | tuple[Tensor, Tensor],
-        edge_label_weight: Tensor | None = None,
+        pred_index_mat: TensorLike,
+        edge_label_index: EdgesLike,
+        edge_label_weight: TensorLike | None = None,
     ) -> "RankedEdges":
         r"""Ranks edges by their position in given lists, with PyG's argument names.
 
@@ -148,10 +149,10 @@ class RankedEdges:
     @classmethod
     def from_scores(
         cls,
-        scores: Tensor,
-        edge_label_index: Tensor,
-        edge_label_weight: Tensor | None = None,
-        seen: Tensor | None = None,
+        scores: TensorLike,
+        edge_label_index: EdgesLike,
+        edge_label_weight: TensorLike | None = None,
+        seen: EdgesLike | None = None,
         *,
         ties: Ties = "index",
         seed: int = 0,
@@ -195,9 +196,9 @@ class RankedEdges:
     @classmethod
     def from_pairs(
         cls,
-        preds: Tensor,
-        target: Tensor,
-        indexes: Tensor | None = None,
+        preds: TensorLike,
+        target: TensorLike,
+        indexes: TensorLike | None = None,
         *,
         ignore_index: int | None = None,
         ties: Ties = "index",

@@ -16,7 +16,7 @@ from pyg_recmetrics.checks import (
     check_truth,
     check_weight,
 )
-from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.ranks import ranks_within_rows
@@ -51,9 +51,9 @@ class RankedTruth(NamedTuple):
 
 
 def rank_lists(
-    pred_index_mat: Tensor,
-    edge_label_index: Tensor | tuple[Tensor, Tensor],
-    edge_label_weight: Tensor | None,
+    pred_index_mat: TensorLike,
+    edge_label_index: EdgesLike,
+    edge_label_weight: TensorLike | None,
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
     items = _check_lists(pred_index_mat)
@@ -73,10 +73,10 @@ def rank_lists(
 
 
 def rank_scores(
-    scores: Tensor,
-    edge_label_index: Tensor,
-    edge_label_weight: Tensor | None,
-    seen: Tensor | None,
+    scores: TensorLike,
+    edge_label_index: EdgesLike,
+    edge_label_weight: TensorLike | None,
+    seen: EdgesLike | None,
 ) -> RankedTruth:
     """Ranks edges by a score matrix, see :meth:`RankedEdges.from_scores`."""
     scores = check_scores(scores, "scores")
@@ -112,7 +112,7 @@ def rank_scores(
 
 
 def rank_pairs(
-    preds: Tensor, target: Tensor, indexes: Tensor | None, ignore_index: int | None
+    preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
     preds = check_scores(preds, "preds").flatten()

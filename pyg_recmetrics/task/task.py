@@ -24,7 +24,7 @@ from pyg_recmetrics.checks import (
     check_truth,
     check_weight,
 )
-from pyg_recmetrics.inputs import as_edges, as_matrix
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, as_matrix
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
@@ -124,16 +124,16 @@ class RankingTask:
 
     def __init__(
         self,
-        truth: Tensor,
+        truth: EdgesLike,
         *,
         num_users: int,
         num_items: int,
-        seen: Tensor | None = None,
+        seen: EdgesLike | None = None,
         exclude_seen: bool = True,
-        weight: Tensor | None = None,
+        weight: TensorLike | None = None,
         threshold: float | None = None,
-        candidates: Tensor | None = None,
-        users: Tensor | None = None,
+        candidates: EdgesLike | None = None,
+        users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
     ) -> None:
@@ -164,8 +164,8 @@ class RankingTask:
         num_users: int | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
-        candidates: Tensor | None = None,
-        users: Tensor | None = None,
+        candidates: EdgesLike | None = None,
+        users: TensorLike | None = None,
     ) -> "RankingTask":
         r"""Reads a task from one part of a split, in PyG's own convention.
 
@@ -253,8 +253,8 @@ class RankingTask:
     @classmethod
     def from_matrix(
         cls,
-        test: Any,
-        train: Any = None,
+        test: EdgesLike,
+        train: EdgesLike | None = None,
         *,
         exclude_seen: bool = True,
         threshold: float | None = None,
@@ -404,7 +404,7 @@ class RankingTask:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         return torch.bincount(self.truth[0], minlength=self.num_users)
 
-    def select_users(self, users: Tensor) -> "RankingTask":
+    def select_users(self, users: TensorLike) -> "RankingTask":
         """Returns the same task for only some of its users.
 
         Args:
@@ -481,14 +481,14 @@ class RankingTask:
         vars(task).update(changes)
         return task
 
-    def _prepare_seen(self, seen: Tensor | None) -> Tensor:
+    def _prepare_seen(self, seen: EdgesLike | None) -> Tensor:
         if seen is None:
             return torch.empty(2, 0, dtype=torch.long, device=self.device)
         seen = check_bipartite(seen, "seen", self.num_users, self.num_items)
         check_device(seen, "seen", self.device, "truth")
         return self._coalesce(seen)
 
-    def _prepare_candidates(self, candidates: Tensor | None) -> Tensor | None:
+    def _prepare_candidates(self, candidates: EdgesLike | None) -> Tensor | None:
         if candidates is None:
             return None
         candidates = check_integers(as_edges(candidates, "candidates")[0], "candidates")
@@ -500,7 +500,7 @@ class RankingTask:
         check_bipartite(candidates, "candidates", self.num_users, self.num_items)
         return self._coalesce(candidates)
 
-    def _prepare_users(self, users: Tensor | None) -> Tensor:
+    def _prepare_users(self, users: TensorLike | None) -> Tensor:
         if users is None:
             return torch.arange(self.num_users, device=self.device)
         users = check_integers(users, "users")
