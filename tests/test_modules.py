@@ -14,6 +14,7 @@ import torch
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import values_of
 from torch_geometric import metrics as pyg
 
 from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, metrics, modules
@@ -73,7 +74,7 @@ def any_module(draw):
     """A class, and arguments for it, as a dictionary."""
     cls = getattr(modules, draw(st.sampled_from(NAMES)))
     options = {
-        name: st.sampled_from(list(parameter.choices) or [14, 17])
+        name: st.sampled_from(values_of(parameter, k=14))
         for name, parameter in cls.definition.parameters.items()
     }
     arguments = {name: draw(values) for name, values in options.items() if draw(st.booleans())}

@@ -20,7 +20,7 @@ from pyg_recmetrics.metrics.registry import aggregate_metric, metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 
-Head: TypeAlias = Annotated[int, "the tail is what is not in the {} percent head"]
+Head: TypeAlias = Annotated[int, "the tail is what is not in the {} percent head", range(1, 101)]
 Over: TypeAlias = Annotated[
     Literal["category", "embedding"],
     {"category": "cosine of categories", "embedding": "cosine of embeddings"},

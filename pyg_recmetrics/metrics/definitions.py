@@ -2,66 +2,204 @@
 
 import inspect
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_choice,
+    check_fraction,
+    check_positive_integer,
+)
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.ranked_edges import RankedEdges
 
-#: What a parameter of a metric is given: one of its words, or a positive integer.
-Value: TypeAlias = str | int
+#: What a parameter of a metric is given: a word, a number, or whether something holds.
+Value: TypeAlias = str | int | float | bool
+
+#: Python reads no integers of more than 4,300 digits.
+_MAX_DIGITS = 1000
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a metric besides `k`.
+class Parameter(ABC):
+    """A parameter of a metric besides `k`. Its subclasses are the kinds that there are.
 
     Attributes:
         name (str): Its name.
-        default (str, int or None): Its default; `None` for an optional integer.
-        choices (mapping): The words it takes, and what each says in a sentence; empty for an
-            integer.
-        percentage (str): What a percentage says in a sentence, with `{}` for the number; empty for
-            other parameters. Other integers are cut-offs.
+        default (str, int, float, bool or None): Its default; `None` for an optional cut-off.
     """
 
     name: str
     default: Value | None
-    choices: FrozenDict[str, str]
-    percentage: str = ""
 
     @property
-    def is_cut_off(self) -> bool:
-        """Whether it says how deep to look."""
-        return not self.choices and not self.percentage
+    def values(self) -> tuple[Value, ...]:
+        """All values that it takes, its first choice first; empty for numbers."""
+        return ()
 
-    def check(self, value: Value | None) -> None:
-        """Raises if `value` is not one of the words, not a positive integer, or not a percentage.
+    @abstractmethod
+    def check(self, value: object) -> Value | None:
+        """Returns `value` as it is printed and passed on.
 
-        `None` leaves an integer open.
+        Raises:
+            TypeError: If a boolean is needed, and `value` is none.
+            ValueError: If the parameter does not take `value`.
         """
-        if self.choices:
-            check_choice(value, self.name, list(self.choices))
-        elif value is not None:
-            number = check_positive_integer(value, self.name)
-            if self.percentage and number > 100:
-                raise ValueError(f"'{self.name}' needs to be at most 100 percent (got {number})")
 
     def read(self, text: str) -> Value:
-        """Reads a value from its spelling."""
-        # Python reads no integers of more than 4,300 digits.
-        is_integer = not self.choices and text.isdecimal() and len(text) <= 1000
-        return int(text) if is_integer else text
+        """Reads a value from its spelling; a text that is none stays as it is."""
+        return text
+
+    @abstractmethod
+    def words(self, value: Value) -> str:
+        """Says in words what a value means; empty if there is nothing to say."""
+
+
+@dataclass(frozen=True)
+class Choice(Parameter):
+    """A parameter that takes one of some words.
+
+    Attributes:
+        meaning (mapping): The words, and what each says in a sentence.
+    """
+
+    meaning: FrozenDict[str, str]
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The words."""
+        return tuple(self.meaning)
+
+    def check(self, value: object) -> Value:
+        """Returns `value` if it is one of the words."""
+        return check_choice(value, self.name, list(self.meaning))
+
+    def read(self, text: str) -> Value:
+        """Reads a word, in upper or lower case."""
+        by_folded = {folded(word): word for word in self.meaning}
+        return text if text in self.meaning else by_folded.get(folded(text), text)
 
     def words(self, value: Value) -> str:
-        """Says in words what a value means."""
-        if self.percentage:
-            return self.percentage.format(value)
-        return self.choices[str(value)] if self.choices else f"{self.name} {value}"
+        """Says what a word means."""
+        return self.meaning[str(value)]
+
+
+@dataclass(frozen=True)
+class CutOff(Parameter):
+    """A positive integer that says how deep to look."""
+
+    def check(self, value: object) -> Value | None:
+        """Returns `value` if it is a positive integer, or `None` if that is the default."""
+        if value is None and self.default is None:
+            return None
+        return check_positive_integer(value, self.name)
+
+    def read(self, text: str) -> Value:
+        """Reads an integer."""
+        return _read_integer(text)
+
+    def words(self, value: Value) -> str:
+        """Says the name and the number."""
+        return f"{self.name} {value}"
+
+
+@dataclass(frozen=True)
+class Integer(Parameter):
+    """A positive integer that is not a cut-off.
+
+    Attributes:
+        sentence (str): What it says in a sentence, with `{}` for the number.
+        allowed (range): The numbers that it takes.
+    """
+
+    sentence: str
+    allowed: range = range(1, 2**53)
+
+    def check(self, value: object) -> Value:
+        """Returns `value` if it is one of the allowed numbers."""
+        number = check_positive_integer(value, self.name)
+        if number not in self.allowed:
+            first, last = self.allowed[0], self.allowed[-1]
+            raise ValueError(
+                f"'{self.name}' needs to be an integer from {first} to {last} (got {number})"
+            )
+        return number
+
+    def read(self, text: str) -> Value:
+        """Reads an integer."""
+        return _read_integer(text)
+
+    def words(self, value: Value) -> str:
+        """Says the sentence with the number."""
+        return self.sentence.format(value)
+
+
+@dataclass(frozen=True)
+class Fraction(Parameter):
+    """A real number between zero and one, which are excluded.
+
+    Attributes:
+        sentence (str): What it says in a sentence, with `{}` for the number.
+    """
+
+    sentence: str
+
+    def check(self, value: object) -> Value:
+        """Returns `value` if it is between zero and one."""
+        return float(check_fraction(value, self.name))
+
+    def read(self, text: str) -> Value:
+        """Reads a decimal number."""
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    def words(self, value: Value) -> str:
+        """Says the sentence with the number."""
+        return self.sentence.format(value)
+
+
+@dataclass(frozen=True)
+class Flag(Parameter):
+    """A boolean.
+
+    Attributes:
+        sentence (str): What it says in a sentence if it is true; if not, it says nothing.
+    """
+
+    sentence: str
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Both values, the default first."""
+        return (self.default is True, self.default is not True)
+
+    def check(self, value: object) -> Value:
+        """Returns `value` if it is a boolean."""
+        return check_boolean(value, self.name)
+
+    def read(self, text: str) -> Value:
+        """Reads `true` or `false`, in upper or lower case."""
+        return {"true": True, "false": False}.get(folded(text), text)
+
+    def words(self, value: Value) -> str:
+        """Says the sentence if the value is true."""
+        return self.sentence if value else ""
+
+
+def folded(name: str) -> str:
+    """Returns a name as names are compared: in lower case, and with `_` for `-`."""
+    return name.lower().replace("-", "_")
+
+
+def _read_integer(text: str) -> Value:
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else text
 
 
 @dataclass(frozen=True)

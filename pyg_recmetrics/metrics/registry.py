@@ -21,7 +21,16 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_boolean, check_ids, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Parameter
+from pyg_recmetrics.metrics.definitions import (
+    AggregateDefinition,
+    Choice,
+    CutOff,
+    Definition,
+    Flag,
+    Fraction,
+    Integer,
+    Parameter,
+)
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task.catalogue import check_has
 
@@ -62,9 +71,8 @@ def metric(
     Raises:
         ValueError: If the name of the function is that of another metric, or the bounds are not in
             ascending order.
-        TypeError: If a parameter besides `k` is neither an integer nor a choice with words that
-            say what each of its values means, the function takes no `ranked`, or an argument has a
-            wrong type.
+        TypeError: If a parameter besides `k` is neither a cut-off, nor has words that say what its
+            values mean, the function takes no `ranked`, or an argument has a wrong type.
     """
     _check_description(bounds, needs)
     check_boolean(needs_all_ranks, "needs_all_ranks")
@@ -76,25 +84,27 @@ def metric(
     def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         name = function.__name__
         signature = inspect.signature(function)
+        compute: Callable[..., Tensor] = function
         if "ranked" not in signature.parameters:
             raise TypeError(f"'{name}' needs to take 'ranked' (got {signature})")
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            arguments = signature.bind(*args, **kwargs)
-            arguments.apply_defaults()
-            ranked = arguments.arguments["ranked"]
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = bound.arguments
+            ranked = given["ranked"]
             check_ranked(ranked)
             if needs_all_ranks:
                 _check_all_ranks(ranked)
-            if "k" in arguments.arguments:
-                if defined.needs_cut_off:
-                    check_positive_integer(arguments.arguments["k"], "k")
-                _check_cut_off(arguments.arguments["k"], ranked)
+            if defined.has_cut_off:
+                if defined.needs_cut_off or given["k"] is not None:
+                    given["k"] = check_positive_integer(given["k"], "k")
+                _check_depth(given["k"], ranked)
             for parameter in defined.parameters.values():
-                parameter.check(arguments.arguments[parameter.name])
-            _check_needs(name, defined.needs_with(arguments.arguments), ranked)
-            value = function(*args, **kwargs)
+                given[parameter.name] = parameter.check(given[parameter.name])
+            _check_needs(name, defined.needs_with(given), ranked)
+            value = compute(*bound.args, **bound.kwargs)
             return value.masked_fill(ranked.degree == 0, torch.nan) if needs_truth else value
 
         k = signature.parameters.get("k")
@@ -148,8 +158,8 @@ def aggregate_metric(
 
         def checked_state(ranked: RankedEdges, k: int) -> Tensor:
             check_ranked(ranked)
-            check_positive_integer(k, "k")
-            _check_cut_off(k, ranked)
+            k = check_positive_integer(k, "k")
+            _check_depth(k, ranked)
             _check_needs(name, needs, ranked)
             return state(ranked, k)
 
@@ -251,19 +261,25 @@ def _parameters(
 
 
 def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
-    """Reads a parameter from its annotation: a cut-off, a percentage, or words with a meaning."""
-    kind, meaning = hint, None
-    if get_origin(hint) is Annotated:
-        kind, meaning = get_args(hint)
-    if kind in (int, int | None) and meaning is None:
-        return Parameter(name, default, FrozenDict())
-    if kind is int and isinstance(meaning, str):
-        return Parameter(name, default, FrozenDict(), percentage=meaning)
-    if isinstance(meaning, dict) and set(get_args(kind)) == set(meaning):
-        return Parameter(name, default, FrozenDict(meaning))
+    """Reads the kind of a parameter, and what its values mean, from its annotation."""
+    kind, *meaning = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    match meaning:
+        case [] if kind in (int, int | None):
+            return CutOff(name, default)
+        case [dict() as words] if words and set(get_args(kind)) == set(words):
+            return Choice(name, default, FrozenDict(words))
+        case [str() as sentence] if kind is bool:
+            return Flag(name, default, sentence)
+        case [str() as sentence] if kind is float:
+            return Fraction(name, default, sentence)
+        case [str() as sentence] if kind is int:
+            return Integer(name, default, sentence)
+        case [str() as sentence, range() as allowed] if kind is int:
+            return Integer(name, default, sentence, allowed)
     raise TypeError(
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
-        f"Annotated[Literal['a'], {{'a': 'words'}}], or to be an integer (got {hint})"
+        f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
+        f"Annotated[float, 'words'], or to be an integer (got {hint})"
     )
 
 
@@ -308,9 +324,8 @@ def _check_needs(name: str, needs: tuple[str, ...], ranked: RankedEdges) -> None
             check_ids(ranked.required_catalogue.interactions[0], "seen", "user", ranked.num_users)
 
 
-def _check_cut_off(k: Any, ranked: RankedEdges) -> None:
-    if k is not None:
-        check_positive_integer(k, "k")
+def _check_depth(k: int | None, ranked: RankedEdges) -> None:
+    """Raises if the ranking is not as deep as `k`."""
     if ranked.depth is None:
         return
     if k is None:

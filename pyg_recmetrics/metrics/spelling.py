@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Value
+from pyg_recmetrics.metrics.definitions import AggregateDefinition, CutOff, Definition, Value
 from pyg_recmetrics.metrics.registry import definition
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
@@ -53,17 +53,16 @@ class Metric:
         if not defined.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         if self.k is not None:
-            check_positive_integer(self.k, "k")
-        given: dict[str, Value] = {}
+            object.__setattr__(self, "k", check_positive_integer(self.k, "k"))
+        given: dict[str, Value | None] = {}
         for name, value in _pairs(self.arguments):
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
             if name in given:
                 raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
-            defined.parameters[name].check(value)
-            given[name] = value
-        # `None` stands for an integer that is not given.
+            given[name] = defined.parameters[name].check(value)
+        # `None` stands for a cut-off that is not given.
         in_order = [(name, given.get(name)) for name in defined.parameters]
         arguments = tuple((name, value) for name, value in in_order if value is not None)
         object.__setattr__(self, "arguments", arguments)
@@ -89,7 +88,9 @@ class Metric:
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
         cut_offs = [
-            int(value) for name, value in self.arguments if defined.parameters[name].is_cut_off
+            int(value)
+            for name, value in self.arguments
+            if isinstance(defined.parameters[name], CutOff)
         ]
         return max([self.k or 1, *cut_offs])
 
@@ -142,7 +143,7 @@ class Metric:
             if (value := given.get(parameter.name, parameter.default)) is not None
         ]
         head = self.name if self.k is None else f"{self.name}@{self.k}"
-        return f"{head} ({', '.join(said)})" if said else head
+        return f"{head} ({', '.join(filter(None, said))})" if any(said) else head
 
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.

@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 import pytest
 import torch
 
-from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics import (
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    conventions,
+    metrics,
+    modules,
+    rank,
+)
 from pyg_recmetrics.metrics import registry
 
 
@@ -88,17 +96,93 @@ class TestNamesAreTaken:
 
 
 @pytest.mark.parametrize(
-    "choice",
-    [Annotated[Literal["a", "b"], {"a": "first"}], Literal["a", "b"], str, float, bool],
+    "hint",
+    [
+        Annotated[Literal["a", "b"], {"a": "first"}],
+        Annotated[str, {}],
+        Annotated[str, "words"],
+        Annotated[float, "words", range(1, 5)],
+        Literal["a", "b"],
+        str,
+        float,
+        bool,
+    ],
 )
-def test_choices_need_words_that_say_what_they_mean(definitions, choice):
+def test_values_need_words_that_say_what_they_mean(definitions, hint):
     def first_hit(ranked, k, *, gain="a"):
         return ranked.hits(k)
 
-    first_hit.__annotations__["gain"] = choice
+    first_hit.__annotations__["gain"] = hint
     with pytest.raises(TypeError, match="'gain' of 'first_hit' needs words for every choice"):
         metrics.metric()(first_hit)
     assert "first_hit" not in definitions
+
+
+@pytest.fixture
+def scaled_hits(definitions):
+    """A metric with a parameter of every kind that has words."""
+
+    @metrics.metric(bounds=(0.0, torch.inf))
+    def scaled_hits(
+        ranked,
+        k: int,
+        by: Annotated[float, "times {}"] = 0.5,
+        times: Annotated[int, "{} times over"] = 1,
+        negated: Annotated[bool, "with the sign turned"] = False,
+        depth: int | None = None,
+    ):
+        assert type(k) is type(times) is int
+        assert type(by) is float
+        assert type(negated) is bool
+        return ranked.hits(k) * by * times * (-1 if negated else 1)
+
+    return scaled_hits
+
+
+class TestKindsOfParameters:
+    ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
+
+    def test_they_are_read_printed_and_passed_on(self, scaled_hits):
+        metric = metrics.parse("scaled_hits(negated=true, by=.25, times=3, depth=7)@2")
+        assert str(metric) == "scaled_hits(by=0.25,times=3,negated=True,depth=7)@2"
+        assert metrics.parse(str(metric)) == metric
+        assert hash(metrics.parse(str(metric))) == hash(metric)
+        assert metric.words == (
+            "scaled_hits@2 (times 0.25, 3 times over, with the sign turned, depth 7)"
+        )
+        assert metric.depth == 7
+        assert metric(self.ranked).tolist() == [-0.75]
+        assert scaled_hits(self.ranked, 2, negated=True).tolist() == [-0.5]
+        assert metrics.parse("scaled_hits@2").words == "scaled_hits@2 (times 0.5, 1 times over)"
+
+    def test_they_are_checked(self, scaled_hits):
+        for arguments, error, message in (
+            ({"by": 1.0}, ValueError, r"'by' needs to be in \(0, 1\)"),
+            ({"times": 0.5}, ValueError, "'times' needs to be a positive integer"),
+            ({"negated": 1}, TypeError, "'negated' needs to be a boolean"),
+        ):
+            with pytest.raises(error, match=message):
+                scaled_hits(self.ranked, 2, **arguments)
+            with pytest.raises(error, match=message):
+                metrics.Metric("scaled_hits", 2, tuple(arguments.items()))
+
+    def test_their_classes_take_them(self, scaled_hits):
+        metric = modules.ScaledHits(k=2, by=0.25, negated=True)
+        metric.update(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
+        assert metric.compute() == -0.25
+        assert repr(metric) == "ScaledHits(k=2, by=0.25, negated=True)"
+        with pytest.raises(ValueError, match="'by' needs to be in"):
+            modules.ScaledHits(k=2, by=2.0)
+
+    def test_results_are_saved_with_them(self, scaled_hits, tmp_path):
+        names = ["scaled_hits(by=0.1,negated=True)@2", "scaled_hits@1"]
+        arguments = {"scaled_hits": {"times": 3, "by": 0.7}}
+        convention = conventions.Convention("mine", "me", arguments)
+        result = EvaluationResult(self.ranked, names, convention=convention)
+        result.save(tmp_path / "result")
+        loaded = EvaluationResult.load(tmp_path / "result")
+        assert dict(loaded) == dict(result) == {names[0]: 3 * -0.1, names[1]: 0}
+        assert loaded.convention == convention
 
 
 def test_a_cut_off_below_what_was_ranked_is_an_error():

@@ -6,6 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics.metrics.definitions import Fraction, Integer
+
+
+def values_of(parameter):
+    """All values that a parameter takes."""
+    if isinstance(parameter, Integer):
+        return st.integers(1, parameter.allowed[-1])
+    if isinstance(parameter, Fraction):
+        return st.floats(0, 1, exclude_min=True, exclude_max=True)
+    return st.sampled_from(parameter.values or [1, 17])
 
 
 @st.composite
@@ -16,7 +26,7 @@ def any_metric(draw):
     if not definition.needs_cut_off and draw(st.booleans()):
         k = None
     arguments = tuple(
-        (name, draw(st.sampled_from(list(parameter.choices) or [1, 17])))
+        (name, draw(values_of(parameter)))
         for name, parameter in definition.parameters.items()
         if draw(st.booleans())
     )

@@ -13,8 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics, rank
+from pyg_recmetrics.metrics.definitions import CutOff, Fraction, Integer
 
 CUT_OFFS = (1, 2, 3, 5, 20)
+
+#: Some values of parameters that take too many numbers to try all of them.
+NUMBERS = {Integer: (1, 50, 100), Fraction: (0.5, 0.9)}
+
+
+def values_of(parameter, k):
+    """All values of a parameter of a metric at `k`, or some if there are too many."""
+    if isinstance(parameter, CutOff):
+        return [] if k is None else [k, k + 1, k + 7]
+    return parameter.values or NUMBERS[type(parameter)]
 
 
 def metrics_of_ranks(k=None):
@@ -30,7 +41,7 @@ def metrics_of_ranks(k=None):
         cut_off = k if definition.has_cut_off else None
         found.append(metrics.Metric(name, cut_off))
         for parameter in definition.parameters.values():
-            for value in parameter.choices or ([] if k is None else [k, k + 1, k + 7]):
+            for value in values_of(parameter, k):
                 found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
     if k is not None:
         found += [
@@ -71,7 +82,7 @@ def metrics_of_lists(k):
         if definition.needs:
             found.append(metrics.Metric(name, k))
             for parameter in definition.parameters.values():
-                for value in parameter.choices or [1, 50, 100]:
+                for value in values_of(parameter, k):
                     found.append(metrics.Metric(name, k, ((parameter.name, value),)))
     return found
 
