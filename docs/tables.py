@@ -22,6 +22,8 @@ def metric_table() -> str:
             for name, parameter in definition.parameters.items()
         )
         spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"
+        if definition.aliases:
+            spelling += "<br>also " + ", ".join(f"`{alias}`" for alias in definition.aliases)
         low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.bounds)
         cells = [
             spelling + options,

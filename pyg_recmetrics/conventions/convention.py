@@ -188,18 +188,25 @@ class Convention:
             )
         # A convention is a value: nobody changes it for all others by accident.
         if self.metrics is not None:
+            given = check_mapping(self.metrics, "metrics")
             metrics = {
-                name: FrozenDict(check_mapping(arguments, "metrics"))
-                for name, arguments in check_mapping(self.metrics, "metrics").items()
+                definition(name).name: FrozenDict(check_mapping(arguments, "metrics"))
+                for name, arguments in given.items()
             }
+            if len(metrics) < len(given):
+                raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
             object.__setattr__(self, "metrics", FrozenDict(metrics))
             self._check_metrics(metrics)
         if not isinstance(self.without_cut_off, list | tuple):
             raise TypeError(
                 f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
             )
-        object.__setattr__(self, "without_cut_off", tuple(self.without_cut_off))
-        other_names = check_mapping(self.other_names, "other_names")
+        without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
+        object.__setattr__(self, "without_cut_off", without_cut_off)
+        other_names = {
+            definition(name).name: definition(other).name
+            for name, other in check_mapping(self.other_names, "other_names").items()
+        }
         object.__setattr__(self, "other_names", FrozenDict(other_names))
 
     def _check_metrics(self, metrics: Mapping[str, Mapping[str, Value]]) -> None:

@@ -38,7 +38,7 @@ from pyg_recmetrics.metrics.full_ranking import (
     pr_auc,
     roc_auc,
 )
-from pyg_recmetrics.metrics.registry import aggregate_metric, definition, metric, names
+from pyg_recmetrics.metrics.registry import aggregate_metric, aliases, definition, metric, names
 from pyg_recmetrics.metrics.spelling import Metric, parse, parse_all
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Metric",
     "Value",
     "aggregate_metric",
+    "aliases",
     "calibration",
     "coverage",
     "curve",

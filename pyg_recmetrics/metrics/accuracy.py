@@ -63,7 +63,7 @@ Ideal: TypeAlias = Annotated[
 ]
 
 
-@metric(looks_at_order=False)
+@metric(looks_at_order=False, aliases=("p", "prec"))
 def precision(
     ranked: RankedEdges,
     k: int,
@@ -116,7 +116,7 @@ def precision(
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
-@metric(looks_at_order=False)
+@metric(looks_at_order=False, aliases=("trunc_precision",))
 def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     r"""Precision as a share of what is possible: a perfect ranking scores one at every `k`.
 
@@ -149,7 +149,7 @@ def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     return ranked.hits(k) / ranked.degree.clamp(max=k)
 
 
-@metric(looks_at_order=False)
+@metric(looks_at_order=False, aliases=("r",))
 def recall(
     ranked: RankedEdges,
     k: int,
@@ -193,7 +193,7 @@ def recall(
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
-@metric(looks_at_order=False)
+@metric(looks_at_order=False, aliases=("f1_score",))
 def f1(ranked: RankedEdges, k: int) -> Tensor:
     r"""The harmonic mean of a user's precision and recall.
 
@@ -227,7 +227,7 @@ def f1(ranked: RankedEdges, k: int) -> Tensor:
     return 2 * ranked.hits(k) / (k + ranked.degree)
 
 
-@metric()
+@metric(aliases=("rprec", "r_prec"))
 def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     r"""Precision at the user's own number of relevant items `R`, where it equals recall.
 
@@ -265,7 +265,7 @@ def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     return value if users == "all" else value.masked_fill(value == 0, torch.nan)
 
 
-@metric(looks_at_order=False)
+@metric(looks_at_order=False, aliases=("hr", "hit", "hit_ratio", "success"))
 def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     r"""Whether there is a relevant item in the top `k`.
 
@@ -298,7 +298,7 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     return (ranked.hits(k) > 0).double()
 
 
-@metric()
+@metric(aliases=("rr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank"))
 def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     r"""The reciprocal rank of the first relevant item; its mean is the MRR.
 
@@ -332,7 +332,7 @@ def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     return ranked.sum(is_first_hit / ranked.rank.double())
 
 
-@metric()
+@metric(aliases=("ap", "average_precision", "mean_average_precision"))
 def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "min") -> Tensor:
     r"""The average precision at the ranks of the relevant items; its mean is the MAP.
 
@@ -436,7 +436,7 @@ def dcg(
     return value
 
 
-@metric(looks_at_weight=True)
+@metric(looks_at_weight=True, aliases=("normalized_dcg",))
 def ndcg(
     ranked: RankedEdges,
     k: int | None = None,

@@ -79,7 +79,7 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
     return torch.cat([total, (length > 0).double().sum().unsqueeze(0)])
 
 
-@aggregate_metric(state=exposure)
+@aggregate_metric(state=exposure, aliases=("item_coverage",))
 def coverage(exposure: Tensor) -> Tensor:
     r"""The fraction of all items that are in the top `k` of at least one user.
 
@@ -116,7 +116,7 @@ def coverage(exposure: Tensor) -> Tensor:
     return (exposure > 0).double().mean()
 
 
-@aggregate_metric(state=exposure, higher_is_better=False)
+@aggregate_metric(state=exposure, higher_is_better=False, aliases=("gini_index",))
 def gini(exposure: Tensor) -> Tensor:
     r"""How unequally items are recommended: zero if equally often, near one if only a few are.
 
@@ -240,6 +240,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     higher_is_better=False,
     needs_truth=False,
     needs=("items", "popularity"),
+    aliases=("average_popularity", "arp"),
 )
 def popularity(ranked: RankedEdges, k: int) -> Tensor:
     r"""How many users have seen a recommended item on average; its mean is the ARP.
@@ -318,7 +319,7 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
     return _mean_over_list(ranked, k, odds.log2())
 
 
-@metric(needs_truth=False, needs=("items", "popularity"))
+@metric(needs_truth=False, needs=("items", "popularity"), aliases=("aplt",))
 def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     r"""The fraction of the recommended items that are in the long tail; its mean is the APLT.
 

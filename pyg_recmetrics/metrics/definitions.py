@@ -249,6 +249,7 @@ class Definition:
 
     Attributes:
         name (str): The name of its function.
+        aliases (tuple): Other names under which it is known, in lower case.
         function (callable): `f(ranked, ...) -> [num_users]` with all checks.
         has_cut_off (bool): Whether it can be measured at k.
         needs_cut_off (bool): Whether the cut-off is required.
@@ -265,6 +266,7 @@ class Definition:
     """
 
     name: str
+    aliases: tuple[str, ...]
     function: Callable[..., Tensor]
     has_cut_off: bool
     needs_cut_off: bool

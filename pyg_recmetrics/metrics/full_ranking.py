@@ -15,7 +15,7 @@ TiedPairs: TypeAlias = Annotated[
 ]
 
 
-@metric(needs_all_ranks=True)
+@metric(needs_all_ranks=True, aliases=("auc", "auroc", "roc_auc_score"))
 def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
 
@@ -98,7 +98,7 @@ def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
     return ranked.sum(num_below) / (ranked.degree * looked_at)
 
 
-@metric(needs_all_ranks=True)
+@metric(needs_all_ranks=True, aliases=("auprc",))
 def pr_auc(ranked: RankedEdges) -> Tensor:
     r"""The area under the precision-recall curve, as the average precision of the whole ranking.
 

@@ -30,6 +30,7 @@ from pyg_recmetrics.metrics.definitions import (
     Fraction,
     Integer,
     Parameter,
+    folded,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task.catalogue import check_has
@@ -47,6 +48,7 @@ def metric(
     needs: tuple[str, ...] = (),
     looks_at_order: bool = True,
     looks_at_weight: bool = False,
+    aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
 
@@ -67,14 +69,16 @@ def metric(
             (default: `True`)
         looks_at_weight (bool, optional): Whether it tells relevant items of different weight
             apart. (default: `False`)
+        aliases (tuple, optional): Other names under which the same formula is known, in lower case.
+            (default: `()`)
 
     Raises:
-        ValueError: If the name of the function is that of another metric, or the bounds are not in
-            ascending order.
+        ValueError: If the name of the function or an alias is that of another metric, an alias is
+            no name in lower case, or the bounds are not in ascending order.
         TypeError: If a parameter besides `k` is neither a cut-off, nor has words that say what its
             values mean, the function takes no `ranked`, or an argument has a wrong type.
     """
-    _check_description(bounds, needs)
+    _check_description(bounds, needs, aliases)
     check_boolean(needs_all_ranks, "needs_all_ranks")
     check_boolean(higher_is_better, "higher_is_better")
     check_boolean(needs_truth, "needs_truth")
@@ -110,6 +114,7 @@ def metric(
         k = signature.parameters.get("k")
         defined = Definition(
             name=name,
+            aliases=aliases,
             function=checked,
             has_cut_off=k is not None,
             needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
@@ -133,6 +138,7 @@ def aggregate_metric(
     bounds: tuple[float, float] = (0.0, 1.0),
     higher_is_better: bool = True,
     needs: tuple[str, ...] = ("items", "num_items"),
+    aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Tensor], Tensor]], Callable[[RankedEdges, int], Tensor]]:
     """Registers a function of a state that adds up over users as a metric `f(ranked, k)`.
 
@@ -144,13 +150,15 @@ def aggregate_metric(
             (default: `True`)
         needs (tuple, optional): What the state is made of, see :func:`metric`.
             (default: `("items", "num_items")`)
+        aliases (tuple, optional): Other names of the same formula, see :func:`metric`.
+            (default: `()`)
 
     Raises:
-        ValueError: If the name of the function is that of another metric, or the bounds are not in
-            ascending order.
+        ValueError: If the name of the function or an alias is that of another metric, an alias is
+            no name in lower case, or the bounds are not in ascending order.
         TypeError: If an argument has a wrong type.
     """
-    _check_description(bounds, needs)
+    _check_description(bounds, needs, aliases)
     check_boolean(higher_is_better, "higher_is_better")
 
     def register(compute: Callable[[Tensor], Tensor]) -> Callable[[RankedEdges, int], Tensor]:
@@ -172,6 +180,7 @@ def aggregate_metric(
         _add(
             AggregateDefinition(
                 name=name,
+                aliases=aliases,
                 function=function,
                 has_cut_off=True,
                 needs_cut_off=True,
@@ -203,8 +212,22 @@ def names() -> list[str]:
     return list(_DEFINITIONS)
 
 
+def aliases() -> dict[str, str]:
+    """Returns the other names of metrics, each with the name of its metric.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> metrics.aliases()["hr"]
+        'hit_rate'
+    """
+    return {alias: each.name for each in _DEFINITIONS.values() for alias in each.aliases}
+
+
 def definition(name: str) -> Definition:
     """Looks up the definition of a metric by its name.
+
+    An alias of a metric is its name, too. Upper and lower case make no difference, and neither do
+    `-` and `_`, unless two metrics differ in nothing else.
 
     Raises:
         TypeError: If `name` is not a string.
@@ -214,24 +237,60 @@ def definition(name: str) -> Definition:
         >>> from pyg_recmetrics import metrics
         >>> metrics.definition("recall").docstring.summary
         'The fraction of the relevant items that is in the top `k`.'
+        >>> metrics.definition("R-Precision").name, metrics.definition("HR").name
+        ('r_precision', 'hit_rate')
     """
     if not isinstance(name, str):
         raise TypeError(f"'metrics' needs to hold strings (got {type(name).__name__})")
     if name in _DEFINITIONS:
         return _DEFINITIONS[name]
-    similar = get_close_matches(name, _DEFINITIONS, n=3, cutoff=0.5) or names()
-    raise ValueError(f"'metrics' needs to name known metrics, such as {similar} (got {name!r})")
+    by_folded = {folded(each): each for each in reversed(_DEFINITIONS)}
+    known = aliases().get(folded(name), by_folded.get(folded(name)))
+    if known is None:
+        similar = _similar_names(name) or names()
+        raise ValueError(f"'metrics' needs to name known metrics, such as {similar} (got {name!r})")
+    return _DEFINITIONS[known]
+
+
+def _similar_names(name: str) -> list[str]:
+    """Returns the names of up to three metrics that `name` may be meant for, the best first."""
+    known = {**aliases(), **{each: each for each in _DEFINITIONS}}
+    by_letters = {_letters(each): metric_name for each, metric_name in known.items()}
+    similar = get_close_matches(_letters(name), by_letters, n=len(by_letters), cutoff=0.6)
+    return list(dict.fromkeys(by_letters[letters] for letters in similar))[:3]
+
+
+def _letters(name: str) -> str:
+    return folded(name).replace("_", "")
 
 
 def _add(defined: Definition) -> None:
     """Registers a metric. Running the notebook cell that defines it again replaces it."""
-    taken = _DEFINITIONS.get(defined.name)
-    if taken is not None and not _is_same_function(taken.function, defined.function):
+    replaced = _DEFINITIONS.get(defined.name)
+    if replaced is not None and not _is_same_function(replaced.function, defined.function):
         raise ValueError(
             f"'metric' needs a function whose name is not taken (got '{defined.name}', which is a "
-            f"metric of '{taken.function.__module__}')"
+            f"metric of '{replaced.function.__module__}')"
         )
+    others = [each for each in _DEFINITIONS.values() if each is not replaced]
+    owners = {alias: each for each in others for alias in each.aliases}
+    if defined.name in owners:
+        raise ValueError(
+            f"'metric' needs a function whose name is not taken (got '{defined.name}', which is an "
+            f"alias of {_described(owners[defined.name])})"
+        )
+    owners |= {folded(each.name): each for each in others}
+    for alias in defined.aliases:
+        if alias in owners:
+            raise ValueError(
+                f"'aliases' needs names that are not taken (got '{alias}', which means "
+                f"{_described(owners[alias])})"
+            )
     _DEFINITIONS[defined.name] = defined
+
+
+def _described(owner: Definition) -> str:
+    return f"'{owner.name}', a metric of '{owner.function.__module__}'"
 
 
 def _is_same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
@@ -283,7 +342,7 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
     )
 
 
-def _check_description(bounds: object, needs: object) -> None:
+def _check_description(bounds: object, needs: object, aliases: object) -> None:
     # A decorator without brackets is given the function as its first argument.
     if (
         not isinstance(bounds, tuple)
@@ -298,6 +357,13 @@ def _check_description(bounds: object, needs: object) -> None:
         raise ValueError(f"'bounds' needs to be in ascending order (got {bounds!r})")
     if not isinstance(needs, tuple):
         raise TypeError(f"'needs' needs to be a tuple of strings (got {needs!r})")
+    if not isinstance(aliases, tuple) or not all(isinstance(alias, str) for alias in aliases):
+        raise TypeError(f"'aliases' needs to be a tuple of strings (got {aliases!r})")
+    for alias in aliases:
+        if not alias.isidentifier() or alias != folded(alias):
+            raise ValueError(
+                f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
+            )
 
 
 def check_ranked(ranked: object) -> None:

@@ -1,4 +1,8 @@
-"""The grammar in which metrics are spelled: `name(argument=value)@k`."""
+"""The grammar in which metrics are spelled: `name(argument=value)@k`.
+
+Other spellings are read as well: aliases of metrics, upper case, and `-` for `_`. All of them print
+as the name of the metric.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +12,13 @@ from typing import Any
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.metrics.definitions import AggregateDefinition, CutOff, Definition, Value
+from pyg_recmetrics.metrics.definitions import (
+    AggregateDefinition,
+    CutOff,
+    Definition,
+    Value,
+    folded,
+)
 from pyg_recmetrics.metrics.registry import definition
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
@@ -16,7 +26,7 @@ from pyg_recmetrics.task.catalogue import check_has
 
 _SPELLING = re.compile(
     # Python reads no integers of more than 4,300 digits.
-    r"(?P<name>\w+)(?:\((?P<arguments>[^()]*)\))?(?:@(?P<k>[1-9][0-9]{0,999}))?",
+    r"(?P<name>[\w-]+)(?:\((?P<arguments>[^()]*)\))?(?:@(?P<k>[1-9][0-9]{0,999}))?",
     flags=re.ASCII,
 )
 
@@ -26,7 +36,8 @@ class Metric:
     """A metric with its arguments, as a value that can be called, compared, hashed and printed.
 
     Args:
-        name (str): Its name, one of :func:`names`.
+        name (str): Its name, one of :func:`names`, or another spelling of it that
+            :func:`definition` reads.
         k (int, optional): Its cut-off, if it has one. (default: `None`)
         arguments (tuple, optional): Pairs of a parameter and its value. Parameters that are left
             out have their default. (default: `()`)
@@ -40,6 +51,8 @@ class Metric:
         >>> from pyg_recmetrics import metrics
         >>> metrics.Metric("ndcg", k=10, arguments=(("gain", "exponential"),))
         ndcg(gain=exponential)@10
+        >>> metrics.Metric("HR", k=10)
+        hit_rate@10
     """
 
     name: str
@@ -48,6 +61,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         defined = self.definition
+        object.__setattr__(self, "name", defined.name)
         if defined.needs_cut_off and self.k is None:
             raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
         if not defined.has_cut_off and self.k is not None:
@@ -85,6 +99,7 @@ class Metric:
         R-precision only needs each user's own depth, which is always ranked.
         """
         defined = self.definition
+        object.__setattr__(self, "name", defined.name)
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
         cut_offs = [
@@ -165,6 +180,8 @@ class Metric:
 def parse(spelling: str | Metric) -> Metric:
     """Reads `name@k` or `name(argument=value)@k`. This is the inverse of printing a `Metric`.
 
+    Names may be aliases. Names and words may be in upper case, and have `-` for `_`.
+
     Raises:
         TypeError: If `spelling` is not a string.
         ValueError: If it is not spelled like a metric, or there is no such metric or argument.
@@ -175,6 +192,8 @@ def parse(spelling: str | Metric) -> Metric:
         20
         >>> str(metrics.parse("ndcg(gain=exponential)@10"))
         'ndcg(gain=exponential)@10'
+        >>> metrics.parse("NDCG@20"), metrics.parse("hr@10"), metrics.parse("R-Precision")
+        (ndcg@20, hit_rate@10, r_precision)
     """
     if isinstance(spelling, Metric):
         return spelling
@@ -187,11 +206,14 @@ def parse(spelling: str | Metric) -> Metric:
             f"'name(argument=value)@k' (got {spelling!r})"
         )
     parameters = definition(match["name"]).parameters
+    by_folded = {folded(name): name for name in parameters}
     arguments: list[tuple[str, Value]] = []
     for part in filter(None, (match["arguments"] or "").split(",")):
         name, equals, text = part.partition("=")
         if not equals:
             raise ValueError(f"'metrics' needs arguments as 'name=value' (got {spelling!r})")
+        if name not in parameters:
+            name = by_folded.get(folded(name), name)
         arguments.append((name, parameters[name].read(text) if name in parameters else text))
     k = None if match["k"] is None else int(match["k"])
     return Metric(match["name"], k, tuple(arguments))

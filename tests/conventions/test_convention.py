@@ -222,10 +222,28 @@ def test_a_name_instead_of_a_tuple_of_names_is_refused():
         conventions.Convention("mine", "a paper", {"mrr": {}}, without_cut_off="mrr")
 
 
+def test_names_may_be_spelled_in_other_ways():
+    convention = conventions.Convention(
+        "mine",
+        "a paper",
+        {"NDCG": {"gain": "binary"}, "RR": {}},
+        without_cut_off=["rr"],
+        other_names={"R-Precision": "P"},
+    )
+    assert convention.metrics == {"ndcg": {"gain": "binary"}, "mrr": {}}
+    assert convention.without_cut_off == ("mrr",)
+    assert convention.other_names == {"r_precision": "precision"}
+    assert str(convention.resolve("Recip-Rank@3")) == "mrr"
+    assert str(convention.resolve("ndcg@3")) == "ndcg(gain=binary)@3"
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"metrics": {"no": {}}}, "'metrics' needs to name known metrics"),
+        ({"metrics": {"mrr": {}, "rr": {}}}, r"each metric once \(got \['mrr', 'rr'\]\)"),
+        ({"metrics": {}, "without_cut_off": ["no"]}, "needs to name known metrics"),
+        ({"metrics": {}, "other_names": {"no": "mrr"}}, "needs to name known metrics"),
         ({"metrics": {"ndcg": {"gain": "no"}}}, "'gain' needs to be one of"),
         ({"metrics": {}, "empty_target_action": "no"}, "'empty_target_action' needs to be one of"),
     ],

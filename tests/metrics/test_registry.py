@@ -95,6 +95,102 @@ class TestNamesAreTaken:
             exec(cell.format(worth=1), {"metrics": metrics, "__name__": "another_notebook"})
 
 
+class TestAliases:
+    def test_each_leads_to_its_metric(self):
+        for name in metrics.names():
+            for alias in metrics.definition(name).aliases:
+                assert metrics.aliases()[alias] == name
+                assert metrics.definition(alias) is metrics.definition(name)
+                assert metrics.definition(alias.upper().replace("_", "-")).name == name
+        assert len(metrics.aliases()) > 20
+
+    def test_none_is_a_name_or_an_alias_of_two_metrics(self):
+        aliases = [a for name in metrics.names() for a in metrics.definition(name).aliases]
+        assert len(set(aliases)) == len(aliases)
+        assert not set(aliases) & set(metrics.names())
+
+    def test_names_do_not_depend_on_case_or_dashes(self):
+        for name in metrics.names():
+            for spelled in (name.upper(), name.title(), name.replace("_", "-")):
+                assert metrics.definition(spelled).name == name
+
+    def test_a_name_that_is_an_alias_is_refused(self, definitions):
+        before = dict(definitions)
+
+        def hr(ranked, k):
+            return ranked.hits(k)
+
+        message = r"not taken \(got 'hr', which is an alias of 'hit_rate', a metric of 'pyg_rec"
+        with pytest.raises(ValueError, match=message):
+            metrics.metric()(hr)
+
+        def item_coverage(state):
+            return state.sum()
+
+        with pytest.raises(ValueError, match="'item_coverage', which is an alias of 'coverage'"):
+            metrics.aggregate_metric(lambda ranked, k: ranked.hits(k))(item_coverage)
+        assert definitions == before
+
+    @pytest.mark.parametrize(("alias", "owner"), [("p", "precision"), ("recall", "recall")])
+    def test_an_alias_that_is_taken_is_refused(self, definitions, alias, owner):
+        before = dict(definitions)
+
+        def first_hit(ranked, k):
+            return ranked.hits(k)
+
+        message = rf"'aliases' needs .* not taken \(got '{alias}', which means '{owner}', a metric"
+        with pytest.raises(ValueError, match=message):
+            metrics.metric(aliases=("first", alias))(first_hit)
+        assert definitions == before
+
+    @pytest.mark.parametrize(
+        ("aliases", "error"),
+        [
+            ("hit", TypeError),
+            (["first"], TypeError),
+            ((1,), TypeError),
+            (("First",), ValueError),
+            (("first-hit",), ValueError),
+            (("",), ValueError),
+        ],
+    )
+    def test_wrong_aliases_are_named(self, aliases, error):
+        with pytest.raises(error, match="'aliases' needs to"):
+            metrics.metric(aliases=aliases)
+        with pytest.raises(error, match="'aliases' needs to"):
+            metrics.aggregate_metric(len, aliases=aliases)
+
+    def test_a_metric_of_ones_own_has_them_too(self, definitions):
+        def define():
+            @metrics.metric(aliases=("first", "fh"))
+            def first_hit(ranked, k: int):
+                return ranked.hits(k)
+
+            return first_hit
+
+        define()
+        define()  # as by a cell of a notebook that runs again
+        assert str(metrics.parse("First@3")) == "first_hit@3"
+        assert metrics.aliases()["fh"] == "first_hit"
+
+    def test_a_name_that_was_registered_wins_over_other_cases(self, definitions):
+        @metrics.metric()
+        def NDCG(ranked, k: int):  # noqa: N802
+            return ranked.hits(k)
+
+        @metrics.metric()
+        def HR(ranked, k: int):  # noqa: N802
+            return ranked.hits(k)
+
+        assert metrics.definition("NDCG").function is NDCG
+        assert metrics.definition("HR").function is HR
+        assert metrics.parse("NDCG@2") != metrics.parse("ndcg@2")
+        assert str(metrics.parse("NDCG@2")) == "NDCG@2"
+        assert metrics.definition("ndcg").function is metrics.ndcg
+        assert metrics.definition("nDCG").name == "ndcg"
+        assert metrics.definition("hr").name == metrics.definition("Hr").name == "hit_rate"
+
+
 @pytest.mark.parametrize(
     "hint",
     [

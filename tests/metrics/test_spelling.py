@@ -1,11 +1,13 @@
 """The grammar of metrics: printing and parsing are inverses, and errors say what is right."""
 
+import ast
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics import Evaluator, RankedEdges, RankingTask, evaluate, metrics
 from pyg_recmetrics.metrics.definitions import Fraction, Integer
 
 
@@ -42,6 +44,87 @@ def test_printing_and_parsing_are_inverses(metric):
 def test_arguments_are_printed_in_the_order_of_the_definition():
     spelled = "ndcg( ideal=retrieved, gain = binary, ideal_k=7 ) @ 5"
     assert str(metrics.parse(spelled)) == "ndcg(gain=binary,ideal=retrieved,ideal_k=7)@5"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "ours"),
+    [
+        ("NDCG@20", "ndcg@20"),
+        ("MAP@10", "map@10"),
+        ("hr@10", "hit_rate@10"),
+        ("hit@10", "hit_rate@10"),
+        ("Hit_Rate@10", "hit_rate@10"),
+        ("p@5", "precision@5"),
+        ("r@20", "recall@20"),
+        ("auc", "roc_auc"),
+        ("AUROC", "roc_auc"),
+        ("R-Precision", "r_precision"),
+        ("Rprec", "r_precision"),
+        ("r-prec(Users=Hit)", "r_precision(users=hit)"),
+        ("recip_rank", "mrr"),
+        ("AP(normalizer=r) @ 10", "map(normalizer=R)@10"),
+        ("NDCG(gain=Exponential, ideal-k=30)@20", "ndcg(gain=exponential,ideal_k=30)@20"),
+        ("Item-Coverage@10", "coverage@10"),
+    ],
+)
+def test_other_spellings_print_as_ours(spelling, ours):
+    metric = metrics.parse(spelling)
+    assert str(metric) == ours
+    assert metric == metrics.parse(ours)
+    assert hash(metric) == hash(metrics.parse(ours))
+
+
+@given(metric=any_metric(), data=st.data())
+def test_any_spelling_in_another_case_is_the_same_metric(metric, data):
+    def change(text):
+        return data.draw(st.sampled_from([text.upper(), text.title(), text.swapcase()]))
+
+    if "." not in str(metric) and "e-" not in str(metric):
+        assert metrics.parse(change(str(metric))) == metric
+    aliases = metric.definition.aliases
+    if aliases:
+        alias = data.draw(st.sampled_from(aliases))
+        assert metrics.Metric(change(alias), metric.k, metric.arguments) == metric
+        assert metrics.parse(str(metric).replace(metric.name, change(alias), 1)) == metric
+
+
+@pytest.mark.parametrize(
+    ("misspelled", "names"),
+    [
+        ("ndgc@20", ["ndcg"]),
+        ("recal@20", ["recall"]),
+        ("hitrate@5", ["hit_rate"]),
+        ("HitRatio@5", ["hit_rate"]),
+        ("hits@5", ["hit_rate"]),
+        ("precison@3", ["precision"]),
+        ("RPrecision", ["r_precision"]),
+        ("nDCG_at_20", ["ndcg"]),
+        ("ndcg20", ["ndcg"]),
+        ("rocauc", ["roc_auc"]),
+        ("itemcoverage@5", ["coverage"]),
+        ("mrrr@5", ["mrr"]),
+    ],
+)
+def test_near_misses_are_told_what_may_be_meant(misspelled, names):
+    with pytest.raises(ValueError, match="known metrics, such as") as raised:
+        metrics.parse(misspelled)
+    told = ast.literal_eval(str(raised.value).partition("such as ")[2].partition(" (got")[0])
+    assert told[: len(names)] == names
+    assert set(told) <= set(metrics.names())
+    assert len(told) <= 3
+
+
+def test_results_are_known_by_any_spelling():
+    task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+    scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
+    result = evaluate(scores, task, ["NDCG@2", "hr@1", "HR@1", "ndcg@2"])
+    assert list(result) == ["ndcg@2", "hit_rate@1"]
+    assert result["nDCG@2"] == result["ndcg@2"]
+    assert "HR@1" in result
+    assert result.per_user["hit@1"].tolist() == [0, 1]
+    assert metrics.curve(result.ranked, "P", max_k=2).tolist() == [[0, 0.5], [1, 0.5]]
+    evaluator = Evaluator(task, ["recall@1", "ndcg@2"], monitor="NDCG@2")
+    assert str(evaluator.history.monitor) == "ndcg@2"
 
 
 @given(metric=any_metric())
