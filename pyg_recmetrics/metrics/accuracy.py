@@ -506,7 +506,7 @@ def ndcg(
 def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str) -> Tensor:
     if average == "micro":
         has_truth = ranked.degree > 0
-        return hits * has_truth.sum() / (denominator * has_truth).sum()
+        hits, denominator = hits * has_truth.sum(), (denominator * has_truth).sum()
     return torch.where(hits > 0, hits / denominator, 0.0)
 
 
@@ -557,7 +557,11 @@ def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:
 def _gain(ranked: RankedEdges, gain: str) -> Tensor:
     if ranked.weight is None or gain == "binary":
         return torch.ones_like(ranked.rank, dtype=torch.float64)
-    return ranked.weight if gain == "linear" else torch.exp2(ranked.weight) - 1
+    if gain == "linear":
+        return ranked.weight
+    # Of a small weight, 2^w - 1 would lose its digits; of an integer, it is exact.
+    small = torch.expm1(ranked.weight * math.log(2))
+    return torch.where(ranked.weight < 1, small, torch.exp2(ranked.weight) - 1)
 
 
 def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor) -> Tensor:

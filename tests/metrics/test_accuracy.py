@@ -88,6 +88,22 @@ def test_weights_of_any_size_count(weight, gain):
     assert float(metrics.ndcg(ranked, 3, gain=gain)) == pytest.approx(expected, rel=1e-15)
 
 
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 0.3, 1.0, 7.0, 50.0])
+def test_the_exponential_gain_of_the_dcg_has_all_its_digits(weight):
+    lists, truth = torch.tensor([[0]]), torch.tensor([[0], [0]])
+    ranked = RankedEdges.from_topk(lists, truth, torch.tensor([weight], dtype=torch.double))
+    value = float(metrics.dcg(ranked, 1, gain="exponential"))
+    assert value == pytest.approx(math.expm1(weight * math.log(2)), rel=1e-14, abs=5e-324)
+
+
+def test_empty_lists_have_a_precision_of_zero():
+    truth = torch.tensor([[0, 1], [0, 1]])
+    ranked = RankedEdges.from_topk(torch.full((3, 2), -1), truth)
+    for average in ("macro", "micro"):
+        value = metrics.precision(ranked, 2, normalizer="length", average=average)
+        assert value.tolist() == pytest.approx([0, 0, math.nan], nan_ok=True)
+
+
 def test_a_dcg_that_is_not_finite_is_an_error():
     lists, truth = torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0, 0, 1], [0, 1, 0]])
     plays = RankedEdges.from_topk(lists, truth, torch.tensor([3, 1024, 2]))

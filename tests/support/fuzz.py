@@ -23,9 +23,9 @@ from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 
-#: The weights with whose exponential gain `2**w - 1` a metric is compared. Of smaller ones, the DCG
-#: loses digits, and of larger ones it is infinite.
-WEIGHTS_FOR_EXPONENTIAL_GAIN = {"dcg": (0.01, 1000), "ndcg": (0, 10**6)}
+#: The largest weight with whose exponential gain `2**w - 1` a metric is compared. Of larger ones,
+#: the DCG is infinite.
+LARGEST_WEIGHT = {"dcg": 1000, "ndcg": 10**6}
 
 #: Warnings that random cases may well give.
 EXPECTED_WARNINGS = (
@@ -246,8 +246,7 @@ def draw_metric(draw, case, users):
     if (k is None and "k" in given.values()) or (case.scores is None and "ties" in given):
         given = {}
     weights = [weight for user in users for weight in user.weights] or [1]
-    low, high = WEIGHTS_FOR_EXPONENTIAL_GAIN.get(name, (-math.inf, math.inf))
-    if min(weights) < low or max(weights) > high:
+    if max(weights) > LARGEST_WEIGHT.get(name, math.inf):
         given = {key: value for key, value in given.items() if value != "exponential"}
     return name, k, given
 

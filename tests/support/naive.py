@@ -301,6 +301,6 @@ def per_user(name, rankings, truths, average="macro", **arguments):
     ]
     mean = sum(denominators) / len(denominators)
     return [
-        len(set(ranked[:k]) & set(truth)) / mean if truth else nan
+        (len(set(ranked[:k]) & set(truth)) / mean if mean else 0.0) if truth else nan
         for ranked, truth in zip(rankings, truths, strict=True)
     ]

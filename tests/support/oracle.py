@@ -497,8 +497,7 @@ def value(name, ranked, k=None, average="macro", **arguments):
     with_truth = [user for user in ranked if user.degree]
     total = sum(_denominator(user, k, normalizer) for user in with_truth)
     return [
-        Fraction(user.hits(k) * len(with_truth), total) if user.degree and total else None
-        for user in ranked
+        _share(user.hits(k) * len(with_truth), total) if user.degree else None for user in ranked
     ]
 
 
