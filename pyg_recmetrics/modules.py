@@ -19,11 +19,12 @@ PyG's `LinkPredMetricCollection` accepts all of these classes. Where torchmetric
 are torchmetrics metrics: they work in its `MetricCollection`, with its synchronisation of
 processes, its plots, and Lightning's `self.log`.
 
-A mini-batch holds lists and nothing else. Three kinds of metrics therefore have no class, and
+A mini-batch holds lists and nothing else. Four kinds of metrics therefore have no class, and
 :func:`~pyg_recmetrics.evaluate` computes them:
 
 - Metrics that need the rank of every relevant item, such as `roc_auc`. A list leaves out all items
   that rank below its end.
+- `fall_out`, which needs the number of candidates of each user. A list does not tell it.
 - `calibration`, which compares each list with the history of its user. A row of a mini-batch does
   not say which user it belongs to.
 - Micro-averages, whose denominator is that of all users. They do not add up over mini-batches.
@@ -75,7 +76,7 @@ from pyg_recmetrics.task import Catalogue
 Merging: TypeAlias = Literal["sum", "cat"]
 
 #: The words of a metric's name that a class name spells in capitals.
-_ABBREVIATIONS = ("auc", "dcg", "map", "mrr", "ndcg", "pr", "roc")
+_ABBREVIATIONS = ("auc", "dcg", "err", "map", "mrr", "ndcg", "pr", "rbp", "roc")
 
 
 @dataclass(frozen=True)
@@ -512,7 +513,7 @@ def base_class(definition: Definition) -> type[RankingMetric] | None:
         :class:`OverAllUsers`, :class:`MeanOverUsers`, or `None` if lists are not enough for the
         metric.
     """
-    if definition.needs_all_ranks or "seen" in definition.needs:
+    if definition.needs_all_ranks or definition.needs_candidates or "seen" in definition.needs:
         return None
     return OverAllUsers if isinstance(definition, AggregateDefinition) else MeanOverUsers
 
@@ -523,8 +524,8 @@ def _make_class(definition: Definition) -> type[RankingMetric]:
     name = class_name(definition.name)
     if base is None:
         raise AttributeError(
-            f"there is no '{name}': '{definition.name}' needs the rank of every relevant item, or "
-            f"the history of every user, which lists do not hold; use "
+            f"there is no '{name}': '{definition.name}' needs the rank of every relevant item, the "
+            f"number of candidates, or the history of every user, which lists do not hold; use "
             f"'evaluate(model, data, [\"{definition.name}\"])'"
         )
     low, high = definition.bounds

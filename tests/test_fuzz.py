@@ -13,6 +13,7 @@ from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyg_recmetrics import metrics
 from pyg_recmetrics.kernels import bounds, scores
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import scaled_by_row
@@ -76,7 +77,9 @@ def test_the_oracle_measures_as_naive_loops_do(case, k):
         oracle.RankedUser([p.rank for p in own], [p.weight for p in own], len(candidates))
         for own, candidates in zip(places, given.candidates, strict=True)
     ]
-    for name, (cut_off, _) in {**fuzz.METRICS, **fuzz.METRICS_OF_ALL_RANKS}.items():
+    known = fuzz.METRICS | fuzz.METRICS_OF_CANDIDATES | fuzz.METRICS_OF_ALL_RANKS
+    assert set(known) == {name for name in metrics.names() if not metrics.definition(name).needs}
+    for name, (cut_off, _) in known.items():
         arguments = {} if cut_off == "none" else {"k": k}
         wanted = naive.per_user(name, case.rankings, case.truths, **arguments)
         found = [
@@ -145,6 +148,12 @@ DEFECTS = {
         accuracy,
         "_relative_gain",
         lambda gain: lambda ranked, _, *available: gain(ranked, "binary", *available),
+    ),
+    "the weighted recall ignores weights": wrapped(
+        accuracy, "_relative_weight", lambda _: lambda weight, *groups: torch.ones_like(weight)
+    ),
+    "users who are satisfied go on": wrapped(
+        accuracy, "_product_of_earlier", lambda _: lambda ranked, values: torch.ones_like(values)
     ),
     "repeated truth has its smallest weight": wrapped(
         edges, "scatter", lambda scatter: lambda *a, **b: scatter(*a, **b | {"reduce": "min"})

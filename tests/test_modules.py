@@ -88,7 +88,7 @@ class TestClasses:
     def test_there_is_one_for_every_metric_that_lists_are_enough_for(self):
         made = {getattr(modules, name).definition.name for name in NAMES}
         unmade = {n for n in metrics.names() if metrics.definition(n).needs_all_ranks}
-        assert made == set(metrics.names()) - unmade - {"calibration"}
+        assert made == set(metrics.names()) - unmade - {"calibration", "fall_out"}
         assert {"NDCG", "DCG", "MRR", "MAP", "F1", "RPrecision", "HitRate"} <= set(NAMES)
 
     def test_what_lists_are_not_enough_for_says_so(self):
@@ -98,6 +98,8 @@ class TestClasses:
             AttributeError, match=r"'calibration' needs .*the history of every user"
         ):
             _ = modules.Calibration
+        with pytest.raises(AttributeError, match=r"'fall_out' needs .*the number of candidates"):
+            _ = modules.FallOut
         with pytest.raises(ImportError, match="NDGC"):
             from pyg_recmetrics.modules import NDGC  # noqa: F401
         with pytest.raises(ValueError, match=r"'average' needs to be 'macro'.*\(got 'micro'\)"):

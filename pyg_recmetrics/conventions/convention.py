@@ -45,8 +45,8 @@ class Population:
             measures all metrics. With `"undefined"`, a metric at `k` is undefined for users with
             fewer than `k` candidates. It is also undefined for users with exactly `k` candidates
             if it ignores the order within the top `k` (such as recall), and for users whose
-            candidates are all relevant if it ignores weights (all but the DCG and the NDCG).
-            (default: `"count"`)
+            candidates are all relevant if it ignores weights (all but the DCG, the NDCG, the
+            expected reciprocal rank and the weighted recall). (default: `"count"`)
 
     Raises:
         ValueError: If a number is not a positive integer, or `few_candidates` is neither
@@ -112,7 +112,7 @@ class Population:
             return torch.ones_like(ranked.degree, dtype=torch.bool)
         k = metric.k or 0
         can_differ = ranked.num_candidates > ranked.degree
-        if metric.definition.looks_at_weight:
+        if metric.looks_at_weight:
             can_differ = torch.ones_like(can_differ)
         is_defined = can_differ & (ranked.num_candidates > k)
         if metric.definition.looks_at_order:

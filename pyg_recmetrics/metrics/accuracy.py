@@ -37,6 +37,7 @@ Average: TypeAlias = Annotated[
     Literal["macro", "micro"],
     {"macro": "averaged over users", "micro": "sum over users divided by sum over users"},
 ]
+Weighted: TypeAlias = Annotated[bool, "every relevant item counts as much as it weighs"]
 Counted: TypeAlias = Annotated[
     Literal["all", "hit"],
     {"all": "averaged over all users", "hit": "averaged over users with a hit alone"},
@@ -53,6 +54,8 @@ Discount: TypeAlias = Annotated[
     Literal["log2", "lenskit"],
     {"log2": "discount 1 / log2(rank + 1)", "lenskit": "discount 1 / log2(max(rank, 2))"},
 ]
+Persistence: TypeAlias = Annotated[float, "persistence {}"]
+MaxGrade: TypeAlias = Annotated[int, "grades up to {}"]
 Ideal: TypeAlias = Annotated[
     Literal["relevant", "k", "retrieved"],
     {
@@ -155,6 +158,7 @@ def recall(
     k: int,
     normalizer: RecallNormalizer = "R",
     average: Average = "macro",
+    weighted: Weighted = False,
 ) -> Tensor:
     r"""The fraction of the relevant items that is in the top `k`.
 
@@ -171,6 +175,11 @@ def recall(
             of `k` and `R`, as LensKit and rectorch do. (default: `"R"`)
         average (str, optional): How the mean over users weighs them: `"macro"` or `"micro"`, see
             :func:`precision`. (default: `"macro"`)
+        weighted (bool, optional): Whether every relevant item counts as much as it weighs. The
+            value is then the sum of the weights :math:`w_j` of the items in the top `k`, divided
+            by the sum of all weights, or of the :math:`\min(k, R)` largest with
+            `normalizer="min"`. All weights are one if the ground truth has no weights.
+            (default: `False`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -179,8 +188,10 @@ def recall(
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
             `normalizer` is not `"R"` or `"min"`, or if `average` is not `"macro"` or `"micro"`.
+        TypeError: If `weighted` is not a boolean.
 
-    Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008).
+    Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008);
+    weighted as PyG's :class:`~torch_geometric.metrics.LinkPredRecall` does.
 
     Example:
         >>> import torch
@@ -189,8 +200,16 @@ def recall(
         >>> metrics.recall(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
     """
-    denominator = ranked.degree if normalizer == "R" else _max_hits(ranked, k)
-    return _ratio(ranked, ranked.hits(k), denominator, average)
+    if not weighted or ranked.weight is None:
+        denominator = ranked.degree if normalizer == "R" else _max_hits(ranked, k)
+        return _ratio(ranked, ranked.hits(k), denominator, average)
+    # A common factor of all weights, or of those of a user, changes nothing. It keeps sums finite.
+    group = ranked.edge_index[0] if average == "macro" else torch.zeros_like(ranked.edge_index[0])
+    weight = _relative_weight(ranked.weight, group, ranked.num_users)
+    possible = weight
+    if normalizer == "min":
+        possible = _largest_first(ranked, weight) * (ranked.position <= k)
+    return _ratio(ranked, ranked.sum(ranked.is_hit(k) * weight), ranked.sum(possible), average)
 
 
 @metric(looks_at_order=False, aliases=("f1_score",))
@@ -296,6 +315,49 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
         tensor([1.], dtype=torch.float64)
     """
     return (ranked.hits(k) > 0).double()
+
+
+@metric(looks_at_order=False, higher_is_better=False, needs_candidates=True, aliases=("fallout",))
+def fall_out(ranked: RankedEdges, k: int) -> Tensor:
+    r"""The fraction of the irrelevant items that is in the top `k`; lower is better.
+
+    .. math::
+        \text{fall\_out@}k = \frac{\min(k - h_k, n - R)}{n - R}
+
+    where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
+    :math:`h_k` is how many of them are in the top `k`. The others in the top `k` are irrelevant. A
+    place of a list that holds no item counts as an irrelevant item, as for the precision. Fall-out
+    and recall are the two coordinates of the ROC curve.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, which knows the number of candidates.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
+        or without an irrelevant candidate. All candidates of a user without truth are irrelevant,
+        so the fraction would be :math:`k / n` for any ranking, and say nothing about it. Recall and
+        fall-out have the same users in this way. torchmetrics counts :math:`k / n` for users
+        without truth, and its `empty_target_action` is about users without an irrelevant
+        candidate.
+
+    Raises:
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `ranked` does not know the number of candidates, as for lists alone.
+
+    Source: `Wikipedia
+    <https://en.wikipedia.org/wiki/Evaluation_measures_(information_retrieval)#Fall-out>`_, as in
+    torchmetrics' `RetrievalFallOut`.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> metrics.fall_out(RankedEdges.from_scores(scores, truth), k=2)
+        tensor([0.5000], dtype=torch.float64)
+    """
+    num_irrelevant = ranked.required_candidates - ranked.degree
+    return torch.minimum(k - ranked.hits(k), num_irrelevant) / num_irrelevant
 
 
 @metric(aliases=("rr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank"))
@@ -503,6 +565,98 @@ def ndcg(
     return torch.where(value > 0, value / best_possible, value)
 
 
+@metric(aliases=("rank_biased_precision",))
+def rbp(ranked: RankedEdges, k: int | None = None, p: Persistence = 0.8) -> Tensor:
+    r"""The chance that a user who may stop after any item stops at a relevant one.
+
+    .. math::
+        \text{rbp@}k = (1 - p) \sum_{j:\, r_j \leq k} p^{\, r_j - 1}
+
+    where :math:`r_j` is the rank of the user's `j`-th relevant item. The user looks at the first
+    item, and goes on from one item to the next with the chance `p`. Only an endless list of
+    relevant items scores one: with `R` relevant items, the best possible value is
+    :math:`1 - p^R`.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        k (int, optional): The cut-off. (default: `None`, no cut-off)
+        p (float, optional): The persistence, the chance to look at the next item, between zero and
+            one. The user looks at :math:`1 / (1 - p)` items on average. ranx calls
+            `rbp(p=0.95)` `rbp.95`; LensKit calls `p` patience, with a default of 0.85.
+            (default: `0.8`)
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+
+    Raises:
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `p` is not between zero and one.
+
+    Source: Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness"
+    (2008).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 4]])
+        >>> metrics.rbp(RankedEdges.from_topk(lists, truth), k=3, p=0.5)
+        tensor([0.3750], dtype=torch.float64)
+    """
+    chance_to_look = p ** (ranked.rank.double() - 1)
+    return (1 - p) * ranked.sum(ranked.is_hit(k) * chance_to_look)
+
+
+@metric(looks_at_weight=True, aliases=("expected_reciprocal_rank",))
+def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> Tensor:
+    r"""The expected reciprocal rank of the item at which a user is satisfied, and stops.
+
+    .. math::
+        \text{err@}k = \sum_{j:\, r_j \leq k} \frac{s_j}{r_j} \prod_{i=1}^{j-1} (1 - s_i),
+        \qquad s_j = \frac{2^{w_j} - 1}{2^g}
+
+    where :math:`r_j` is the rank of the user's `j`-th relevant item, and :math:`w_j` is its weight,
+    which is its grade. The user is satisfied by that item with the chance :math:`s_j`, and is not
+    by any irrelevant item. The grade `g` is the largest on the scale, whether any item has it or
+    not. All weights are one if the ground truth has no weights; then choose `max_grade=1`, with
+    which every relevant item satisfies one user in two.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        k (int, optional): The cut-off. (default: `None`, no cut-off)
+        max_grade (int, optional): The largest grade on the scale, such as `5` for stars.
+            (default: `4`, as in TREC's `gdeval`)
+
+    Returns:
+        A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
+
+    Raises:
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `max_grade` is not a positive integer, or is less than a weight.
+
+    Source: Chapelle et al., "Expected reciprocal rank for graded relevance" (2009).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 4]])
+        >>> ranked = RankedEdges.from_topk(lists, truth, edge_label_weight=torch.tensor([1, 2]))
+        >>> metrics.err(ranked, k=3, max_grade=2)  # 1/4 / 2 + 3/4 / 3 * (1 - 1/4)
+        tensor([0.3125], dtype=torch.float64)
+    """
+    weight = torch.ones_like(ranked.rank, dtype=torch.float64)
+    if ranked.weight is not None:
+        weight = ranked.weight
+        if bool((weight > max_grade).any()):
+            raise ValueError(
+                f"'max_grade' needs to be at least the largest weight, {float(weight.max()):g} "
+                f"(got {max_grade})"
+            )
+    # (2^w - 1) / 2^g = 2^(w - g) (1 - 2^-w), where nothing overflows.
+    satisfies = torch.exp2(weight - max_grade) * -torch.expm1(weight * -math.log(2))
+    goes_on = _product_of_earlier(ranked, 1 - satisfies)
+    return ranked.sum(ranked.is_hit(k) * goes_on * satisfies / ranked.rank)
+
+
 def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str) -> Tensor:
     if average == "micro":
         has_truth = ranked.degree > 0
@@ -572,13 +726,35 @@ def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor) -> Tens
     if ranked.weight is None or gain == "binary":
         return is_available.double()
     user, weight = ranked.edge_index[0], ranked.weight * is_available
-    largest = scatter(weight, user, dim_size=ranked.num_users, reduce="max")[user]
-    largest = torch.where(largest > 0, largest, 1.0)
     if gain == "linear":
-        return weight / largest
+        return _relative_weight(weight, user, ranked.num_users)
+    largest = _largest_of_group(weight, user, ranked.num_users)
     # (2^w - 1) / (2^v - 1) = 2^(w - v) (1 - 2^-w) / (1 - 2^-v), where nothing overflows.
     missing = torch.expm1(weight * -math.log(2)) / torch.expm1(largest * -math.log(2))
     return torch.exp2(weight - largest) * missing
+
+
+def _relative_weight(weight: Tensor, group: Tensor, num_groups: int) -> Tensor:
+    """The weight of every edge as a fraction of the largest weight in its group."""
+    return weight / _largest_of_group(weight, group, num_groups)
+
+
+def _largest_of_group(weight: Tensor, group: Tensor, num_groups: int) -> Tensor:
+    """The largest weight in the group of every edge; one if none is positive."""
+    largest = scatter(weight, group, dim_size=num_groups, reduce="max")[group]
+    return torch.where(largest > 0, largest, 1.0)
+
+
+def _product_of_earlier(ranked: RankedEdges, values: Tensor) -> Tensor:
+    """The product of the values of all edges of the same user before each edge: `[num_edges]`."""
+    product = torch.where(ranked.position == 1, 1.0, values.roll(1))
+    # Each round doubles the number of edges in a product, so few rounds do.
+    num_in_product, largest_degree = 1, int(ranked.degree.max()) if ranked.num_users else 0
+    while num_in_product < largest_degree:
+        is_longer = ranked.position > num_in_product
+        product = torch.where(is_longer, product * product.roll(num_in_product), product)
+        num_in_product *= 2
+    return product
 
 
 def _discount(rank: Tensor, discount: str) -> Tensor:

@@ -262,7 +262,10 @@ class Definition:
             :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces stands for
             the value of that parameter.
         looks_at_order (bool): Whether it depends on the order within the top k.
-        looks_at_weight (bool): Whether it tells relevant items of different weight apart.
+        looks_at_weight (bool): Whether it tells relevant items of different weight apart, whatever
+            its arguments.
+        needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
+            tell.
     """
 
     name: str
@@ -278,6 +281,7 @@ class Definition:
     needs: tuple[str, ...]
     looks_at_order: bool
     looks_at_weight: bool
+    needs_candidates: bool
 
     @property
     def docstring(self) -> Docstring:

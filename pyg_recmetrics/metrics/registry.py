@@ -48,6 +48,7 @@ def metric(
     needs: tuple[str, ...] = (),
     looks_at_order: bool = True,
     looks_at_weight: bool = False,
+    needs_candidates: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
@@ -68,7 +69,9 @@ def metric(
         looks_at_order (bool, optional): Whether it depends on the order within the top k.
             (default: `True`)
         looks_at_weight (bool, optional): Whether it tells relevant items of different weight
-            apart. (default: `False`)
+            apart, which `weighted=True` always does. (default: `False`)
+        needs_candidates (bool, optional): Whether it needs the number of candidates, which lists
+            alone do not tell. (default: `False`)
         aliases (tuple, optional): Other names under which the same formula is known, in lower case.
             (default: `()`)
 
@@ -84,6 +87,7 @@ def metric(
     check_boolean(needs_truth, "needs_truth")
     check_boolean(looks_at_order, "looks_at_order")
     check_boolean(looks_at_weight, "looks_at_weight")
+    check_boolean(needs_candidates, "needs_candidates")
 
     def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         name = function.__name__
@@ -105,6 +109,8 @@ def metric(
                 if defined.needs_cut_off or given["k"] is not None:
                     given["k"] = check_positive_integer(given["k"], "k")
                 _check_depth(given["k"], ranked)
+            if needs_candidates:
+                _ = ranked.required_candidates
             for parameter in defined.parameters.values():
                 given[parameter.name] = parameter.check(given[parameter.name])
             _check_needs(name, defined.needs_with(given), ranked)
@@ -126,6 +132,7 @@ def metric(
             needs=needs,
             looks_at_order=looks_at_order,
             looks_at_weight=looks_at_weight,
+            needs_candidates=needs_candidates,
         )
         _add(defined)
         return checked
@@ -192,6 +199,7 @@ def aggregate_metric(
                 needs=needs,
                 looks_at_order=False,
                 looks_at_weight=False,
+                needs_candidates=False,
                 state=checked_state,
                 compute=compute,
             )

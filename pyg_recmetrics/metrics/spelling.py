@@ -128,6 +128,18 @@ class Metric:
         return self.definition.needs_truth
 
     @property
+    def looks_at_weight(self) -> bool:
+        """Whether it tells relevant items of different weight apart.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["recall@20", "recall(weighted=True)@20"]
+            >>> [metrics.parse(spelling).looks_at_weight for spelling in spellings]
+            [False, True]
+        """
+        return self.definition.looks_at_weight or dict(self.arguments).get("weighted") is True
+
+    @property
     def is_aggregate(self) -> bool:
         """Whether it has one value for all users together, instead of one for each."""
         return isinstance(self.definition, AggregateDefinition)

@@ -3,13 +3,14 @@
 import math
 from fractions import Fraction
 
+import naive
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from laws import metrics_of_ranks
 
-from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
 
 
 def test_known_values():
@@ -18,7 +19,9 @@ def test_known_values():
     truth = [(0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5)]
     ranked = RankedEdges.from_topk(lists, torch.tensor(truth).t())
     means = {
-        str(m): round(float(m(ranked).nanmean()), 4) for m in metrics_of_ranks(3) if not m.arguments
+        str(m): round(float(m(ranked).nanmean()), 4)
+        for m in metrics_of_ranks(3)
+        if not m.arguments and not m.definition.needs_candidates
     }
     assert means["precision@3"] == 0.3333
     assert means["truncated_precision@3"] == 0.5556
@@ -119,6 +122,161 @@ def test_a_dcg_that_is_not_finite_is_an_error():
     with pytest.raises(ValueError, match=r"\(got 'linear' with weights of up to 1.7e\+308\)"):
         metrics.dcg(huge, 2)
     assert metrics.dcg(huge, 2, gain="binary").isfinite().all()
+
+
+class TestWeightedRecall:
+    # The first user has hits of weight 1 and 3 and misses one of weight 4; the second, of weight 2.
+    lists = torch.tensor([[0, 9, 2], [0, 9, 1]])
+    truth = torch.tensor([[0, 0, 0, 1, 1], [0, 2, 5, 1, 5]])
+    weight = torch.tensor([1.0, 3.0, 4.0, 2.0, 2.0])
+    ranked = RankedEdges.from_topk(lists, truth, weight)
+
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            ({"k": 3}, [4 / 8, 2 / 4]),
+            ({"k": 1}, [1 / 8, 0]),
+            ({"k": 2, "normalizer": "min"}, [1 / 7, 0]),
+            ({"k": 3, "average": "micro"}, [4 / 6, 2 / 6]),
+            ({"k": 2, "normalizer": "min", "average": "micro"}, [1 / 5.5, 0]),
+        ],
+    )
+    def test_items_count_as_much_as_they_weigh(self, arguments, expected):
+        value = metrics.recall(self.ranked, weighted=True, **arguments)
+        assert value.tolist() == pytest.approx(expected)
+        assert value.tolist() != metrics.recall(self.ranked, **arguments).tolist()
+
+    @pytest.mark.parametrize("average", ["macro", "micro"])
+    @pytest.mark.parametrize("normalizer", ["R", "min"])
+    def test_without_weights_it_is_the_recall(self, normalizer, average):
+        options = {"k": 2, "normalizer": normalizer, "average": average}
+        expected = metrics.recall(RankedEdges.from_topk(self.lists, self.truth), **options)
+        for weight in (None, torch.full((5,), 0.3)):
+            ranked = RankedEdges.from_topk(self.lists, self.truth, weight)
+            value = metrics.recall(ranked, weighted=True, **options)
+            assert value.tolist() == pytest.approx(expected.tolist())
+
+    @pytest.mark.parametrize("factor", [5e-324, 1e-300, 1e300, 4e307])
+    @pytest.mark.parametrize("average", ["macro", "micro"])
+    def test_weights_may_be_of_any_size(self, factor, average):
+        factors = self.weight.double() * factor
+        ranked = RankedEdges.from_topk(self.lists, self.truth, factors)
+        value = metrics.recall(ranked, 3, average=average, weighted=True)
+        expected = metrics.recall(self.ranked, 3, average=average, weighted=True)
+        assert value.tolist() == pytest.approx(expected.tolist(), rel=1e-14)
+
+    def test_it_looks_at_weights(self):
+        # All candidates of the first user are relevant, so no recall tells rankings apart.
+        task = RankingTask(
+            torch.tensor([[0, 0, 1], [0, 1, 0]]),
+            num_users=2,
+            num_items=2,
+            weight=torch.tensor([1.0, 2.0, 1.0]),
+        )
+        population = conventions.Population(few_candidates="undefined")
+        convention = conventions.Convention("mine", "me", None, population=population)
+        names = ["recall@1", "recall(weighted=True)@1"]
+        result = evaluate(torch.tensor([0.9, 0.1]), task, names, convention=convention)
+        assert result.per_user[names[0]].tolist() == pytest.approx([math.nan, 1], nan_ok=True)
+        assert result.per_user[names[1]].tolist() == pytest.approx([1 / 3, 1])
+
+
+class TestFallOut:
+    def test_values_worked_out_by_hand(self):
+        # Of five candidates, two, all, and one of the four that are left are relevant.
+        scores = torch.arange(5, 0, -1).float().repeat(4, 1)
+        truth = [(0, 0), (0, 3), *((1, item) for item in range(5)), (2, 1)]
+        seen = torch.tensor([[2], [0]])
+        ranked = RankedEdges.from_scores(scores, torch.tensor(truth).t(), seen=seen)
+        nan = math.nan
+        for k, expected in {
+            1: [0, nan, 0, nan],
+            3: [2 / 3, nan, 2 / 3, nan],
+            9: [1, nan, 1, nan],
+        }.items():
+            assert metrics.fall_out(ranked, k).tolist() == pytest.approx(expected, nan_ok=True)
+
+    def test_it_is_the_height_of_the_roc_curve_that_it_says(self):
+        generator = torch.Generator().manual_seed(0)
+        truth = (torch.rand(20, 30, generator=generator) < 0.2).nonzero().t()
+        ranked = RankedEdges.from_scores(torch.rand(20, 30, generator=generator), truth)
+        area = torch.zeros(20).double()
+        for k in range(1, 31):
+            before = metrics.fall_out(ranked, k - 1) if k > 1 else 0
+            area += metrics.recall(ranked, k) * (metrics.fall_out(ranked, k) - before)
+        assert area.tolist() == pytest.approx(metrics.roc_auc(ranked).tolist(), nan_ok=True)
+
+    def test_the_places_of_a_list_that_hold_no_item_count_as_irrelevant(self):
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=4)
+        for lists, expected in (([[0, -1, -1]], 2 / 3), ([[-1, -1, -1]], 1), ([[0, 1, 2]], 2 / 3)):
+            ranked = rank(torch.tensor(lists), task, k=3)
+            assert metrics.fall_out(ranked, 3).tolist() == [expected]
+
+    def test_lists_alone_do_not_tell_the_number_of_candidates(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
+        with pytest.raises(ValueError, match=r"number of candidates \(got only lists"):
+            metrics.fall_out(ranked, 1)
+
+
+def test_rank_biased_precision():
+    # Relevant items at the ranks 1 and 3; at 2; and one that is not retrieved.
+    lists, truth = torch.tensor([[0, 1, 2]] * 3), torch.tensor([[0, 0, 1, 2], [0, 2, 1, 9]])
+    ranked = RankedEdges.from_topk(lists, truth)
+    for arguments, expected in (
+        ({}, [0.2 * (1 + 0.8**2), 0.2 * 0.8, 0]),
+        ({"p": 0.5}, [0.5 * (1 + 0.25), 0.25, 0]),
+        ({"k": 2, "p": 0.5}, [0.5, 0.25, 0]),
+        ({"k": 3, "p": 1e-9}, [1, 1e-9, 0]),
+    ):
+        assert metrics.rbp(ranked, **arguments).tolist() == pytest.approx(expected, rel=1e-8)
+    for p in (0, 1, 0.0, 1.0, -0.5, 80, math.nan, "0.8"):
+        with pytest.raises(ValueError, match="'p' needs to be"):
+            metrics.rbp(ranked, p=p)
+
+
+class TestExpectedReciprocalRank:
+    def test_values_worked_out_by_hand(self):
+        # Grades 3, none, 4 and 1 of up to 4, with chances 7/16, 0, 15/16 and 1/16.
+        lists, truth = torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 0, 0], [0, 2, 3]])
+        ranked = RankedEdges.from_topk(lists, truth, torch.tensor([3, 4, 1]))
+        third = 9 / 16 * 15 / 16 / 3
+        fourth = 9 / 16 * 1 / 16 * 1 / 16 / 4
+        for k, expected in {
+            1: 7 / 16,
+            2: 7 / 16,
+            3: 7 / 16 + third,
+            None: 7 / 16 + third + fourth,
+        }.items():
+            assert metrics.err(ranked, k).tolist() == pytest.approx([expected], rel=1e-14)
+
+    def test_without_weights_all_grades_are_one(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[5, 0, 1]]), torch.tensor([[0, 0], [0, 1]]))
+        expected = 1 / 2 / 2 + 1 / 2 * 1 / 2 / 3
+        assert metrics.err(ranked, max_grade=1).tolist() == pytest.approx([expected])
+        assert metrics.err(ranked).tolist() == pytest.approx([1 / 32 + 15 / 16 / 16 / 3])
+
+    def test_long_rankings_equal_a_loop(self):
+        generator = torch.Generator().manual_seed(0)
+        truth = (torch.rand(3, 2000, generator=generator) < 0.7).nonzero().t()
+        weight = torch.rand(truth.size(1), generator=generator).double() / 100
+        ranked = RankedEdges.from_topk(torch.arange(2000).repeat(3, 1), truth, weight)
+        for user, value in enumerate(metrics.err(ranked).tolist()):
+            own = truth[0] == user
+            grades = dict(zip(truth[1, own].tolist(), weight[own].tolist(), strict=True))
+            assert value == pytest.approx(naive.err(range(2000), grades), rel=1e-12)
+
+    def test_a_weight_above_the_scale_is_an_error(self):
+        lists, truth = torch.tensor([[0]]), torch.tensor([[0, 0], [0, 7]])
+        ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1, 5]))
+        message = r"'max_grade' needs to be at least the largest weight, 5 \(got 4\)"
+        with pytest.raises(ValueError, match=message):
+            metrics.err(ranked)
+        assert metrics.err(ranked, max_grade=5).tolist() == [1 / 32]
+        assert metrics.err(ranked, max_grade=2000).tolist() == pytest.approx([0], abs=1e-300)
+
+    def test_a_batch_without_users_has_no_values(self):
+        nobody = torch.empty(0, 3, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
+        assert metrics.err(RankedEdges.from_topk(*nobody)).tolist() == []
 
 
 @pytest.fixture

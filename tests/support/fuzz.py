@@ -201,11 +201,16 @@ def _same(name, got, wanted):
 #: The arguments of each metric, and whether it has a cut-off.
 METRICS = {
     "precision": ("needed", {"normalizer": ["k", "length", "min"], "average": ["macro", "micro"]}),
-    "recall": ("needed", {"normalizer": ["R", "min"], "average": ["macro", "micro"]}),
+    "recall": (
+        "needed",
+        {"normalizer": ["R", "min"], "average": ["macro", "micro"], "weighted": [True, False]},
+    ),
     "truncated_precision": ("needed", {}),
     "f1": ("needed", {}),
     "r_precision": ("none", {"users": ["all", "hit"]}),
     "hit_rate": ("needed", {}),
+    "rbp": ("allowed", {"p": [0.5, 0.95, 0.99]}),
+    "err": ("allowed", {"max_grade": [4, 5, 70]}),
     "mrr": ("allowed", {}),
     "map": ("allowed", {"normalizer": ["min", "R", "k", "hits"]}),
     "dcg": (
@@ -221,6 +226,7 @@ METRICS = {
         },
     ),
 }
+METRICS_OF_CANDIDATES = {"fall_out": ("needed", {})}
 METRICS_OF_ALL_RANKS = {
     "roc_auc": ("none", {"ties": ["ranked", "half"]}),
     "partial_auc": ("needed", {}),
@@ -233,9 +239,14 @@ METRICS_OF_ALL_RANKS = {
 def draw_metric(draw, case, users):
     """The name of a metric, its cut-off and its arguments."""
     choices = dict(METRICS)
+    if case.knows_candidates:
+        choices |= METRICS_OF_CANDIDATES
     has_all_ranks = all(rank != oracle.NOT_RETRIEVED for user in users for rank in user.ranks)
     if case.knows_candidates and case.is_complete and has_all_ranks:
         choices |= METRICS_OF_ALL_RANKS
+    weights = [weight for user in users for weight in user.weights] or [1]
+    if max(weights) > 4:  # the largest grade unless another is given
+        del choices["err"]
     name = draw.choice(list(choices))
     cut_off, arguments = choices[name]
     given = {key: draw.choice(values) for key, values in arguments.items() if draw.chance(0.6)}
@@ -245,7 +256,6 @@ def draw_metric(draw, case, users):
         k = draw.choice([draw.randint(1, last), draw.randint(1, min(last, 8))])
     if (k is None and "k" in given.values()) or (case.scores is None and "ties" in given):
         given = {}
-    weights = [weight for user in users for weight in user.weights] or [1]
     if max(weights) > LARGEST_WEIGHT.get(name, math.inf):
         given = {key: value for key, value in given.items() if value != "exponential"}
     return name, k, given
@@ -334,7 +344,7 @@ def check_evaluation(case, metrics, draw):
 
 def _depth(name, k, arguments):
     """How deep a metric needs users to be ranked; `None` if all ranks are needed."""
-    if name in METRICS_OF_ALL_RANKS or (k is None and METRICS[name][0] == "allowed"):
+    if name in METRICS_OF_ALL_RANKS or (k is None and METRICS.get(name, ("",))[0] == "allowed"):
         return None
     return k or 1
 
@@ -343,7 +353,11 @@ def _close(name, got, wanted):
     """Numbers agree if they differ by rounding alone; `None` stands for undefined ones."""
     for at, (one, other) in enumerate(zip(got, wanted, strict=True)):
         exact = math.nan if other is None else float(other)
-        is_close = math.isnan(one) if other is None else math.isclose(one, exact, rel_tol=1e-12)
+        # Numbers below the smallest normal one have fewer digits.
+        least = sys.float_info.min
+        is_close = math.isclose(one, exact, rel_tol=1e-12, abs_tol=least)
+        if other is None:
+            is_close = math.isnan(one)
         assert is_close or (one == 0 and exact == 0), f"{name}: [{at}] {one!r} instead of {exact!r}"
 
 

@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics, rank
-from pyg_recmetrics.metrics.definitions import CutOff, Fraction, Integer
+from pyg_recmetrics.metrics.definitions import CutOff
 
 CUT_OFFS = (1, 2, 3, 5, 20)
 
-#: Some values of parameters that take too many numbers to try all of them.
-NUMBERS = {Integer: (1, 50, 100), Fraction: (0.5, 0.9)}
+#: Some values of parameters that take too many numbers to try all of them. Weights are up to 3.
+NUMBERS = {"head": (1, 50, 100), "max_grade": (3, 7), "p": (0.5, 0.9)}
 
 
 def values_of(parameter, k):
     """All values of a parameter of a metric at `k`, or some if there are too many."""
     if isinstance(parameter, CutOff):
         return [] if k is None else [k, k + 1, k + 7]
-    return parameter.values or NUMBERS[type(parameter)]
+    return parameter.values or NUMBERS.get(parameter.name, ())
 
 
 def metrics_of_ranks(k=None):
@@ -53,6 +53,9 @@ def metrics_of_ranks(k=None):
                 "precision(normalizer=min,average=micro)@k",
                 "precision(normalizer=length,average=micro)@k",
                 "recall(normalizer=min,average=micro)@k",
+                "recall(normalizer=min,weighted=True)@k",
+                "recall(average=micro,weighted=True)@k",
+                "recall(normalizer=min,average=micro,weighted=True)@k",
             )
         ]
     return found
@@ -98,7 +101,11 @@ def check_bounds(case, k):
         if dict(metric.arguments).get("average") != "micro":
             assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
         if dict(metric.arguments).get("users") != "hit":
-            assert value.isnan().tolist() == [not truth for truth in case.truths]
+            is_undefined = [not truth for truth in case.truths]
+            if metrics.definition(metric.name).needs_candidates:
+                pairs = zip(case.rankings, case.truths, strict=True)
+                is_undefined = [not truth or not set(items) - set(truth) for items, truth in pairs]
+            assert value.isnan().tolist() == is_undefined
 
 
 @given(case=cases(), data=st.data())

@@ -30,7 +30,11 @@ def precision(ranked, truth, k, normalizer="k"):
     return hits / by[normalizer]
 
 
-def recall(ranked, truth, k, normalizer="R"):
+def recall(ranked, truth, k, normalizer="R", weighted=False):
+    if weighted:
+        heaviest = sorted(truth.values(), reverse=True)
+        possible = sum(heaviest) if normalizer == "R" else sum(heaviest[:k])
+        return sum(truth[item] for item in ranked[:k] if item in truth) / possible
     by = {"R": len(truth), "min": k if k < len(truth) else len(truth)}
     return len(set(ranked[:k]) & set(truth)) / by[normalizer]
 
@@ -55,6 +59,29 @@ def hit_rate(ranked, truth, k):
         if item in truth:
             return 1.0
     return 0.0
+
+
+def fall_out(ranked, truth, k):
+    irrelevant = [item for item in ranked if item not in truth]
+    return len([i for i in ranked[:k] if i in irrelevant]) / len(irrelevant) if irrelevant else nan
+
+
+def rbp(ranked, truth, k=None, p=0.8):
+    total, chance_to_look = 0.0, 1.0
+    for item in ranked[:k]:
+        if item in truth:
+            total += chance_to_look * (1 - p)
+        chance_to_look *= p
+    return total
+
+
+def err(ranked, truth, k=None, max_grade=4):
+    total, chance_to_look = 0.0, 1.0
+    for position, item in enumerate(ranked[:k]):
+        satisfied = (2 ** truth.get(item, 0) - 1) / 2**max_grade
+        total += chance_to_look * satisfied / (position + 1)
+        chance_to_look *= 1 - satisfied
+    return total
 
 
 def mrr(ranked, truth, k=None):
@@ -289,18 +316,20 @@ def per_user(name, rankings, truths, average="macro", **arguments):
     # hits by the mean denominator, which makes the mean of shares the ratio of the two sums.
     normalizer = arguments.get("normalizer", "k" if name == "precision" else "R")
     k = arguments["k"]
+    if not arguments.get("weighted"):
+        truths = [dict.fromkeys(truth, 1) for truth in truths]
     denominators = [
         {
             "k": k,
             "length": len(ranked[:k]),
-            "min": min(k, len(truth)),
-            "R": len(truth),
+            "min": sum(sorted(truth.values(), reverse=True)[:k]),
+            "R": sum(truth.values()),
         }[normalizer]
         for ranked, truth in zip(rankings, truths, strict=True)
         if truth
     ]
     mean = sum(denominators) / len(denominators)
     return [
-        (len(set(ranked[:k]) & set(truth)) / mean if mean else 0.0) if truth else nan
+        (sum(truth.get(i, 0) for i in ranked[:k]) / mean if mean else 0.0) if truth else nan
         for ranked, truth in zip(rankings, truths, strict=True)
     ]

@@ -21,7 +21,11 @@ def truncated_precision(ranks, weights, num_candidates, k):
     return hits(ranks, k) / min(k, len(ranks))
 
 
-def recall(ranks, weights, num_candidates, k, normalizer="R"):
+def recall(ranks, weights, num_candidates, k, normalizer="R", weighted=False):
+    if weighted:
+        found = sum(w for rank, w in zip(ranks, weights, strict=True) if rank <= k)
+        largest = sorted(weights)[-min(k, len(ranks)) :]
+        return found / {"R": sum(weights), "min": sum(largest)}[normalizer]
     return hits(ranks, k) / {"R": len(ranks), "min": min(k, len(ranks))}[normalizer]
 
 
@@ -36,6 +40,26 @@ def r_precision(ranks, weights, num_candidates, users="all"):
 
 def hit_rate(ranks, weights, num_candidates, k):
     return float(min(ranks) <= k)
+
+
+def fall_out(ranks, weights, num_candidates, k):
+    irrelevant = num_candidates - len(ranks)
+    others = k - hits(ranks, k)
+    return min(others / irrelevant, 1.0) if irrelevant else math.nan
+
+
+def rbp(ranks, weights, num_candidates, k=math.inf, p=0.8):
+    return sum((1 - p) * p ** (rank - 1) for rank in ranks if rank <= k and rank < math.inf)
+
+
+def err(ranks, weights, num_candidates, k=math.inf, max_grade=4):
+    total, chance_to_look = 0.0, 1.0
+    for rank, weight in zip(ranks, weights, strict=True):
+        satisfied = (2**weight - 1) / 2**max_grade
+        if rank <= k:
+            total += chance_to_look * satisfied / rank
+        chance_to_look *= 1 - satisfied
+    return total
 
 
 def mrr(ranks, weights, num_candidates, k=math.inf):

@@ -357,8 +357,24 @@ def precision(user, k, normalizer="k"):
     return _share(user.hits(k), _denominator(user, k, normalizer))
 
 
-def recall(user, k, normalizer="R"):
+def recall(user, k, normalizer="R", weighted=False):
+    if weighted:
+        return _weight_of_hits(user, k) / _possible_weight(user, k, normalizer)
     return _share(user.hits(k), _denominator(user, k, normalizer))
+
+
+def _weight_of_hits(user, k):
+    pairs = zip(user.ranks, user.weights, strict=True)
+    return sum(Fraction(weight) for rank, weight in pairs if rank <= k)
+
+
+def _possible_weight(user, k, normalizer):
+    largest = sorted(map_to(Fraction, user.weights), reverse=True)
+    return sum(largest if normalizer == "R" else largest[:k])
+
+
+def map_to(function, values):
+    return [function(value) for value in values]
 
 
 def truncated_precision(user, k):
@@ -372,6 +388,31 @@ def f1(user, k):
 def r_precision(user, users="all"):
     value = Fraction(user.hits(user.degree), user.degree)
     return None if users == "hit" and value == 0 else value
+
+
+def fall_out(user, k):
+    if not user.num_irrelevant:
+        return None
+    return Fraction(min(k - user.hits(k), user.num_irrelevant), user.num_irrelevant)
+
+
+def rbp(user, k=None, p=0.8):
+    total = Decimal(0)
+    for rank in (rank for rank in user.ranks if _is_hit(rank, k)):
+        number_before = Decimal(float(rank)) - 1
+        total = _DIGITS.add(total, _DIGITS.power(Decimal(p), number_before))
+    return float(_DIGITS.multiply(total, 1 - Decimal(p)))
+
+
+def err(user, k=None, max_grade=4):
+    total, goes_on = Decimal(0), Decimal(1)
+    for rank, weight in zip(user.ranks, user.weights, strict=True):
+        if _is_hit(rank, k):
+            satisfied = _DIGITS.divide(_gain(weight, "exponential"), _DIGITS.power(2, max_grade))
+            stops = _DIGITS.divide(satisfied, Decimal(float(rank)))
+            total = _DIGITS.add(total, _DIGITS.multiply(goes_on, stops))
+            goes_on = _DIGITS.multiply(goes_on, _DIGITS.subtract(1, satisfied))
+    return float(total)
 
 
 def hit_rate(user, k):
@@ -495,9 +536,12 @@ def value(name, ranked, k=None, average="macro", **arguments):
     # A user's share: its hits by the mean denominator, so that the mean is the ratio of two sums.
     normalizer = arguments.get("normalizer", "k" if name == "precision" else "R")
     with_truth = [user for user in ranked if user.degree]
-    total = sum(_denominator(user, k, normalizer) for user in with_truth)
+    hits, possible = RankedUser.hits, _denominator
+    if arguments.get("weighted"):
+        hits, possible = _weight_of_hits, _possible_weight
+    total = sum(possible(user, k, normalizer) for user in with_truth)
     return [
-        _share(user.hits(k) * len(with_truth), total) if user.degree else None for user in ranked
+        _share(hits(user, k) * len(with_truth), total) if user.degree else None for user in ranked
     ]
 
 
