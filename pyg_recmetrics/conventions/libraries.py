@@ -46,13 +46,16 @@ _LIBRARIES = (
             "mrr",
             "r_precision",
             "hit_rate",
+            "fall_out",
             map={"normalizer": "hits"},
             roc_auc=_HALF,
         ),
         empty_target_action="neg",
         note="In precision, recall, MAP and MRR, it counts relevant items with a score of zero or "
         f"less as missed: this is a bug and not reproduced. {_UNSTABLE} Its NDCG is the mean over "
-        "all orders of equal scores, which is not reproduced.",
+        "all orders of equal scores, which is not reproduced. Its fall-out is k / n for users "
+        "without ground truth, and one for users without an irrelevant candidate; here, the first "
+        "count as zero like in its other metrics, and the second do not count.",
     ),
     Convention(
         "recbole",
@@ -102,6 +105,7 @@ _LIBRARIES = (
             "gini",
             precision={"normalizer": "length"},
             recall={"normalizer": "min"},
+            rbp={"p": 0.85},
             ndcg={"discount": "lenskit"},
         ),
         note="Its precision counts users without ground truth as zero. Its average precision "
@@ -158,10 +162,13 @@ _LIBRARIES = (
             "ndcg",
             "r_precision",
             "hit_rate",
+            "rbp",
             map=_DIVIDED_BY_R,
         ),
+        without_cut_off=("rbp",),
         empty_target_action="neg",
-        note=_UNSTABLE,
+        note=f"{_UNSTABLE} What it calls rbp.95 is rbp(p=0.95), which it does not cut off. It "
+        "multiplies each hit by its weight; here, all relevant items count the same.",
     ),
     Convention(
         "replay",

@@ -26,6 +26,7 @@ from pyg_recmetrics import (
     RankingTask,
     conventions,
     evaluate,
+    modules,
     rank,
 )
 from pyg_recmetrics.metrics import definition
@@ -171,6 +172,23 @@ def test_torch_geometric(case):
     check(case, "standard", theirs)
 
 
+def test_the_weighted_recall_of_torch_geometric(case):
+    from torch_geometric import metrics
+
+    lists = torch.tensor([(ranking + [9999] * 20)[:20] for ranking in case.rankings])
+    truth = case.task.truth
+    weight = torch.rand(truth.size(1), generator=torch.Generator().manual_seed(0)) * 5 - 0.5
+    ranked = RankedEdges.from_topk(lists, truth, weight)
+    for k in K:
+        metric = metrics.LinkPredRecall(k, weighted=True)
+        metric.update(lists, truth, weight)
+        ours = EvaluationResult(ranked, f"recall(weighted=True)@{k}", convention="standard")
+        assert list(ours.values()) == pytest.approx([float(metric.compute())], abs=1e-6)
+        of_class = modules.Recall(k, weighted=True)
+        of_class.update(lists, truth, weight)
+        assert float(of_class.compute()) == pytest.approx(float(metric.compute()), abs=1e-6)
+
+
 def pairs_for_torchmetrics(case):
     """Scores, targets and indexes of all candidates."""
     rows = [
@@ -204,6 +222,32 @@ def means_of_torchmetrics(case):
 
 def test_torchmetrics(case):
     check(case, "torchmetrics", means_of_torchmetrics(case))
+
+
+def test_the_fall_out_of_torchmetrics(case):
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    score, target, index = pairs_for_torchmetrics(case)
+    has_truth = torch.isin(index, torch.tensor(case.users))
+    pairs = score[has_truth], target[has_truth]
+    names = [f"fall_out@{k}" for k in K]
+    ours = measure(case, names, convention="torchmetrics", empty_target_action="skip")
+    for k, name in zip(K, names, strict=True):
+        metric = retrieval.RetrievalFallOut(top_k=k, empty_target_action="skip")
+        theirs = float(metric(*pairs, indexes=index[has_truth]))
+        assert ours[name] == pytest.approx(theirs, abs=1e-6)
+    assert metric.higher_is_better is definition("fall_out").higher_is_better is False
+
+
+def test_the_fall_out_of_torchmetrics_differs_as_its_note_says():
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    assert "Its fall-out is k / n for users without" in conventions.get("torchmetrics").note
+    scores = np.array([[4.0, 3.0, 2.0, 1.0]] * 3)
+    case = Case(scores, [{0}, set(), {2, 3}], [set(), set(), {0, 1}])
+    score, target, index = pairs_for_torchmetrics(case)
+    metric = retrieval.RetrievalFallOut(top_k=2, aggregation=lambda values, dim: values)
+    assert metric(score, target, indexes=index).tolist() == pytest.approx([1 / 3, 2 / 4, 1])
+    ours = measure(case, "fall_out@2", convention="torchmetrics").contributions("fall_out@2")
+    assert ours.tolist() == pytest.approx([1 / 3, 0, math.nan], nan_ok=True)
 
 
 def test_trec_eval(case):
@@ -251,7 +295,7 @@ def means_of_ranx(case):
             for u, ranking in enumerate(case.rankings)
         }
     )
-    theirs = {"r_precision": "r-precision"}
+    theirs = {"r_precision": "r-precision", "rbp": "rbp.80", "rbp(p=0.95)@3": "rbp.95"}
     for k in K:
         for name in ("precision", "recall", "f1", "map", "ndcg", "mrr", "hit_rate"):
             theirs[f"{name}@{k}"] = f"{name}@{k}"
@@ -261,6 +305,18 @@ def means_of_ranx(case):
 
 def test_ranx(case):
     check(case, "ranx", means_of_ranx(case))
+
+
+def test_the_rank_biased_precision_of_ranx_differs_as_its_note_says():
+    ranx = pytest.importorskip("ranx")
+    assert "It multiplies each hit by its weight" in conventions.get("ranx").note
+    qrels, run = ranx.Qrels({"u": {"a": 3, "b": 1}}), ranx.Run({"u": {"a": 2.0, "b": 1.0}})
+    assert ranx.evaluate(qrels, run, "rbp.50") == pytest.approx(3 / 2 + 1 / 4)
+    ranked = RankedEdges.from_topk(
+        torch.tensor([[0, 1]]), torch.tensor([[0, 0], [0, 1]]), torch.tensor([3, 1])
+    )
+    ours = EvaluationResult(ranked, "rbp(p=0.5)", convention="ranx")
+    assert list(ours.values()) == [1 / 2 + 1 / 4]
 
 
 def test_rectools(case):
@@ -338,6 +394,8 @@ def test_lenskit(case):
             "ndcg": ranking.NDCG(k),
             "mrr": ranking.RecipRank(k),
             "hit_rate": ranking.Hit(k),
+            "rbp": ranking.RBP(k),
+            "rbp(p=0.5)": ranking.RBP(k, patience=0.5),
         }.items():
             values = [
                 metric.measure_list(
