@@ -79,12 +79,18 @@ def documented_names(module_name: str) -> list[str]:
     module = importlib.import_module(module_name)
     # The classes of `modules` are made from the registry, so it has a list of them instead.
     public = sorted(getattr(module, "__all__", dir(module)), key=_order)
+    if module is not pyg_recmetrics:  # whose page explains what it has, too
+        public = [name for name in public if not _is_same_as_above(name, module)]
     names = [*BASES.get(module_name, []), *public, *RETURNED.get(module_name, [])]
     return [name for name in names if _is_explained(attrgetter(name)(module))]
 
 
 def _order(name: str) -> tuple[int, str]:
     return FIRST.index(name) if name in FIRST else len(FIRST), name
+
+
+def _is_same_as_above(name: str, module: object) -> bool:
+    return getattr(pyg_recmetrics, name, None) is getattr(module, name)
 
 
 def _is_explained(value: object) -> bool:

@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 from pyg_recmetrics import conventions, datasets, distributed, metrics, plot, transforms
+from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import PairScorer, rank
@@ -18,6 +19,7 @@ __all__ = [
     "EvaluationResult",
     "Evaluator",
     "PairScorer",
+    "Population",
     "RankedEdges",
     "RankingTask",
     "__version__",

@@ -55,6 +55,9 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
             `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, and `"error"`
             raises an error. (default: `None`, as the convention says; the standard convention
             says `"skip"`)
+        population (Population, optional): Which users are evaluated, such as
+            `Population(min_pos_test=5)` for those with five relevant items or more.
+            (default: `None`, as the convention says; the standard convention evaluates all users)
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over, of shape `[2, num_edges]`, in its own numbering. (default: `None`, the
             message-passing edges of the data)
@@ -239,10 +242,10 @@ class _PreparedEvaluation:
 
     Attributes:
         options (EvaluationOptions): The options.
-        task (RankingTask): The task, without the users whom the convention does not evaluate.
+        task (RankingTask): The task, without the users whom the population leaves out.
         num_left_out (int): How many users these are.
         catalogue (Catalogue): What is known about the items.
-        convention (Convention): The convention.
+        convention (Convention): The convention, with the population that was asked for.
         metrics (tuple of Metric): The metrics that were asked for.
         resolved (tuple of Metric): The metrics that the convention computes under these names.
     """
@@ -262,6 +265,8 @@ class _PreparedEvaluation:
         task = _as_task(task_or_data, options)
         metrics = parse_all(options.metrics)
         convention = conventions.get(options.convention)
+        if options.population is not None:
+            convention = replace(convention, population=options.population)
         catalogue = _as_catalogue(task, options)
         resolved = tuple(convention.resolve_all(metrics).values())
         for metric in resolved:

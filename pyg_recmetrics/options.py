@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import check_boolean, check_positive_integer
-from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.conventions import Convention, Population
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
@@ -33,6 +33,7 @@ class EvaluationOptions:
     _: KW_ONLY
     convention: str | Convention = "standard"
     empty_target_action: EmptyTargetAction | None = None
+    population: Population | None = None
     edge_index: Adj | None = None
     edge_weight: Tensor | None = None
     edge_type: EdgeType | None = None

@@ -122,6 +122,12 @@ def explained(site):
     return {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
 
 
+def home_of(value, module_name):
+    """The module whose page explains a public name: the package itself if it has it, too."""
+    above = getattr(pyg_recmetrics, value.__name__, None)
+    return "pyg_recmetrics" if above is value else module_name
+
+
 @pytest.mark.parametrize("module_name", MODULES)
 def test_every_public_name_is_in_the_reference(module_name, explained):
     module = importlib.import_module(module_name)
@@ -130,7 +136,7 @@ def test_every_public_name_is_in_the_reference(module_name, explained):
         name
         for name, value in public.items()
         if (inspect.isclass(value) or inspect.isfunction(value))
-        and f"{module_name}.{name}" not in explained
+        and f"{home_of(value, module_name)}.{name}" not in explained
     ]
     assert not missing
 

@@ -3,13 +3,20 @@
 import ast
 import inspect
 import re
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import pytest
 import torch
 from small_task import GOOD_SCORES, TASK
 
-from pyg_recmetrics import Evaluator, conventions, evaluate
+from pyg_recmetrics import (
+    EvaluationResult,
+    Evaluator,
+    Population,
+    RankingTask,
+    conventions,
+    evaluate,
+)
 from pyg_recmetrics.options import takes
 
 
@@ -81,6 +88,7 @@ class TestOptions:
         options = {
             "convention": conventions.Convention("mine", "me", None),
             "empty_target_action": "pos",
+            "population": Population(min_items_pool=2),
             "item_category": torch.arange(4),
             "batch_size": 1,
             "keep_items": 3,
@@ -89,9 +97,61 @@ class TestOptions:
         expected = evaluate(GOOD_SCORES, TASK, names, **options)
         result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
         assert result == expected
-        assert result.convention == expected.convention == options["convention"]
+        assert result.convention == expected.convention
+        assert result.convention == replace(options["convention"], population=options["population"])
         assert result.ranked.items.size(1) == expected.ranked.items.size(1) == 3
         assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
+
+
+class TestPopulation:
+    # Users 0 and 1 have two relevant items, user 2 has one, and user 3 has none.
+    task = RankingTask(torch.tensor([[0, 0, 1, 1, 2], [0, 1, 2, 3, 0]]), num_users=4, num_items=4)
+    scores = torch.tensor([0.4, 0.3, 0.2, 0.1])
+    few = Population(min_pos_test=2)
+
+    @pytest.mark.parametrize("convention", ["standard", "recometrics", "ranx"])
+    def test_it_replaces_that_of_the_convention(self, convention):
+        names = ["recall@2", "mrr@1"]
+        result = evaluate(self.scores, self.task, names, convention=convention, population=self.few)
+        assert result.convention.population == self.few
+        assert result.convention.name == convention
+        assert (result["recall@2"], result["mrr@1"]) == (0.5, 0.5)
+        assert result.num_left_out == 2
+        is_evaluated = ~result.per_user["recall@2"].isnan()
+        assert is_evaluated.tolist() == [True, True, False, False]
+
+    def test_the_convention_decides_without_it(self):
+        result = evaluate(self.scores, self.task, "recall@2", convention="recometrics")
+        assert result.convention == conventions.get("recometrics")
+        everybody = evaluate(
+            self.scores, self.task, "recall@4", convention="recometrics", population=Population()
+        )
+        assert everybody["recall@4"] == 1.0  # undefined for users with four candidates otherwise
+
+    def test_the_words_of_a_result_say_it(self):
+        result = evaluate(self.scores, self.task, "recall@2", population=self.few)
+        assert "if they have at least 2 relevant items (2 are left out)" in " ".join(
+            result.recipe().split()
+        )
+        assert str(result).endswith("2 users evaluated, 2 left out of the population")
+
+    def test_a_saved_result_keeps_it(self, tmp_path):
+        population = Population(min_pos_test=2, constant_scores=False)
+        result = evaluate(self.scores, self.task, ["recall@2", "rbp(p=0.9)"], population=population)
+        result.save(tmp_path / "result")
+        loaded = EvaluationResult.load(tmp_path / "result")
+        assert loaded.convention.population == population
+        assert loaded.num_left_out == 2
+        assert dict(loaded) == dict(result)
+        assert loaded.recipe() == result.recipe()
+
+    @pytest.mark.parametrize("population", [{"min_pos_test": 2}, 5, "standard", Population])
+    def test_anything_else_is_an_error(self, population):
+        message = "'population' needs to be a 'Population'"
+        with pytest.raises(TypeError, match=message):
+            evaluate(self.scores, self.task, population=population)
+        with pytest.raises(TypeError, match=message):
+            Evaluator(self.task, population=population)
 
 
 class TestTakes:

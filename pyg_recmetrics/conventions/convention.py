@@ -52,6 +52,14 @@ class Population:
         ValueError: If a number is not a positive integer, or `few_candidates` is neither
             `"count"` nor `"undefined"`.
         TypeError: If `consider_cold_start` or `constant_scores` is not a boolean.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Population, RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 0, 1], [1, 2, 0]]), num_users=2, num_items=3)
+        >>> scores = torch.tensor([0.1, 0.9, 0.5])
+        >>> evaluate(scores, task, "recall@2", population=Population(min_pos_test=2))
+        EvaluationResult(recall@2: 1.0000)
     """
 
     min_pos_test: int = 1
@@ -158,15 +166,10 @@ class Convention:
         ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
 
     Example:
-        To evaluate only users with at least five relevant items, change a convention by
-        :func:`dataclasses.replace`:
-
-        >>> from dataclasses import replace
         >>> from pyg_recmetrics import conventions
-        >>> population = conventions.Population(min_pos_test=5)
-        >>> active = replace(conventions.get("standard"), name="active", population=population)
-        >>> active.population.words
-        ['at least 5 relevant items']
+        >>> mine = conventions.Convention("mine", "our paper", {"ndcg": {"gain": "binary"}})
+        >>> mine.resolve("ndcg@10")
+        ndcg(gain=binary)@10
     """
 
     name: str

@@ -48,7 +48,7 @@ def summarize_users(
     if users.num_with_few_candidates:
         parts.append(f"{users.num_with_few_candidates:,} with fewer than {max_k} candidates")
     if users.num_left_out:
-        parts.append(f"{users.num_left_out:,} left out by the convention")
+        parts.append(f"{users.num_left_out:,} left out of the population")
     if convention.name != "standard":
         parts.append(f"convention {convention.name}")
     return ", ".join(parts)
