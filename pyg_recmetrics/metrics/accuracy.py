@@ -612,11 +612,11 @@ def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> T
 
     .. math::
         \text{err@}k = \sum_{j:\, r_j \leq k} \frac{s_j}{r_j} \prod_{i=1}^{j-1} (1 - s_i),
-        \qquad s_j = \frac{2^{w_j} - 1}{2^g}
+        \qquad s_j = \frac{2^{w_j} - 1}{2^G}
 
     where :math:`r_j` is the rank of the user's `j`-th relevant item, and :math:`w_j` is its weight,
     which is its grade. The user is satisfied by that item with the chance :math:`s_j`, and is not
-    by any irrelevant item. The grade `g` is the largest on the scale, whether any item has it or
+    by any irrelevant item. The grade `G` is the largest on the scale, whether any item has it or
     not. All weights are one if the ground truth has no weights; then choose `max_grade=1`, with
     which every relevant item satisfies one user in two.
 
@@ -651,7 +651,7 @@ def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> T
                 f"'max_grade' needs to be at least the largest weight, {float(weight.max()):g} "
                 f"(got {max_grade})"
             )
-    # (2^w - 1) / 2^g = 2^(w - g) (1 - 2^-w), where nothing overflows.
+    # (2^w - 1) / 2^G = 2^(w - G) (1 - 2^-w), where nothing overflows.
     satisfies = torch.exp2(weight - max_grade) * -torch.expm1(weight * -math.log(2))
     goes_on = _product_of_earlier(ranked, 1 - satisfies)
     return ranked.sum(ranked.is_hit(k) * goes_on * satisfies / ranked.rank)

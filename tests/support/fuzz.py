@@ -284,7 +284,7 @@ def check_metrics(case, ranked, users, draw):
         check_ties(case, result, metrics[0], action)
     if case.recommender is not None and case.ties != "random" and draw.chance(0.2):
         check_evaluation(case, metrics, draw)
-    if draw.chance(0.1):
+    if draw.chance(0.2):
         check_files(result, draw)
 
 
