@@ -13,7 +13,16 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import LightGCN
 
-from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, evaluate, inputs, modules, rank
+from pyg_recmetrics import (
+    Catalogue,
+    Evaluator,
+    RankedEdges,
+    RankingTask,
+    evaluate,
+    inputs,
+    modules,
+    rank,
+)
 
 TRUTH = torch.tensor([[0, 0, 1, 2], [1, 3, 2, 0]])
 SEEN = torch.tensor([[0, 1, 1, 2], [0, 0, 3, 2]])
@@ -161,6 +170,28 @@ class TestData:
                 ).to_dict()
             )
         assert all(result == results[0] for result in results)
+
+    @pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+    @pytest.mark.parametrize("form", ["array", "lists", "scipy", "torch COO", "pair"])
+    def test_message_passing_edges_of_any_form(self, form):
+        shift = torch.tensor([[0], [NUM_USERS]])
+        both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
+        values = np.ones(both.size(1), dtype=np.float32)
+        matrix = scipy.sparse.coo_matrix((values, tuple(both.numpy())), (7, 7))
+        forms = {
+            "array": both.numpy(),
+            "lists": both.tolist(),
+            "scipy": matrix.tocsr(),
+            "torch COO": torch.from_numpy(matrix.toarray()).t().to_sparse(),  # as PyG has it
+            "pair": (both[0], both[1].numpy()),
+        }
+        torch.manual_seed(0)
+        model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=1)
+        task = RankingTask(TRUTH, num_users=3, num_items=4)
+        wanted = evaluate(model, task, METRICS, edge_index=both).to_dict()
+        evaluator = Evaluator(task, METRICS, edge_index=forms[form]).to("cpu")
+        assert evaluator(model).to_dict() == wanted
+        assert rank(model, task, full=True, edge_index=forms[form]).depth is None
 
     def test_a_model_is_given_its_own_edge_index(self):
         given = []

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.typing import Adj
+from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
@@ -159,7 +160,7 @@ def _message_passing(
             f"'edge_index' needs to be given for {type(model).__name__}: the edges it propagates "
             f"over, in its own numbering (a task that was read from data knows them)"
         )
-    if edge_index is not None and not is_sparse_matrix(edge_index):
+    if edge_index is not None and not is_sparse(edge_index):
         edges = check_edges(edge_index, "edge_index")
         check_ids(edges, "edge_index", "node", task.num_users + task.num_items)
         check_device(edges, "edge_index", task.device, "task")
