@@ -57,7 +57,9 @@ MODULES = {
 }
 
 #: The base classes that the classes of a page share, which the page explains first.
-BASES = {"pyg_recmetrics.modules": ["RankingMetric", "MeanOverUsers", "OverAllUsers"]}
+BASES = {
+    "pyg_recmetrics.modules": ["StreamingMetric", "RankingMetric", "MeanOverUsers", "OverAllUsers"]
+}
 
 #: What the functions of a page return. Nobody imports these classes, but everybody reads them.
 RETURNED = {

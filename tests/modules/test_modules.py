@@ -1,4 +1,7 @@
-"""Metric classes for loops over mini-batches."""
+"""Metric classes for loops over mini-batches.
+
+These tests are of several modules together.
+"""
 
 import copy
 import inspect
@@ -522,7 +525,7 @@ def test_all_else_works_without_torchmetrics():
     options = ["-q", "-p", "no:cacheprovider", "-k", "not thousand and not mini_batches"]
     done = subprocess.run(
         [sys.executable, "-c", code, *options, str(here)],
-        cwd=here.parents[1],
+        cwd=here.parents[2],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,146 @@
+"""How the classes are made: one for every metric of the registry that lists are enough for."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import cast, get_type_hints
+
+import torch
+
+from pyg_recmetrics.metrics import AggregateDefinition, Definition
+from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.modules.ranking_metric import MeanOverUsers, OverAllUsers, RankingMetric
+from pyg_recmetrics.task import Catalogue
+
+#: Where all classes are imported from.
+_PACKAGE = __name__.rpartition(".")[0]
+
+#: The words of a metric's name that a class name spells in capitals.
+_ABBREVIATIONS = ("auc", "dcg", "err", "map", "mrr", "ndcg", "pr", "rbp", "roc")
+
+
+@dataclass(frozen=True)
+class _ClassArgument:
+    """An argument that a class takes and the function of the same metric does not."""
+
+    parameter: inspect.Parameter
+    #: Its lines in the `Args:` section of a docstring.
+    explanation: str
+    #: Whether the class of a metric takes it.
+    applies_to: Callable[[Definition], bool]
+
+
+_CLASS_ARGUMENTS = (
+    _ClassArgument(
+        inspect.Parameter("catalogue", inspect.Parameter.KEYWORD_ONLY, annotation=Catalogue),
+        """\
+    catalogue (Catalogue): What is known about the items.""",
+        lambda definition: bool(set(definition.needs) - {"items"}),
+    ),
+    _ClassArgument(
+        inspect.Parameter(
+            "empty_target_action",
+            inspect.Parameter.KEYWORD_ONLY,
+            default="skip",
+            annotation=EmptyTargetAction,
+        ),
+        """\
+    empty_target_action (str, optional): What users without ground truth count as. `"skip"` leaves
+        them out of the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and
+        `"error"` raises an error. (default: `"skip"`)""",
+        lambda definition: definition.needs_truth,
+    ),
+    _ClassArgument(
+        inspect.Parameter(
+            "keep_per_user", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool
+        ),
+        """\
+    keep_per_user (bool, optional): Whether to keep the value of every user for
+        `compute_per_user()`. (default: `False`)""",
+        lambda definition: not isinstance(definition, AggregateDefinition),
+    ),
+)
+
+
+def class_name(name: str) -> str:
+    """Returns the name of the class for a metric of the registry.
+
+    Example:
+        >>> from pyg_recmetrics.modules import class_name
+        >>> [class_name(name) for name in ("r_precision", "ndcg", "f1")]
+        ['RPrecision', 'NDCG', 'F1']
+    """
+    words = name.split("_")
+    return "".join(word.upper() if word in _ABBREVIATIONS else word.capitalize() for word in words)
+
+
+def base_class(definition: Definition) -> type[RankingMetric] | None:
+    """Returns the base class for a metric, which says what the metric keeps between updates.
+
+    Returns:
+        :class:`OverAllUsers`, :class:`MeanOverUsers`, or `None` if lists are not enough for the
+        metric.
+    """
+    if definition.needs_all_ranks or definition.needs_candidates or "seen" in definition.needs:
+        return None
+    return OverAllUsers if isinstance(definition, AggregateDefinition) else MeanOverUsers
+
+
+@cache
+def make_class(definition: Definition) -> type[RankingMetric]:
+    """Makes the class of a metric.
+
+    Raises:
+        AttributeError: If lists are not enough for the metric.
+    """
+    base = base_class(definition)
+    name = class_name(definition.name)
+    if base is None:
+        raise AttributeError(
+            f"there is no '{name}': '{definition.name}' needs the rank of every relevant item, the "
+            f"number of candidates, or the history of every user, which lists do not hold; use "
+            f"'evaluate(model, data, [\"{definition.name}\"])'"
+        )
+    low, high = definition.bounds
+    attributes = {
+        "__module__": _PACKAGE,
+        "__doc__": _docstring(definition),
+        "__signature__": _signature(definition),
+        "definition": definition,
+        "higher_is_better": definition.higher_is_better,
+        # Where torchmetrics ends the axis of its plots.
+        "plot_lower_bound": None if low == -torch.inf else low,
+        "plot_upper_bound": None if high == torch.inf else high,
+    }
+    return cast(type[RankingMetric], type(name, (base,), attributes))
+
+
+def _class_arguments(definition: Definition) -> list[_ClassArgument]:
+    return [argument for argument in _CLASS_ARGUMENTS if argument.applies_to(definition)]
+
+
+def _signature(definition: Definition) -> inspect.Signature:
+    """The signature of the function without `ranked`, and the arguments of the class."""
+    function = inspect.unwrap(definition.function)
+    _, *of_function = inspect.signature(function).parameters.values()
+    hints = get_type_hints(function)
+    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
+    of_class = [argument.parameter for argument in _class_arguments(definition)]
+    return inspect.Signature([*parameters, *of_class])
+
+
+def _docstring(definition: Definition) -> str:
+    """The docstring of the function, with the arguments of the class in place of `ranked`."""
+    docstring = definition.docstring
+    arguments = [
+        *(lines for name, lines in docstring.arguments.items() if name != "ranked"),
+        *(argument.explanation for argument in _class_arguments(definition)),
+    ]
+    sections = [
+        docstring.about,
+        f"This class computes :func:`~pyg_recmetrics.metrics.{definition.name}` over mini-batches.",
+        "\n".join(["Args:", *arguments]),
+        docstring.source,
+    ]
+    return "\n\n".join(section for section in sections if section)

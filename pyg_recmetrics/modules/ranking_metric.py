@@ -1,0 +1,219 @@
+"""Metrics over mini-batches of lists, as PyG's own are."""
+
+import inspect
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch_geometric.metrics import link_pred
+
+from pyg_recmetrics import distributed
+from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
+from pyg_recmetrics.metrics.undefined import (
+    EmptyTargetAction,
+    check_empty_target_action,
+    check_num_without_truth,
+    fill_without_truth,
+)
+from pyg_recmetrics.modules.streaming_metric import Merging, StreamingMetric
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.sources import max_id
+from pyg_recmetrics.task import Catalogue
+
+# PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.
+_PyGMetric = getattr(link_pred, "_LinkPredMetric", link_pred.BaseMetric)
+
+
+class _NoCutOff(int):
+    """Zero, so that PyG's collection never takes it for its largest `k`, but printed as `all`."""
+
+    def __str__(self) -> str:
+        return "all"
+
+
+class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-type]
+    r"""A metric over mini-batches of lists.
+
+    All classes that are made from the registry derive from it and differ only in their definition.
+
+    Attributes:
+        metric (Metric): The metric that is computed, spelled `name@k`.
+        k (int): The cut-off of the metric; zero if there is none.
+    """
+
+    #: The definition that the class is made from.
+    definition: ClassVar[Definition]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
+        super().__init__(arguments)
+        self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")
+        check_empty_target_action(self.empty_target_action)
+        self.keep_per_user = check_boolean(arguments.pop("keep_per_user", False), "keep_per_user")
+        self.catalogue = _check_catalogue(arguments.pop("catalogue", None))
+        k = arguments.pop("k", None)
+        self.metric = Metric(self.definition.name, k, tuple(arguments.items()))
+        self.metric.check_catalogue(self.catalogue)
+        self.k = _NoCutOff() if k is None else k
+        self._has_warned = False
+        self._declare_states()
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """Which metric a state is of."""
+        return {"metric": self.metric.words, "empty_target_action": self.empty_target_action}
+
+    @abstractmethod
+    def add(self, ranked: RankedEdges) -> None:
+        """Adds users to the state, by :meth:`get` and :meth:`set`."""
+
+    def update(
+        self,
+        pred_index_mat: Tensor,
+        edge_label_index: Tensor | tuple[Tensor, Tensor],
+        edge_label_weight: Tensor | None = None,
+    ) -> None:
+        """Adds the users of a mini-batch. Each user may appear in one mini-batch only.
+
+        Args:
+            pred_index_mat (torch.Tensor): The recommended items of every user, best first: integers
+                of shape `[batch_size, K]`, where `-1` stands for no item. A relevant item that is
+                not in the list counts as not retrieved.
+            edge_label_index (torch.Tensor or tuple): The ground-truth edges, of shape
+                `[2, num_edges]`: rows of `pred_index_mat` and item ids.
+            edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
+                `[num_edges]`. (default: `None`, all edges are equally relevant)
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If a shape, a dtype, a device or an id is wrong, or if there are users
+                without ground truth and `empty_target_action` is `"error"`.
+        """
+        ranked = RankedEdges.from_topk(pred_index_mat, edge_label_index, edge_label_weight)
+        self._warn_about_short_lists(ranked)
+        self.add(self.with_catalogue(ranked))
+
+    def with_catalogue(self, ranked: RankedEdges) -> RankedEdges:
+        """Returns `ranked` with the catalogue of the metric, if the metric has one."""
+        if self.catalogue is None:
+            return ranked
+        self.catalogue = self.catalogue.to(ranked.rank.device)
+        return ranked.with_catalogue(self.catalogue)
+
+    def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
+        """Warns, but only once, of lists that are too short for the metric."""
+        if self._has_warned or ranked.num_users == 0:
+            return
+        lists = ranked.required_lists
+        if self.definition.has_cut_off:
+            needed = self.metric.depth or 0  # without a cut-off, lists are as long as they are
+        else:
+            needed = int(ranked.degree.max())
+        if lists.width >= needed:
+            return
+        num_items = max_id(lists.item, ranked.edge_index[1]) + 1
+        if self.catalogue is not None:
+            num_items = self.catalogue.num_items
+        if lists.width < num_items:
+            self._has_warned = True
+            distributed.warn(
+                f"'pred_index_mat' holds lists of {lists.width} items, but {needed} are needed "
+                f"(for k, or for the largest R); all others count as not retrieved"
+            )
+
+
+class MeanOverUsers(RankingMetric):
+    """A metric that is a mean over users. Its state is a sum and a count."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if dict(self.metric.arguments).get("average") == "micro":
+            raise ValueError(
+                "'average' needs to be 'macro' over mini-batches, because the denominator of a "
+                "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
+            )
+
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge the sum over users, their number, and the values if kept."""
+        merged_by: dict[str, Merging] = {"sum": "sum", "count": "sum"}
+        if self.keep_per_user:
+            merged_by["per_user"] = "cat"
+        return merged_by
+
+    def initial(self, name: str) -> Tensor:
+        """Returns a sum of zero, a count of zero, or the values of no users."""
+        if name == "per_user":
+            return torch.empty(0, dtype=torch.float64)
+        return torch.zeros((), dtype=torch.float64 if name == "sum" else torch.long)
+
+    def add(self, ranked: RankedEdges) -> None:
+        """Adds users to the sum and the count."""
+        if self.empty_target_action == "error" and self.definition.needs_truth:
+            check_num_without_truth(int((ranked.degree == 0).sum()), self.empty_target_action)
+        counted = value = self.metric(ranked)
+        if self.definition.needs_truth:
+            counted = fill_without_truth(value, ranked.degree, self.empty_target_action)
+        self.set("sum", self.get("sum") + counted.nansum().to(self._state_device))
+        num_counted = (~counted.isnan()).sum().to(self._state_device)
+        self.set("count", self.get("count") + num_counted)
+        if self.keep_per_user:
+            self.extend("per_user", value.to(self._state_device))
+
+    def compute(self) -> Tensor:
+        """Returns the mean over all users since the last reset; `NaN` if there are none."""
+        return self.get("sum") / self.get("count")
+
+    def compute_per_user(self) -> Tensor:
+        """Returns the value of every user since the last reset.
+
+        Users are in the order of the updates. If there are several processes, the users of the
+        first process come first, then those of the second, and so on.
+
+        Returns:
+            A double-precision tensor of shape `[num_users]`; `NaN` where the metric is undefined.
+
+        Raises:
+            ValueError: If `keep_per_user` is `False`.
+        """
+        if not self.keep_per_user:
+            raise ValueError(
+                "'keep_per_user' needs to be set to compute values per user (got False)"
+            )
+        with self.synchronised():
+            return self.get("per_user")
+
+
+class OverAllUsers(RankingMetric):
+    """A metric with one value for all users together. Its state adds up over users.
+
+    The state has about as many elements as there are items.
+    """
+
+    definition: ClassVar[AggregateDefinition]
+
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge the state: by the sum over all users."""
+        return {"state": "sum"}
+
+    def initial(self, name: str) -> Tensor:
+        """Returns the state of no users."""
+        lists, truth = torch.empty(0, 1, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
+        nobody = self.with_catalogue(RankedEdges.from_topk(lists, truth))
+        return self.definition.state(nobody, self.k)
+
+    def add(self, ranked: RankedEdges) -> None:
+        """Adds the state of some users."""
+        state = self.definition.state(ranked, self.k)
+        self.set("state", self.get("state") + state.to(self._state_device))
+
+    def compute(self) -> Tensor:
+        """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
+        return self.definition.compute(self.get("state"))
+
+
+def _check_catalogue(catalogue: object) -> Catalogue | None:
+    if catalogue is not None and not isinstance(catalogue, Catalogue):
+        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
+    return catalogue

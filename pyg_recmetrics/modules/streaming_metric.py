@@ -1,0 +1,206 @@
+"""What all classes share: a state that mini-batches add to, between `update` and `compute`."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.metrics import link_pred
+
+from pyg_recmetrics.checks import check_mapping, check_tensor
+
+#: How the states of several processes become one: by their sum, or one after the other.
+Merging: TypeAlias = Literal["sum", "cat"]
+
+
+class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
+    """The base of all classes where torchmetrics is installed, which then keeps their state."""
+
+    def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
+        """Declares an attribute that is part of the state."""
+        self.add_state(name, default, dist_reduce_fx=merging)
+
+    def note_loaded_state(self) -> None:
+        """Lets `compute` use a state that did not come from `update`."""
+        # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
+        self._computed = None
+        self._update_count = 1
+
+    def synchronised(self) -> AbstractContextManager[None]:
+        """Returns a context in which the state is that of all processes together."""
+        context: AbstractContextManager[None] = self.sync_context(
+            should_sync=self._to_sync, should_unsync=self._should_unsync
+        )
+        return context
+
+    def draw(self, val: Any, ax: Any) -> Any:
+        """Plots values of the metric on axes."""
+        return self._plot(val, ax)
+
+
+class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
+    """The base of all classes where torchmetrics is missing: one process, and no plots."""
+
+    def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
+        """Declares an attribute that is part of the state."""
+        setattr(self, name, default)
+
+    def note_loaded_state(self) -> None:
+        """Does nothing, because a plain module keeps no result of `compute`."""
+
+    def reset(self) -> None:
+        """Does nothing, because :class:`StreamingMetric` puts its state back itself."""
+
+    def synchronised(self) -> AbstractContextManager[None]:
+        """Returns a context that changes nothing."""
+        return nullcontext()
+
+    def draw(self, val: Any, ax: Any) -> Any:
+        """Raises, because the plots are those of torchmetrics."""
+        raise ImportError("'plot' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'")
+
+
+_Base = _TorchmetricsBase if link_pred.WITH_TORCHMETRICS else _ModuleBase
+
+
+class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
+    r"""A metric over mini-batches: `update`, `compute` and `reset`.
+
+    Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
+    processes become one: `"sum"` adds them up, `"cat"` concatenates them. The `state_dict` holds
+    the state. The state moves between devices, and stays in double precision when a model that
+    holds the metric is converted to another precision.
+    """
+
+    is_differentiable: ClassVar[bool] = False
+    full_state_update: ClassVar[bool] = False
+    higher_is_better: ClassVar[bool | None] = None
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        # Not that of PyG's own metrics, which requires a cut-off.
+        link_pred.BaseMetric.__init__(self)
+        self._arguments = dict(arguments)
+        self._state_device = torch.device("cpu")
+
+    @property
+    @abstractmethod
+    def owner(self) -> dict[str, str]:
+        """Which metric a state is of, since a state makes no sense to others."""
+
+    @abstractmethod
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how several processes merge each tensor of the state, by its name."""
+
+    @abstractmethod
+    def initial(self, name: str) -> Tensor:
+        """Returns a tensor of the state as it is before the first update."""
+
+    @abstractmethod
+    def compute(self) -> Tensor:
+        """Returns the metric of all users since the last reset, in double precision."""
+
+    def reset(self) -> None:
+        """Forgets all users."""
+        super().reset()
+        self._set_initial_state()
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plots one value or several, as all metrics of torchmetrics do.
+
+        Args:
+            val: A value that :meth:`compute` returned, or a list of such values.
+                (default: `None`, the current value)
+            ax: The axes to plot on. (default: `None`, new axes)
+
+        Returns:
+            A figure and its axes.
+
+        Raises:
+            ImportError: If torchmetrics or matplotlib is not installed.
+        """
+        return self.draw(val, ax)
+
+    def get(self, name: str) -> Tensor:
+        """Returns the current value of a tensor of the state."""
+        value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
+        return value if isinstance(value, Tensor) else torch.cat(value)
+
+    def set(self, name: str, value: Tensor) -> None:
+        """Replaces a tensor of the state. The previous tensor itself is not written to."""
+        is_list = self.merged_by()[name] == "cat"
+        setattr(self, self._attributes[name], [value] if is_list else value)
+
+    def extend(self, name: str, value: Tensor) -> None:
+        """Appends to a tensor of the state that is merged by `"cat"`."""
+        values: list[Tensor] = getattr(self, self._attributes[name])
+        setattr(self, self._attributes[name], [*values, value])
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Returns what the `state_dict` holds: the tensors of the state, and whose they are."""
+        return self.owner | self._tensors()
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Restores the state that :meth:`get_extra_state` returned.
+
+        Raises:
+            TypeError: If `state` is not a dictionary.
+            ValueError: If it is the state of another metric, or of the same metric with other
+                arguments.
+        """
+        tensors = dict(check_mapping(state, "state"))
+        owner = {name: tensors.pop(name, None) for name in self.owner}
+        if owner != self.owner or tensors.keys() != self._attributes.keys():
+            raise ValueError(
+                f"'state' needs to hold {list(self._attributes)} of {self.owner} (got "
+                f"{list(tensors)} of {owner})"
+            )
+        for name, value in tensors.items():
+            self._check_part(name, check_tensor(value, "state"))
+        for name, value in tensors.items():
+            self.set(name, value.to(self._state_device))
+        self.note_loaded_state()
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {name: self.get(name) for name in self._attributes}
+
+    def _check_part(self, name: str, value: Tensor) -> None:
+        """Raises if a tensor cannot be this part of the state."""
+        initial, is_list = self.initial(name), self.merged_by()[name] == "cat"
+        fits = value.dim() == 1 if is_list else value.shape == initial.shape
+        if not fits or value.dtype != initial.dtype:
+            shape = "[num_users]" if is_list else list(initial.shape)
+            raise ValueError(
+                f"'state' needs to hold '{name}' in {initial.dtype} of shape {shape} (got "
+                f"{value.dtype} of shape {list(value.shape)})"
+            )
+
+    def _declare_states(self) -> None:
+        # A collection of torchmetrics lets metrics share their state if the names and, after the
+        # first update, the values are the same. So each name says what exactly is counted.
+        suffix = re.sub(r"\W+", "_", "_".join(self.owner.values()))
+        self._attributes = {name: f"{name}_of_{suffix}" for name in self.merged_by()}
+        for name, merging in self.merged_by().items():
+            default: Tensor | list[Tensor] = [] if merging == "cat" else self.initial(name)
+            self.declare_state(self._attributes[name], default, merging)
+        self._set_initial_state()
+
+    def _set_initial_state(self) -> None:
+        for name in self._attributes:
+            self.set(name, self.initial(name).to(self._state_device))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
+        # `fn` may both move and convert tensors. The state must move, but keep its precision.
+        state = self._tensors()
+        module = super()._apply(fn, *args, **kwargs)
+        moved = fn(torch.empty(0, dtype=torch.bool, device=self._state_device))
+        self._state_device = moved.device
+        for name, value in state.items():
+            self.set(name, value.to(self._state_device))
+        return module
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._arguments.items())
+        return f"{type(self).__name__}({shown})"
