@@ -54,6 +54,11 @@ def without_repeats(lists: Tensor) -> Tensor:
     return torch.empty_like(lists).scatter_(1, order, ordered)
 
 
+def max_id(*ids: Tensor) -> int:
+    """Returns the largest of some ids, zero if there is none."""
+    return max([0, *(int(some.max()) for some in ids if some.numel())])
+
+
 def _first_positions(entry_key: Tensor, position: Tensor, edge_key: Tensor) -> Tensor:
     """Returns the first position of every edge among the entries of lists.
 

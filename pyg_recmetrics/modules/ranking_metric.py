@@ -10,6 +10,7 @@ from torch_geometric.metrics import link_pred
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,
@@ -19,7 +20,6 @@ from pyg_recmetrics.metrics.undefined import (
 )
 from pyg_recmetrics.modules.streaming_metric import Merging, StreamingMetric
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.sources import max_id
 from pyg_recmetrics.task import Catalogue
 
 # PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.

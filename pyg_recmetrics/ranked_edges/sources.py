@@ -18,7 +18,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.counting import count_ranks
-from pyg_recmetrics.kernels.lists import ranks_in_lists, without_repeats
+from pyg_recmetrics.kernels.lists import max_id, ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.ranks import ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranked_edges.recommended import Lists
@@ -149,11 +149,6 @@ def rank_pairs(
         num_above=ranks.num_above[relevant],
         num_tied=ranks.num_tied[relevant],
     )
-
-
-def max_id(*ids: Tensor) -> int:
-    """Returns the largest of some ids, zero if there is none."""
-    return max([0, *(int(some.max()) for some in ids if some.numel())])
 
 
 def _check_lists(pred_index_mat: object) -> Tensor:

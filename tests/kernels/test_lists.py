@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.lists import (
     NOT_RETRIEVED,
+    max_id,
     ranks_in_lists,
     ranks_in_ragged_lists,
     without_repeats,
@@ -70,3 +71,9 @@ def test_large_ids_do_not_run_into_the_next_row():
     # The padding of the second row is not the last item of the first.
     lists = torch.tensor([[1, 2], [-1, -1]])
     assert ranks_in_lists(lists, *torch.tensor([[0], [9]]), num_items=10).item() == NOT_RETRIEVED
+
+
+def test_the_largest_id_of_several_tensors():
+    assert max_id(torch.tensor([[3, -1], [7, 0]]), torch.tensor([5])) == 7
+    assert max_id(torch.tensor([-1]), torch.empty(0, dtype=torch.long)) == 0
+    assert max_id() == 0
