@@ -19,6 +19,10 @@ PyG's `LinkPredMetricCollection` accepts all of these classes. Where torchmetric
 are torchmetrics metrics: they work in its `MetricCollection`, with its synchronisation of
 processes, its plots, and Lightning's `self.log`.
 
+Metrics add up in double precision. What `compute()` and `compute_per_user()` return is in the
+default dtype of torch, and on the device that the metric was moved to. Both are the same as for
+other metrics, so that they can be compared.
+
 A mini-batch holds lists and nothing else. Four kinds of metrics therefore have no class, and
 :func:`~pyg_recmetrics.evaluate` computes them:
 
@@ -41,7 +45,7 @@ Example:
     >>> metric = RPrecision(keep_per_user=True)
     >>> metric.update(pred_index_mat=lists, edge_label_index=truth)
     >>> metric.compute(), metric.compute_per_user()
-    (tensor(0.7500, dtype=torch.float64), tensor([0.5000, 1.0000], dtype=torch.float64))
+    (tensor(0.7500), tensor([0.5000, 1.0000]))
     >>> NDCG(k=20, gain="exponential")
     NDCG(k=20, gain='exponential')
 """

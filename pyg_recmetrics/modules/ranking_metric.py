@@ -18,7 +18,11 @@ from pyg_recmetrics.metrics.undefined import (
     check_num_without_truth,
     fill_without_truth,
 )
-from pyg_recmetrics.modules.streaming_metric import Merging, StreamingMetric
+from pyg_recmetrics.modules.streaming_metric import (
+    Merging,
+    StreamingMetric,
+    in_reach_of_double_precision,
+)
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 
@@ -56,7 +60,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         k = arguments.pop("k", None)
         self.metric = Metric(self.definition.name, k, tuple(arguments.items()))
         self.metric.check_catalogue(self.catalogue)
-        self.k = _NoCutOff() if k is None else k
+        self.k = _NoCutOff() if self.metric.k is None else self.metric.k
         self._has_warned = False
         self._declare_states()
 
@@ -91,7 +95,8 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             ValueError: If a shape, a dtype, a device or an id is wrong, or if there are users
                 without ground truth and `empty_target_action` is `"error"`.
         """
-        ranked = RankedEdges.from_topk(pred_index_mat, edge_label_index, edge_label_weight)
+        batch = (pred_index_mat, edge_label_index, edge_label_weight)
+        ranked = RankedEdges.from_topk(*map(in_reach_of_double_precision, batch))
         self._warn_about_short_lists(ranked)
         self.add(self.with_catalogue(ranked))
 
@@ -155,15 +160,15 @@ class MeanOverUsers(RankingMetric):
         counted = value = self.metric(ranked)
         if self.definition.needs_truth:
             counted = fill_without_truth(value, ranked.degree, self.empty_target_action)
-        self.set("sum", self.get("sum") + counted.nansum().to(self._state_device))
-        num_counted = (~counted.isnan()).sum().to(self._state_device)
+        self.set("sum", self.get("sum") + counted.nansum().to(self.state_device))
+        num_counted = (~counted.isnan()).sum().to(self.state_device)
         self.set("count", self.get("count") + num_counted)
         if self.keep_per_user:
-            self.extend("per_user", value.to(self._state_device))
+            self.extend("per_user", value.to(self.state_device))
 
     def compute(self) -> Tensor:
         """Returns the mean over all users since the last reset; `NaN` if there are none."""
-        return self.get("sum") / self.get("count")
+        return self.as_result(self.get("sum") / self.get("count"))
 
     def compute_per_user(self) -> Tensor:
         """Returns the value of every user since the last reset.
@@ -172,7 +177,8 @@ class MeanOverUsers(RankingMetric):
         first process come first, then those of the second, and so on.
 
         Returns:
-            A double-precision tensor of shape `[num_users]`; `NaN` where the metric is undefined.
+            A tensor of shape `[num_users]`; `NaN` where the metric is undefined. Its dtype and its
+            device are those of :meth:`compute`.
 
         Raises:
             ValueError: If `keep_per_user` is `False`.
@@ -182,7 +188,7 @@ class MeanOverUsers(RankingMetric):
                 "'keep_per_user' needs to be set to compute values per user (got False)"
             )
         with self.synchronised():
-            return self.get("per_user")
+            return self.as_result(self.get("per_user"))
 
 
 class OverAllUsers(RankingMetric):
@@ -199,6 +205,10 @@ class OverAllUsers(RankingMetric):
 
     def initial(self, name: str) -> Tensor:
         """Returns the state of no users."""
+        return self.state_of_nobody()
+
+    def state_of_nobody(self) -> Tensor:
+        """Returns what the definition has as the state of no users."""
         lists, truth = torch.empty(0, 1, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
         nobody = self.with_catalogue(RankedEdges.from_topk(lists, truth))
         return self.definition.state(nobody, self.k)
@@ -206,11 +216,11 @@ class OverAllUsers(RankingMetric):
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
         state = self.definition.state(ranked, self.k)
-        self.set("state", self.get("state") + state.to(self._state_device))
+        self.set("state", self.get("state") + state.to(self.state_device))
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.definition.compute(self.get("state"))
+        return self.as_result(self.definition.compute(self.get("state")))
 
 
 def _check_catalogue(catalogue: object) -> Catalogue | None:

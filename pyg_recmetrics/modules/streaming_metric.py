@@ -16,6 +16,23 @@ from pyg_recmetrics.checks import check_mapping, check_tensor
 Merging: TypeAlias = Literal["sum", "cat"]
 
 
+def holds_double_precision(device: torch.device) -> bool:
+    """Whether tensors on a device can have double precision. On Apple's, they cannot."""
+    return device.type != "mps"
+
+
+def double_precision_device(device: torch.device) -> torch.device:
+    """Returns the device itself if it holds double precision, and otherwise the CPU."""
+    return device if holds_double_precision(device) else torch.device("cpu")
+
+
+def in_reach_of_double_precision(value: Any) -> Any:
+    """Returns a tensor, or a tuple of tensors, on a device that holds double precision."""
+    if isinstance(value, tuple):
+        return tuple(map(in_reach_of_double_precision, value))
+    return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
+
+
 class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
     """The base of all classes where torchmetrics is installed, which then keeps their state."""
 
@@ -26,8 +43,12 @@ class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
     def note_loaded_state(self) -> None:
         """Lets `compute` use a state that did not come from `update`."""
         # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
-        self._computed = None
+        self.forget_result()
         self._update_count = 1
+
+    def forget_result(self) -> None:
+        """Lets the next call of `compute` compute again."""
+        self._computed = None
 
     def synchronised(self) -> AbstractContextManager[None]:
         """Returns a context in which the state is that of all processes together."""
@@ -51,6 +72,9 @@ class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
     def note_loaded_state(self) -> None:
         """Does nothing, because a plain module keeps no result of `compute`."""
 
+    def forget_result(self) -> None:
+        """Does nothing, because a plain module keeps no result of `compute`."""
+
     def reset(self) -> None:
         """Does nothing, because :class:`StreamingMetric` puts its state back itself."""
 
@@ -72,7 +96,9 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
     processes become one: `"sum"` adds them up, `"cat"` concatenates them. The `state_dict` holds
     the state. The state moves between devices, and stays in double precision when a model that
-    holds the metric is converted to another precision.
+    holds the metric is converted to another precision. If a device holds no double precision, as
+    Apple's do not, the state stays on the CPU. Results are in the default dtype, and on the device
+    that the metric was moved to.
     """
 
     is_differentiable: ClassVar[bool] = False
@@ -83,7 +109,7 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         # Not that of PyG's own metrics, which requires a cut-off.
         link_pred.BaseMetric.__init__(self)
         self._arguments = dict(arguments)
-        self._state_device = torch.device("cpu")
+        self._result_device = torch.device("cpu")
 
     @property
     @abstractmethod
@@ -100,7 +126,17 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
 
     @abstractmethod
     def compute(self) -> Tensor:
-        """Returns the metric of all users since the last reset, in double precision."""
+        """Returns the metric of all users since the last reset, in the default dtype."""
+
+    @property
+    def state_device(self) -> torch.device:
+        """Where the state is."""
+        return double_precision_device(self._result_device)
+
+    def as_result(self, value: Tensor) -> Tensor:
+        """Returns a value in the default dtype, on the device that the metric was moved to."""
+        # One after the other, because that device may not hold double precision.
+        return value.to(torch.get_default_dtype()).to(self._result_device)
 
     def reset(self) -> None:
         """Forgets all users."""
@@ -160,7 +196,7 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         for name, value in tensors.items():
             self._check_part(name, check_tensor(value, "state"))
         for name, value in tensors.items():
-            self.set(name, value.to(self._state_device))
+            self.set(name, value.to(self.state_device))
         self.note_loaded_state()
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -171,7 +207,7 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         initial, is_list = self.initial(name), self.merged_by()[name] == "cat"
         fits = value.dim() == 1 if is_list else value.shape == initial.shape
         if not fits or value.dtype != initial.dtype:
-            shape = "[num_users]" if is_list else list(initial.shape)
+            shape = "[n]" if is_list else list(initial.shape)
             raise ValueError(
                 f"'state' needs to hold '{name}' in {initial.dtype} of shape {shape} (got "
                 f"{value.dtype} of shape {list(value.shape)})"
@@ -189,16 +225,17 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
 
     def _set_initial_state(self) -> None:
         for name in self._attributes:
-            self.set(name, self.initial(name).to(self._state_device))
+            self.set(name, self.initial(name).to(self.state_device))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
-        state = self._tensors()
-        module = super()._apply(fn, *args, **kwargs)
-        moved = fn(torch.empty(0, dtype=torch.bool, device=self._state_device))
-        self._state_device = moved.device
+        probe = fn(torch.empty(0, dtype=torch.bool, device=self._result_device))
+        self._result_device = probe.device
+        state = {name: value.to(self.state_device) for name, value in self._tensors().items()}
+        module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
         for name, value in state.items():
-            self.set(name, value.to(self._state_device))
+            self.set(name, value)
+        self.forget_result()
         return module
 
     def __repr__(self) -> str:

@@ -72,6 +72,14 @@ def batches(lists, truth, size, weight=None):
         yield lists[start : start + size], row, None if weight is None else weight[mask]
 
 
+@pytest.fixture
+def double_results():
+    """Lets metrics return double precision, so that what they return shows every difference."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 @st.composite
 def any_module(draw):
     """A class, and arguments for it, as a dictionary."""
@@ -157,6 +165,7 @@ class TestClasses:
 
 
 class TestValues:
+    @pytest.mark.usefixtures("double_results")
     @pytest.mark.filterwarnings(SHORT)
     @given(case=cases(), module=any_module(), size=st.integers(1, 3), data=st.data())
     def test_any_mini_batches_add_up_to_the_mean_over_users(self, case, module, size, data):
@@ -183,6 +192,7 @@ class TestValues:
         if defined:
             assert float(metric.compute()) == pytest.approx(sum(defined) / len(defined))
 
+    @pytest.mark.usefixtures("double_results")
     @pytest.mark.filterwarnings(SHORT)
     @pytest.mark.parametrize("name", NAMES)
     def test_a_thousand_updates_equal_one(self, name):
@@ -256,6 +266,96 @@ class TestValues:
         assert metric.compute_per_user().device.type == "cpu"
 
 
+class TestDtypeAndDevice:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_results_are_in_the_default_dtype(self, name):
+        metric = make(name)
+        metric.update(LISTS, TRUTH)
+        value = metric.compute()
+        assert value.dtype == torch.get_default_dtype() == torch.float32
+        assert torch.allclose(value, torch.tensor(float(value)))
+
+    def test_values_per_user_have_the_dtype_of_their_mean(self):
+        metric = modules.Recall(k=1, keep_per_user=True)
+        metric.update(LISTS, TRUTH)
+        values = metric.compute_per_user()
+        assert torch.allclose(values, torch.tensor([0.5, 0.0, math.nan]), equal_nan=True)
+        assert torch.equal(values.nanmean(), metric.compute())
+
+    @pytest.mark.usefixtures("double_results")
+    def test_a_double_default_dtype_gives_the_whole_precision(self):
+        metric = modules.MAP(k=3, keep_per_user=True)
+        metric.update(LISTS, TRUTH)
+        wanted = metrics.map(RankedEdges.from_topk(LISTS, TRUTH), k=3)
+        assert torch.equal(metric.compute_per_user().nan_to_num(-1), wanted.nan_to_num(-1))
+        assert torch.equal(metric.compute(), wanted.nansum() / 2)
+
+    def test_the_sum_over_many_users_is_in_double_precision(self):
+        """In single precision, a sum stops to grow at 2**24."""
+        metric = modules.Precision(k=1)
+        metric.set("sum", torch.tensor(2.0**24, dtype=torch.float64))
+        metric.set("count", torch.tensor(2**24))
+        hit = torch.zeros(1, 1, dtype=torch.long)
+        for _ in range(3):
+            metric.update(hit, torch.zeros(2, 1, dtype=torch.long))
+        assert metric.get("sum") == 2**24 + 3
+
+    @pytest.fixture
+    def no_double(self, monkeypatch):
+        """The device 'meta' stands for one without double precision."""
+        monkeypatch.setattr(
+            modules.streaming_metric,
+            "holds_double_precision",
+            lambda device: device.type != "meta",
+        )
+
+    @pytest.mark.usefixtures("no_double")
+    @pytest.mark.parametrize("name", ["NDCG", "Coverage", "Personalization"])
+    def test_the_state_stays_on_the_cpu_if_a_device_holds_no_double_precision(self, name):
+        metric, alone = make(name), make(name)
+        model = torch.nn.ModuleDict({"metric": metric})
+        for reset in (False, True):
+            if reset:
+                metric.reset()
+            metric.update(LISTS[:2], TRUTH)
+            model.to("meta")
+            metric.update(LISTS[2:], TRUTH[:, :0])
+            assert metric.compute().device.type == "meta"
+            assert metric.compute().dtype == torch.float32
+        alone.update(LISTS[:2], TRUTH)
+        alone.update(LISTS[2:], TRUTH[:, :0])
+        for part in metric.merged_by():
+            assert torch.equal(metric.get(part), alone.get(part))  # both on the CPU
+
+    def test_mini_batches_of_such_a_device_are_moved_to_where_double_precision_is(self):
+        metric, alone = modules.NDCG(k=3), modules.NDCG(k=3)
+        weight = torch.tensor([1.0, 3.0, 2.0])
+        lists, truth, w = (OnApple(x) for x in (LISTS, TRUTH, weight))
+        with pytest.raises(TypeError, match="float64"):
+            RankedEdges.from_topk(lists, truth, w)
+        metric.update(lists, truth, w)
+        metric.update(lists, (OnApple(TRUTH[0]), OnApple(TRUTH[1])))
+        alone.update(LISTS, TRUTH, weight)
+        alone.update(LISTS, TRUTH)
+        assert torch.equal(metric.compute(), alone.compute())
+
+
+class OnApple(torch.Tensor):
+    """A tensor that says it is on an Apple device, and refuses double precision as such do."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.device.__get__:
+            return torch.device("mps")
+        kwargs = kwargs or {}
+        if function is torch.Tensor.to and torch.device("cpu") in args:
+            return args[0].as_subclass(torch.Tensor)
+        result = super().__torch_function__(function, types, args, kwargs)
+        if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
+            raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+        return result
+
+
 class TestState:
     @pytest.fixture
     def metric(self):
@@ -301,10 +401,13 @@ class TestState:
         elif torchmetrics is not None:
             metric.set_dtype(torch.half)
         metric.update(hit[:1], truth[:, :1])
-        assert float(metric.compute()) == pytest.approx(5000 / 5002, abs=1e-12)
+        assert float(metric.get("sum") / metric.get("count")) == pytest.approx(
+            5000 / 5002, abs=1e-12
+        )
         metric.reset()
         metric.update(hit[:3], truth[:, :3])
-        assert metric.compute().dtype == torch.float64
+        assert metric.get("sum").dtype == torch.float64
+        assert metric.compute().dtype == torch.float32
 
     def test_it_is_small(self):
         metric = modules.NDCG(k=10)
@@ -329,10 +432,10 @@ class TestState:
         ids=repr,
     )
     def test_the_state_of_another_metric_is_refused(self, metric, other, difference):
-        before = metric.get_extra_state()
+        before = metric.compute()
         with pytest.raises(ValueError, match=f"'state' needs to hold .*{difference}"):
             metric.load_state_dict(other.state_dict())
-        assert metric.compute() == before["sum"] / before["count"]
+        assert metric.compute() == before
         with pytest.raises(ValueError, match="'state' needs to hold"):
             other.load_state_dict(metric.state_dict())
 
@@ -341,7 +444,7 @@ class TestState:
         [
             ({"sum": torch.zeros(2).double()}, r"'sum' in torch.float64 of shape \[\]"),
             ({"count": torch.tensor(2.0)}, r"'count' in torch.int64 .*got torch.float32"),
-            ({"per_user": torch.zeros(2, 2).double()}, r"'per_user' .* of shape \[num_users\]"),
+            ({"per_user": torch.zeros(2, 2).double()}, r"'per_user' .* of shape \[n\]"),
         ],
     )
     def test_a_state_that_was_damaged_is_refused(self, metric, part, message):
