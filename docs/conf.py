@@ -58,7 +58,13 @@ MODULES = {
 
 #: The base classes that the classes of a page share, which the page explains first.
 BASES = {
-    "pyg_recmetrics.modules": ["StreamingMetric", "RankingMetric", "MeanOverUsers", "OverAllUsers"]
+    "pyg_recmetrics.modules": [
+        "StreamingMetric",
+        "RankingMetric",
+        "MeanOverUsers",
+        "OverAllUsers",
+        "OverListedItems",
+    ]
 }
 
 #: What the functions of a page return. Nobody imports these classes, but everybody reads them.

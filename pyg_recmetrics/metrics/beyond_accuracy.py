@@ -16,6 +16,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import scatter, segment
 
+from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.metrics.registry import aggregate_metric, metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
@@ -44,13 +45,14 @@ def exposure(ranked: RankedEdges, k: int) -> Tensor:
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor of shape `[num_items]`.
+        A double-precision tensor of shape `[num_items]`. If `ranked` does not know the number of
+        items, it ends with the largest recommended item.
 
     Raises:
-        ValueError: If `ranked` does not hold lists, or does not know the number of items.
+        ValueError: If `ranked` does not hold lists.
     """
     _, item = ranked.recommended(k)
-    return torch.bincount(item, minlength=ranked.required_catalogue.num_items).double()
+    return torch.bincount(item, minlength=_num_known_items(ranked)).double()
 
 
 def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
@@ -65,18 +67,19 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor of shape `[num_items + 1]`: the sum of the vectors, followed by
-        the number of lists that are not empty.
+        A double-precision tensor of shape `[1 + num_items]`: the number of lists that are not
+        empty, followed by the sum of the vectors. If `ranked` does not know the number of items, it
+        ends with the largest recommended item.
 
     Raises:
-        ValueError: If `ranked` does not hold lists, or does not know the number of items.
+        ValueError: If `ranked` does not hold lists.
     """
     user, item = ranked.recommended(k)
     length = torch.bincount(user, minlength=ranked.num_users)
     weight = length.double().rsqrt()[user]
-    num_items = ranked.required_catalogue.num_items
+    num_items = max(_num_known_items(ranked), max_id(item) + 1)
     total: Tensor = scatter(weight, item, dim_size=num_items, reduce="sum")
-    return torch.cat([total, (length > 0).double().sum().unsqueeze(0)])
+    return torch.cat([(length > 0).double().sum().unsqueeze(0), total])
 
 
 @aggregate_metric(state=exposure, aliases=("item_coverage",))
@@ -155,7 +158,7 @@ def gini(exposure: Tensor) -> Tensor:
     return ((2 * i - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
 
 
-@aggregate_metric(state=exposure, bounds=(0.0, torch.inf))
+@aggregate_metric(state=exposure, bounds=(0.0, torch.inf), needs=("items",))
 def entropy(exposure: Tensor) -> Tensor:
     r"""The Shannon entropy of the recommended items, in bits: higher means more evenly spread.
 
@@ -168,7 +171,7 @@ def entropy(exposure: Tensor) -> Tensor:
     users together. RecBole uses natural logarithms and divides by the number of recommended items.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
+        ranked (RankedEdges): The ranked ground truth, with its lists.
         k (int): The cut-off.
 
     Returns:
@@ -176,24 +179,23 @@ def entropy(exposure: Tensor) -> Tensor:
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
-            if `ranked` does not hold lists or does not know the number of items.
+            if `ranked` does not hold lists.
 
     Source: Adomavicius and Kwon, "Improving aggregate recommendation diversity using ranking-based
     techniques" (2012); Shannon, "A mathematical theory of communication" (1948).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
-        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
-        >>> metrics.entropy(ranked, k=2)
+        >>> metrics.entropy(RankedEdges.from_topk(lists, truth), k=2)
         tensor(1.5000, dtype=torch.float64)
     """
     nats: Tensor = torch.special.entr(exposure / exposure.sum()).sum()
     return nats / math.log(2)
 
 
-@aggregate_metric(state=sum_of_lists)
+@aggregate_metric(state=sum_of_lists, needs=("items",))
 def personalization(sum_of_lists: Tensor) -> Tensor:
     r"""How different the lists of two users are on average: zero if all lists are the same.
 
@@ -208,7 +210,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     at the pairs of the first 4096 users.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
+        ranked (RankedEdges): The ranked ground truth, with its lists.
         k (int): The cut-off.
 
     Returns:
@@ -216,20 +218,19 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
-            if `ranked` does not hold lists or does not know the number of items.
+            if `ranked` does not hold lists.
 
     Source: Zhou et al., "Solving the apparent diversity-accuracy dilemma of recommender systems"
     (2010), who define it as the distance of lists of equal length.
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
+        >>> from pyg_recmetrics import RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
-        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
-        >>> metrics.personalization(ranked, k=2)
+        >>> metrics.personalization(RankedEdges.from_topk(lists, truth), k=2)
         tensor(0.5000, dtype=torch.float64)
     """
-    total, num_lists = sum_of_lists[:-1], sum_of_lists[-1]
+    num_lists, total = sum_of_lists[0], sum_of_lists[1:]
     cosine = (total.square().sum() - num_lists) / (num_lists * (num_lists - 1))
     # Only rounding errors make it negative.
     return (1 - cosine).clamp(min=0.0).masked_fill(num_lists < 2, torch.nan)
@@ -511,6 +512,11 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
     )
     chunks = zip(history, recommended, strict=True)
     return torch.cat([_divergence(seen, listed) for seen, listed in chunks])
+
+
+def _num_known_items(ranked: RankedEdges) -> int:
+    """The number of items; one, the smallest number of items, if it is not known."""
+    return 1 if ranked.catalogue is None else ranked.catalogue.num_items
 
 
 def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:

@@ -301,7 +301,15 @@ class AggregateDefinition(Definition):
         state (callable): `state(ranked, k)` with all checks: a tensor that adds up over users. The
             sum of the states of some users and of all others is the state of all.
         compute (callable): `compute(state)`, a tensor with one number.
+
+    If it needs the lists and nothing else, the state is a vector whose length depends on the item
+    ids. To add up two states, the shorter one is filled up with zeros.
     """
 
     state: Callable[[RankedEdges, int], Tensor]
     compute: Callable[[Tensor], Tensor]
+
+    @property
+    def needs_lists_only(self) -> bool:
+        """Whether it needs nothing but lists, so not the number of items either."""
+        return self.needs == ("items",)

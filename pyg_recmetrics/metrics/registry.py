@@ -151,7 +151,8 @@ def aggregate_metric(
 
     Args:
         state (callable): Makes the state of the users of a ranking: a tensor whose size does not
-            depend on the users.
+            depend on the users. If the metric needs the lists and nothing else, it is a vector with
+            one element or more, whose length may depend on the item ids.
         bounds (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)

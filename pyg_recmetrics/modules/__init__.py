@@ -13,7 +13,7 @@ A class takes the arguments of the function, and these:
 - `keep_per_user` (bool): Whether the metric keeps the value of every user for `compute_per_user()`,
   besides a sum and a count. (default: `False`)
 - `catalogue` (:class:`~pyg_recmetrics.Catalogue`): What is known about the items. Only metrics that
-  look at the items take it, such as `Coverage` and `Novelty`.
+  need to know more than lists say take it, such as `Coverage` and `Novelty`.
 
 PyG's `LinkPredMetricCollection` accepts all of these classes. Where torchmetrics is installed, they
 are torchmetrics metrics: they work in its `MetricCollection`, with its synchronisation of
@@ -55,6 +55,7 @@ from pyg_recmetrics.metrics import Definition
 from pyg_recmetrics.modules.classes import base_class, class_name, make_class
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
+from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
 

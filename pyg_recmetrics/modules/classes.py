@@ -10,7 +10,12 @@ import torch
 
 from pyg_recmetrics.metrics import AggregateDefinition, Definition
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction
-from pyg_recmetrics.modules.ranking_metric import MeanOverUsers, OverAllUsers, RankingMetric
+from pyg_recmetrics.modules.ranking_metric import (
+    MeanOverUsers,
+    OverAllUsers,
+    OverListedItems,
+    RankingMetric,
+)
 from pyg_recmetrics.task import Catalogue
 
 #: Where all classes are imported from.
@@ -79,12 +84,14 @@ def base_class(definition: Definition) -> type[RankingMetric] | None:
     """Returns the base class for a metric, which says what the metric keeps between updates.
 
     Returns:
-        :class:`OverAllUsers`, :class:`MeanOverUsers`, or `None` if lists are not enough for the
-        metric.
+        :class:`MeanOverUsers`, :class:`OverAllUsers`, :class:`OverListedItems`, or `None` if lists
+        are not enough for the metric.
     """
     if definition.needs_all_ranks or definition.needs_candidates or "seen" in definition.needs:
         return None
-    return OverAllUsers if isinstance(definition, AggregateDefinition) else MeanOverUsers
+    if not isinstance(definition, AggregateDefinition):
+        return MeanOverUsers
+    return OverListedItems if definition.needs_lists_only else OverAllUsers
 
 
 @cache

@@ -223,6 +223,47 @@ class OverAllUsers(RankingMetric):
         return self.as_result(self.definition.compute(self.get("state")))
 
 
+class OverListedItems(OverAllUsers):
+    """A metric with one value for all users together that needs lists and nothing else.
+
+    It does not know how many items there are, so its state grows with the largest item id. Between
+    updates, it keeps the elements that are not zero: those of the items that were recommended.
+    """
+
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge positions and values: one after the other, to be added up later."""
+        return {"position": "cat", "value": "cat"}
+
+    def initial(self, name: str) -> Tensor:
+        """Returns positions or values of the state of no users."""
+        return _nonzero_elements(self.state_of_nobody())[name]
+
+    def add(self, ranked: RankedEdges) -> None:
+        """Adds the state of some users."""
+        added = self.definition.state(ranked, self.k).to(self.state_device)
+        for name, value in _nonzero_elements(added).items():
+            self.extend(name, value)
+        for name, value in _nonzero_elements(self._total()).items():
+            self.set(name, value)
+
+    def compute(self) -> Tensor:
+        """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
+        return self.as_result(self.definition.compute(self._total()))
+
+    def _total(self) -> Tensor:
+        """The state with its zeros. Where elements have the same position, their sum."""
+        position, value = self.get("position"), self.get("value")
+        return value.new_zeros(max_id(position) + 1).index_add_(0, position, value)
+
+
+def _nonzero_elements(state: Tensor) -> dict[str, Tensor]:
+    """The positions and the values of elements that are not zero, and of the last one."""
+    is_kept = state != 0
+    is_kept[-1] = True  # says how long the state is
+    position = is_kept.nonzero().squeeze(1)
+    return {"position": position, "value": state[position]}
+
+
 def _check_catalogue(catalogue: object) -> Catalogue | None:
     if catalogue is not None and not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")

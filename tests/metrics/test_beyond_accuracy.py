@@ -142,6 +142,19 @@ def make_ranked(lists, **catalogue):
     return ranked.with_catalogue(Catalogue(num_items, **catalogue))
 
 
+@given(case=cases(), k=st.sampled_from(CUT_OFFS))
+def test_entropy_and_personalization_need_not_know_the_number_of_items(case, k):
+    known = rank_lists(case)
+    lists = RankedEdges.from_topk(known.items, torch.empty(2, 0, dtype=torch.long))
+    for name in ("entropy", "personalization"):
+        metric = metrics.Metric(name, k)
+        loop = expected(case, case.rankings, metric)
+        assert metric(lists).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12)
+    for name in ("coverage", "gini"):
+        with pytest.raises(ValueError, match=f"'{name}' needs the number of items"):
+            metrics.Metric(name, k)(lists)
+
+
 class TestKnownValues:
     def test_everybody_gets_the_same(self):
         ranked = make_ranked([[1, 2]] * 7, num_items=8)
@@ -164,6 +177,11 @@ class TestKnownValues:
         for name in ("gini", "entropy", "personalization"):
             assert math.isnan(metrics.definition(name).function(ranked, 2))
         assert metrics.diversity(ranked, 2).isnan().all()
+
+    def test_nobody_has_a_list_and_the_number_of_items_is_not_known(self):
+        nobody = RankedEdges.from_topk(-torch.ones(2, 3).long(), torch.empty(2, 0).long())
+        assert math.isnan(metrics.entropy(nobody, 2))
+        assert math.isnan(metrics.personalization(nobody, 2))
 
     def test_a_single_list_is_not_compared(self):
         assert math.isnan(metrics.personalization(make_ranked([[1, 2], [-1, -1]]), 2))

@@ -214,6 +214,24 @@ class TestValues:
             theirs.update(pred_index_mat[:, :5], edge_label_index)
         assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
 
+    def test_personalization_agrees_with_pygs_own(self):
+        lists, truth = random_lists(num_users=40)
+        ours, theirs = modules.Personalization(k=5), pyg.LinkPredPersonalization(k=5)
+        for batch in batches(lists, truth, size=15):
+            ours.update(*batch)
+            theirs.update(*batch)
+        assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
+
+    @pytest.mark.parametrize("name", ["Entropy", "Personalization"])
+    def test_what_needs_lists_only_keeps_the_items_that_were_recommended(self, name):
+        metric = getattr(modules, name)(k=2)
+        assert "catalogue" not in inspect.signature(type(metric)).parameters
+        for _ in range(3):
+            metric.update(torch.tensor([[10**6, 3], [7, 10**6]]), TRUTH[:, :0])
+        assert metric.get("position").numel() == metric.get("value").numel() <= 4
+        wanted = {"Entropy": 1.5, "Personalization": 1 - (3 * 0.5 + 3 + 3 + 6 * 0.5) / 15}
+        assert float(metric.compute()) == pytest.approx(wanted[name])
+
     @pytest.mark.filterwarnings(SHORT)
     def test_paddings_and_repetitions_count_for_nobody(self):
         metric = modules.Recall(k=50, keep_per_user=True)  # and k is wider than the matrix

@@ -172,7 +172,7 @@ def synchronised_over_all():
     """Metrics that have one value for the users of all processes together."""
     catalogue = Catalogue(NUM_ITEMS)
     made = [modules.Coverage(k=2, catalogue=catalogue), modules.Gini(k=2, catalogue=catalogue)]
-    made.append(modules.Personalization(k=2, catalogue=catalogue))
+    made += [modules.Entropy(k=2), modules.Personalization(k=2)]
     for metric in made:
         metric.update(lists_of(dist.get_rank()), torch.zeros(2, 1, dtype=torch.long))
     return [metric.compute() for metric in made]
