@@ -32,7 +32,11 @@ from pyg_recmetrics.metrics.beyond_accuracy import (
     serendipity,
     tail_share,
 )
-from pyg_recmetrics.metrics.curves import curve, precision_recall_curve
+from pyg_recmetrics.metrics.curves import (
+    curve,
+    precision_recall_curve,
+    recall_at_fixed_precision,
+)
 from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Value
 from pyg_recmetrics.metrics.full_ranking import (
     mean_rank,
@@ -82,6 +86,7 @@ __all__ = [
     "r_precision",
     "rbp",
     "recall",
+    "recall_at_fixed_precision",
     "roc_auc",
     "serendipity",
     "tail_share",

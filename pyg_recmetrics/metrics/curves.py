@@ -1,4 +1,4 @@
-"""Curves: metrics at every cut-off from one to a largest one."""
+"""Curves: metrics at every cut-off from one to a largest one, and what is read off them."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -6,13 +6,19 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_choice,
+    check_finite_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.metrics.spelling import Metric, parse
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
+    counts_in_mean,
     fill_without_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -59,7 +65,7 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
         tensor([[0.0000, 0.5000, 1.0000]], dtype=torch.float64)
     """
     check_ranked(ranked)
-    check_positive_integer(max_k, "max_k")
+    max_k = check_positive_integer(max_k, "max_k")
     if not isinstance(metric, str):
         raise TypeError(f"'metric' needs to be a string (got {type(metric).__name__})")
     if "@" in metric:
@@ -125,11 +131,11 @@ def precision_recall_curve(
     check_boolean(adaptive_k, "adaptive_k")
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)
-    has_truth = ranked.degree > 0
-    check_num_without_truth(int((ranked.is_evaluated & ~has_truth).sum()), empty_target_action)
-    aggregate = _aggregate(aggregation)
+    is_without_truth = ranked.is_evaluated & (ranked.degree == 0)
+    check_num_without_truth(int(is_without_truth.sum()), empty_target_action)
+    aggregate = aggregate_of(aggregation)
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
-    is_counted = ranked.is_evaluated & (has_truth | (empty_target_action in ("neg", "pos")))
+    is_counted = ranked.is_evaluated & counts_in_mean(ranked.degree, empty_target_action)
     if not bool(is_counted.any()):
         zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
         return zeros, zeros.clone(), top_k
@@ -142,6 +148,101 @@ def precision_recall_curve(
             filled = fill_without_truth(values, ranked.degree, empty_target_action)
             collected.append(aggregate(filled[is_counted]))
     return torch.cat(precisions), torch.cat(recalls), top_k
+
+
+def recall_at_fixed_precision(
+    ranked: RankedEdges,
+    min_precision: float = 0.0,
+    max_k: int | None = None,
+    adaptive_k: bool = False,
+    *,
+    empty_target_action: EmptyTargetAction = "neg",
+    aggregation: Aggregation = "mean",
+) -> tuple[Tensor, Tensor]:
+    r"""Computes the largest recall at a precision of at least `min_precision`, and its cut-off.
+
+    .. math::
+        \text{max\_recall} = \max_{k:\, P_k \geq p} R_k
+
+    where :math:`P_k` and :math:`R_k` are the precision and the recall at `k` over all evaluated
+    users, as :func:`precision_recall_curve` computes them, and `p` is `min_precision`. The
+    arguments, defaults and values are those of torchmetrics' `RetrievalRecallAtFixedPrecision`. If
+    several cut-offs have the largest recall, the largest of them is returned. Like torchmetrics,
+    this compares in single precision, so that the rounding errors of a mean do not matter.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        min_precision (float, optional): The smallest precision to accept, from zero to one.
+            (default: `0.0`)
+        max_k (int, optional): See :func:`precision_recall_curve`. (default: `None`)
+        adaptive_k (bool, optional): See :func:`precision_recall_curve`. (default: `False`)
+        empty_target_action (str, optional): See :func:`precision_recall_curve`. (default: `"neg"`)
+        aggregation (str or callable, optional): See :func:`precision_recall_curve`.
+            (default: `"mean"`)
+
+    Returns:
+        The recall in double precision, in [0, 1], and the cut-off. If no cut-off has the precision
+        or a recall above zero, these are zero and `max_k`.
+
+    Raises:
+        TypeError: See :func:`precision_recall_curve`.
+        ValueError: If `min_precision` is not a number from zero to one, and see
+            :func:`precision_recall_curve`.
+
+    Source: torchmetrics, "Retrieval Recall At Fixed Precision".
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> ranked = RankedEdges.from_pairs(
+        ...     preds=torch.tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5]),
+        ...     target=torch.tensor([True, False, False, True, True, False, True]),
+        ...     indexes=torch.tensor([0, 0, 0, 0, 1, 1, 1]),
+        ... )
+        >>> metrics.recall_at_fixed_precision(ranked, min_precision=0.6)
+        (tensor(1., dtype=torch.float64), tensor(3))
+    """
+    min_precision = check_min_precision(min_precision)
+    curve = precision_recall_curve(
+        ranked,
+        max_k,
+        adaptive_k,
+        empty_target_action=empty_target_action,
+        aggregation=aggregation,
+    )
+    return largest_recall(*curve, min_precision)
+
+
+def largest_recall(
+    precisions: Tensor, recalls: Tensor, top_k: Tensor, min_precision: float
+) -> tuple[Tensor, Tensor]:
+    """Reads :func:`recall_at_fixed_precision` off a curve."""
+    # In single precision, in which rounding errors of a mean vanish.
+    is_enough = (precisions.float() >= min_precision) & ~recalls.isnan()
+    recalls = recalls.masked_fill(~is_enough, 0.0)
+    rounded = recalls.float()
+    best = (rounded == rounded.max()).nonzero()[-1, 0]
+    return recalls[best], top_k[best]
+
+
+def check_min_precision(min_precision: object) -> float:
+    """Returns `min_precision` if it is a number from zero to one."""
+    number = check_finite_number(min_precision, "min_precision")
+    if not 0 <= number <= 1:
+        raise ValueError(f"'min_precision' needs to be in [0, 1] (got {min_precision!r})")
+    return number
+
+
+def aggregate_of(aggregation: Aggregation) -> Callable[[Tensor], Tensor]:
+    """Returns a function that gets from `[num_users, num_cut_offs]` to `[num_cut_offs]`.
+
+    Raises:
+        ValueError: If `aggregation` is neither a function nor a word for one.
+    """
+    if callable(aggregation):
+        return lambda values: aggregation(values, dim=0)
+    check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
+    return _AGGREGATIONS[aggregation]
 
 
 def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:
@@ -163,17 +264,13 @@ def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Ten
 
 def _largest_k(ranked: RankedEdges, max_k: int | None) -> int:
     if max_k is None:
-        max_k = int(ranked.required_candidates.max())
-    check_positive_integer(max_k, "max_k")
+        num_candidates = ranked.required_candidates
+        if num_candidates.numel() == 0:
+            raise ValueError("'max_k' needs to be given if there are no users (got None)")
+        max_k = int(num_candidates.max())
+    max_k = check_positive_integer(max_k, "max_k")
     if ranked.depth is not None and max_k > ranked.depth:
         raise ValueError(
             f"'max_k' needs to be at most {ranked.depth}, the depth of the ranking (got {max_k})"
         )
     return max_k
-
-
-def _aggregate(aggregation: Aggregation) -> Callable[[Tensor], Tensor]:
-    if callable(aggregation):
-        return lambda values: aggregation(values, dim=0)
-    check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
-    return _AGGREGATIONS[aggregation]

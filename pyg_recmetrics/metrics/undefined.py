@@ -27,6 +27,16 @@ def check_num_without_truth(num_without_truth: int, action: EmptyTargetAction) -
         )
 
 
+def counts_in_mean(degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns whether each user counts in a mean, of shape `[num_users]`.
+
+    Args:
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+        action (str): What users without truth count as.
+    """
+    return (degree > 0) | (action in ("neg", "pos"))
+
+
 def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
     """Returns what every user counts as in a mean; `NaN` for users who are left out.
 

@@ -1,4 +1,7 @@
-"""Metrics at every k at once."""
+"""Metrics at every k at once, and what is read off them."""
+
+import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -35,14 +38,7 @@ def test_a_curve_is_the_metric_at_every_k(case, max_k):
 )
 def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggregation, num_values):
     retrieval = pytest.importorskip("torchmetrics.retrieval")
-    # Scores as it needs them: positive, and without ties.
-    scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
-    rows = [
-        (user, float(scores[user, item]), item in case.truths[user])
-        for user, ranking in enumerate(case.rankings)
-        for item in ranking
-    ]
-    query, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
+    score, target, query = scored_pairs(case)
     ours = RankedEdges.from_pairs(score, target, query)
     theirs = retrieval.RetrievalPrecisionRecallCurve(
         max_k=max_k,
@@ -57,6 +53,136 @@ def test_torchmetrics_has_the_same_values(case, max_k, adaptive_k, action, aggre
         )
     for values, wanted in zip(found, theirs(score, target, indexes=query), strict=True):
         assert values.tolist() == pytest.approx(wanted.reshape(-1).tolist(), abs=1e-6)
+
+
+def naive_recall_at_fixed_precision(case, min_precision, max_k, adaptive_k, action):
+    """The largest recall and its largest cut-off, in exact fractions."""
+    users = [user for user, ranking in enumerate(case.rankings) if ranking]
+    best = (Fraction(0), None)
+    for k in range(1, max_k + 1):
+        precisions, recalls = [], []
+        for user in users:
+            ranking, truth = case.rankings[user], case.truths[user]
+            if truth:
+                hits = sum(item in truth for item in ranking[:k])
+                precisions.append(Fraction(hits, min(k, len(ranking)) if adaptive_k else k))
+                recalls.append(Fraction(hits, len(truth)))
+            elif action != "skip":
+                precisions.append(Fraction(action == "pos"))
+                recalls.append(Fraction(action == "pos"))
+        precision, recall = (
+            sum(values, Fraction(0)) / max(len(values), 1) for values in (precisions, recalls)
+        )
+        if precision >= min_precision and recall > 0 and recall >= best[0]:
+            best = (recall, k)
+    return best if best[1] else (Fraction(0), max_k)
+
+
+@settings(max_examples=300)
+@given(
+    case=cases(),
+    max_k=st.none() | st.integers(1, 12),
+    adaptive_k=st.booleans(),
+    action=st.sampled_from(["neg", "pos", "skip"]),
+    min_precision=st.sampled_from(
+        ["0", "1/10", "1/5", "1/4", "3/10", "1/3", "1/2", "2/3", "4/5", "1"]
+    )
+    | st.fractions(0, 1, max_denominator=100),
+)
+def test_recall_at_a_fixed_precision_equals_a_naive_loop(
+    case, max_k, adaptive_k, action, min_precision
+):
+    min_precision = Fraction(min_precision)
+    ranked = RankedEdges.from_pairs(*scored_pairs(case))
+    recall, k = metrics.recall_at_fixed_precision(
+        ranked, float(min_precision), max_k, adaptive_k, empty_target_action=action
+    )
+    max_k = max_k or max(map(len, case.rankings))
+    wanted = naive_recall_at_fixed_precision(case, min_precision, max_k, adaptive_k, action)
+    assert float(recall) == pytest.approx(float(wanted[0]), abs=1e-12)
+    assert k == wanted[1]
+
+
+@settings(max_examples=300)
+@given(
+    case=cases(),
+    max_k=st.none() | st.integers(1, 12),
+    adaptive_k=st.booleans(),
+    action=st.sampled_from(["neg", "pos", "skip"]),
+    aggregation=st.sampled_from(["mean", "median", "min", "max"]),
+    min_precision=st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.75, 1.0]),
+)
+def test_torchmetrics_reads_the_same_recall_off_a_curve(
+    case, max_k, adaptive_k, action, aggregation, min_precision
+):
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    score, target, query = scored_pairs(case)
+    theirs = retrieval.RetrievalRecallAtFixedPrecision(
+        min_precision=min_precision,
+        max_k=max_k,
+        adaptive_k=adaptive_k,
+        empty_target_action=action,
+        aggregation=aggregation,
+    )
+    ours = metrics.recall_at_fixed_precision(
+        RankedEdges.from_pairs(score, target, query),
+        min_precision,
+        max_k,
+        adaptive_k,
+        empty_target_action=action,
+        aggregation=aggregation,
+    )
+    for value, wanted in zip(ours, theirs(score, target, indexes=query), strict=True):
+        assert float(value) == pytest.approx(float(wanted), abs=1e-6)
+
+
+def scored_pairs(case):
+    """Pairs as torchmetrics needs them: with positive scores, and without ties."""
+    scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
+    rows = [
+        (float(scores[user, item]), item in case.truths[user], user)
+        for user, ranking in enumerate(case.rankings)
+        for item in ranking
+    ]
+    return tuple(torch.tensor(column) for column in zip(*rows, strict=True))
+
+
+class TestRecallAtFixedPrecision:
+    #: Precisions 1, 1/2, 2/3, 1/2 and recalls 1/2, 1/2, 1, 1.
+    ranked = RankedEdges.from_topk(torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 0], [0, 2]]))
+
+    @pytest.mark.parametrize(
+        ("min_precision", "recall", "k"),
+        [(0, 1, 4), (0.5, 1, 4), (2 / 3, 1, 3), (0.667, 0.5, 1), (1, 0.5, 1)],
+    )
+    def test_the_largest_cut_off_of_the_largest_recall(self, min_precision, recall, k):
+        found = metrics.recall_at_fixed_precision(self.ranked, min_precision, max_k=4)
+        assert [float(value) for value in found] == [recall, k]
+
+    def test_no_cut_off_has_the_precision(self):
+        late = RankedEdges.from_topk(torch.tensor([[1, 2, 0]]), torch.tensor([[0], [0]]))
+        found = metrics.recall_at_fixed_precision(late, 0.5, max_k=3)
+        assert [float(value) for value in found] == [0, 3]
+
+    def test_there_is_no_hit(self):
+        missed = RankedEdges.from_topk(torch.tensor([[1, 2, 3]]), torch.tensor([[0], [0]]))
+        found = metrics.recall_at_fixed_precision(missed, 0.0, max_k=3)
+        assert [float(value) for value in found] == [0, 3]
+
+    def test_a_recall_that_is_not_defined_is_not_the_largest(self):
+        def mean_below_one(values, dim):
+            mean = values.mean(dim=dim)
+            return mean.masked_fill(mean == 1, math.nan)
+
+        found = metrics.recall_at_fixed_precision(
+            self.ranked, 0.0, max_k=4, aggregation=mean_below_one
+        )
+        assert [float(value) for value in found] == [0.5, 2]
+
+    @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, True, "0.5", None])
+    def test_a_precision_that_cannot_be_is_named(self, wrong):
+        with pytest.raises(ValueError, match="'min_precision' needs to be"):
+            metrics.recall_at_fixed_precision(self.ranked, wrong, max_k=4)
 
 
 class TestWhoCounts:
@@ -125,6 +251,12 @@ class TestOptions:
         with pytest.raises(ValueError, match="number of candidates"):
             metrics.precision_recall_curve(lists)
         assert metrics.precision_recall_curve(lists, 2)[0].tolist() == [1, 0.5]
+
+    def test_nobody_says_how_many_candidates_there_are(self):
+        nobody = RankedEdges.from_pairs(torch.empty(0), *torch.empty(2, 0, dtype=torch.long))
+        with pytest.raises(ValueError, match="'max_k' needs to be given if there are no users"):
+            metrics.precision_recall_curve(nobody)
+        assert metrics.precision_recall_curve(nobody, 2)[0].tolist() == [0, 0]
 
     def test_not_deeper_than_was_ranked(self):
         task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pyg_recmetrics.metrics.undefined import (
     check_empty_target_action,
     check_num_without_truth,
+    counts_in_mean,
     fill_without_truth,
 )
 
@@ -28,6 +29,13 @@ def test_values_of_users_without_truth_are_filled(users, action):
     expected = [value if degree else ACTIONS[action] for value, degree in users]
     assert filled.tolist() == pytest.approx(expected, abs=0, nan_ok=True)
     assert torch.equal(value.nan_to_num(-1), before.nan_to_num(-1))
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_who_counts_in_a_mean_has_a_value_there(action):
+    degree = torch.tensor([1, 0, 5])
+    filled = fill_without_truth(torch.ones(3).double(), degree, action)
+    assert torch.equal(counts_in_mean(degree, action), ~filled.isnan())
 
 
 @pytest.mark.parametrize("action", ACTIONS)
