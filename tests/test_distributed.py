@@ -143,6 +143,20 @@ def test_metrics_of_all_users_together_merge_before_they_are_computed(seen):
         torch.testing.assert_close(process["synchronised over all"], wanted)
 
 
+def test_curves_merge_before_they_are_computed(seen):
+    pytest.importorskip("torchmetrics")
+    parts = [processes.pairs_of(process) for process in range(len(seen))]
+    preds, target, indexes = (torch.cat(part) for part in zip(*parts, strict=True))
+    # Each process has queries of its own.
+    owner = torch.cat([torch.full_like(part[2], number) for number, part in enumerate(parts)])
+    ranked = RankedEdges.from_pairs(preds, target, indexes + 10 * owner)
+    for process in seen:
+        for curve, max_k in zip(process["synchronised curves"], (3, None), strict=True):
+            wanted = metrics.precision_recall_curve(ranked, max_k)
+            for value, expected in zip(curve, wanted, strict=True):
+                torch.testing.assert_close(value, expected.to(value.dtype))
+
+
 def test_the_example_under_torchrun():
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(

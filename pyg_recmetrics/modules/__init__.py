@@ -23,6 +23,9 @@ Metrics add up in double precision. What `compute()` and `compute_per_user()` re
 default dtype of torch, and on the device that the metric was moved to. Both are the same as for
 other metrics, so that they can be compared.
 
+Two classes look at scored pairs instead of lists, and take what torchmetrics' classes take:
+:class:`PrecisionRecallCurve` and :class:`RecallAtFixedPrecision`.
+
 A mini-batch holds lists and nothing else. Four kinds of metrics therefore have no class, and
 :func:`~pyg_recmetrics.evaluate` computes them:
 
@@ -53,11 +56,15 @@ Example:
 from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import Definition
 from pyg_recmetrics.modules.classes import base_class, class_name, make_class
+from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve, RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
 from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
+
+#: The classes that look at scored pairs instead of lists.
+_OF_PAIRS = (PrecisionRecallCurve, RecallAtFixedPrecision)
 
 
 def _definitions_by_class_name() -> dict[str, Definition]:
@@ -78,4 +85,5 @@ def __getattr__(name: str) -> type[RankingMetric]:
 
 def __dir__() -> list[str]:
     definitions = _definitions_by_class_name()
-    return sorted(name for name, defined in definitions.items() if base_class(defined) is not None)
+    made = [name for name, defined in definitions.items() if base_class(defined) is not None]
+    return sorted([*made, *(cls.__name__ for cls in _OF_PAIRS)])

@@ -52,7 +52,8 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
-        super().__init__(arguments)
+        super().__init__()
+        self._arguments = dict(arguments)
         self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
         self.keep_per_user = check_boolean(arguments.pop("keep_per_user", False), "keep_per_user")
@@ -64,6 +65,10 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self._has_warned = False
         self._declare_states()
 
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments that were given."""
+        return self._arguments
+
     @property
     def owner(self) -> dict[str, str]:
         """Which metric a state is of."""
@@ -71,7 +76,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     @abstractmethod
     def add(self, ranked: RankedEdges) -> None:
-        """Adds users to the state, by :meth:`get` and :meth:`set`."""
+        """Adds users to the state, by :meth:`merge`."""
 
     def update(
         self,
@@ -106,6 +111,22 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             return ranked
         self.catalogue = self.catalogue.to(ranked.rank.device)
         return ranked.with_catalogue(self.catalogue)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plots one value or several, as all metrics of torchmetrics do.
+
+        Args:
+            val: A value that :meth:`compute` returned, or a list of such values.
+                (default: `None`, the current value)
+            ax: The axes to plot on. (default: `None`, new axes)
+
+        Returns:
+            A figure and its axes.
+
+        Raises:
+            ImportError: If torchmetrics or matplotlib is not installed.
+        """
+        return self.draw(val, ax)
 
     def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
         """Warns, but only once, of lists that are too short for the metric."""
@@ -160,11 +181,10 @@ class MeanOverUsers(RankingMetric):
         counted = value = self.metric(ranked)
         if self.definition.needs_truth:
             counted = fill_without_truth(value, ranked.degree, self.empty_target_action)
-        self.set("sum", self.get("sum") + counted.nansum().to(self.state_device))
-        num_counted = (~counted.isnan()).sum().to(self.state_device)
-        self.set("count", self.get("count") + num_counted)
+        self.merge("sum", counted.nansum())
+        self.merge("count", (~counted.isnan()).sum())
         if self.keep_per_user:
-            self.extend("per_user", value.to(self.state_device))
+            self.merge("per_user", value)
 
     def compute(self) -> Tensor:
         """Returns the mean over all users since the last reset; `NaN` if there are none."""
@@ -215,8 +235,7 @@ class OverAllUsers(RankingMetric):
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
-        state = self.definition.state(ranked, self.k)
-        self.set("state", self.get("state") + state.to(self.state_device))
+        self.merge("state", self.definition.state(ranked, self.k))
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
@@ -240,9 +259,8 @@ class OverListedItems(OverAllUsers):
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
-        added = self.definition.state(ranked, self.k).to(self.state_device)
-        for name, value in _nonzero_elements(added).items():
-            self.extend(name, value)
+        for name, value in _nonzero_elements(self.definition.state(ranked, self.k)).items():
+            self.merge(name, value)
         for name, value in _nonzero_elements(self._total()).items():
             self.set(name, value)
 

@@ -2,7 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -44,7 +44,7 @@ class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
         """Lets `compute` use a state that did not come from `update`."""
         # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
         self.forget_result()
-        self._update_count = 1
+        self._update_count = max(self.update_count, 1)
 
     def forget_result(self) -> None:
         """Lets the next call of `compute` compute again."""
@@ -60,6 +60,14 @@ class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
     def draw(self, val: Any, ax: Any) -> Any:
         """Plots values of the metric on axes."""
         return self._plot(val, ax)
+
+    def draw_curve(
+        self, curve: tuple[Tensor, Tensor, Tensor], labels: tuple[str, str], ax: Any
+    ) -> Any:
+        """Plots the first two parts of a curve against each other on axes."""
+        from torchmetrics.utilities.plot import plot_curve
+
+        return plot_curve(curve, ax=ax, label_names=labels, name=type(self).__name__)
 
 
 class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
@@ -82,9 +90,11 @@ class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
         """Returns a context that changes nothing."""
         return nullcontext()
 
-    def draw(self, val: Any, ax: Any) -> Any:
+    def draw(self, *_: Any) -> Any:
         """Raises, because the plots are those of torchmetrics."""
         raise ImportError("'plot' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'")
+
+    draw_curve = draw
 
 
 _Base = _TorchmetricsBase if link_pred.WITH_TORCHMETRICS else _ModuleBase
@@ -105,16 +115,19 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
 
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
+    def __init__(self) -> None:
         # Not that of PyG's own metrics, which requires a cut-off.
         link_pred.BaseMetric.__init__(self)
-        self._arguments = dict(arguments)
         self._result_device = torch.device("cpu")
 
     @property
     @abstractmethod
     def owner(self) -> dict[str, str]:
         """Which metric a state is of, since a state makes no sense to others."""
+
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments to print, by name."""
 
     @abstractmethod
     def merged_by(self) -> dict[str, Merging]:
@@ -143,22 +156,6 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         super().reset()
         self._set_initial_state()
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plots one value or several, as all metrics of torchmetrics do.
-
-        Args:
-            val: A value that :meth:`compute` returned, or a list of such values.
-                (default: `None`, the current value)
-            ax: The axes to plot on. (default: `None`, new axes)
-
-        Returns:
-            A figure and its axes.
-
-        Raises:
-            ImportError: If torchmetrics or matplotlib is not installed.
-        """
-        return self.draw(val, ax)
-
     def get(self, name: str) -> Tensor:
         """Returns the current value of a tensor of the state."""
         value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
@@ -169,10 +166,11 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         is_list = self.merged_by()[name] == "cat"
         setattr(self, self._attributes[name], [value] if is_list else value)
 
-    def extend(self, name: str, value: Tensor) -> None:
-        """Appends to a tensor of the state that is merged by `"cat"`."""
-        values: list[Tensor] = getattr(self, self._attributes[name])
-        setattr(self, self._attributes[name], [*values, value])
+    def merge(self, name: str, value: Tensor) -> None:
+        """Merges what other users have as a tensor of the state into it."""
+        value, attribute = value.to(self.state_device), self._attributes[name]
+        is_list = self.merged_by()[name] == "cat"
+        setattr(self, attribute, getattr(self, attribute) + ([value] if is_list else value))
 
     def get_extra_state(self) -> dict[str, Any]:
         """Returns what the `state_dict` holds: the tensors of the state, and whose they are."""
@@ -239,5 +237,5 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         return module
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._arguments.items())
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
         return f"{type(self).__name__}({shown})"

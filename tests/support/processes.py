@@ -178,6 +178,20 @@ def synchronised_over_all():
     return [metric.compute() for metric in made]
 
 
+def synchronised_curves():
+    """Curves of the pairs of all processes together, one as sums and one as ranks."""
+    made = [modules.PrecisionRecallCurve(max_k=3), modules.PrecisionRecallCurve()]
+    for metric in made:
+        metric.update(*pairs_of(dist.get_rank()))
+    return [metric.compute() for metric in made]
+
+
+def pairs_of(process):
+    """Scored pairs of two queries, of which the second has more pairs in later processes."""
+    target = torch.arange(4 + process) % 2
+    return torch.arange(4.0 + process), target, torch.arange(4 + process).clamp(min=1, max=2)
+
+
 def lists_of(process):
     return torch.arange(6).view(3, 2) * (process + 1)
 
@@ -208,6 +222,7 @@ def main():
     if modules.NDCG.__mro__[-2] is not torch.nn.Module:
         seen["synchronised"] = synchronised()
         seen["synchronised over all"] = synchronised_over_all()
+        seen["synchronised curves"] = synchronised_curves()
     torch.save(seen, folder / f"{process}.pt")
     dist.barrier()
     torch.save(killed(), folder / f"{process}.killed.pt")

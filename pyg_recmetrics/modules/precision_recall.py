@@ -1,0 +1,379 @@
+"""Curves of precision and recall over mini-batches of scored pairs, as torchmetrics' own are."""
+
+import inspect
+from dataclasses import dataclass
+from operator import index
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_boolean, check_positive_integer, check_shape, check_tensor
+from pyg_recmetrics.metrics import precision_recall_curve
+from pyg_recmetrics.metrics.curves import (
+    Aggregation,
+    aggregate_of,
+    check_min_precision,
+    largest_recall,
+)
+from pyg_recmetrics.metrics.registry import check_ranked
+from pyg_recmetrics.metrics.undefined import (
+    EmptyTargetAction,
+    check_empty_target_action,
+    check_num_without_truth,
+    counts_in_mean,
+)
+from pyg_recmetrics.modules.streaming_metric import (
+    Merging,
+    StreamingMetric,
+    in_reach_of_double_precision,
+)
+from pyg_recmetrics.ranked_edges import RankedEdges
+
+#: Precisions, recalls and cut-offs.
+Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
+#: A rank that no item has, and that double precision holds exactly.
+_NOT_RANKED = 2**53
+
+
+class _State(Protocol):
+    """What is kept between updates."""
+
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge each tensor, by its name."""
+
+    def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
+        """Returns the tensors of some users."""
+
+    def curve(self, state: dict[str, Tensor]) -> Curve:
+        """Returns the curve of all users."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over users at every cut-off, which are enough for a mean: `[max_k]`."""
+
+    max_k: int
+    adaptive_k: bool
+    empty_target_action: EmptyTargetAction
+
+    def merged_by(self) -> dict[str, Merging]:
+        return {"precision": "sum", "recall": "sum", "count": "sum"}
+
+    def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
+        precision, recall, _ = precision_recall_curve(
+            ranked,
+            self.max_k,
+            self.adaptive_k,
+            empty_target_action=self.empty_target_action,
+            aggregation=torch.sum,
+        )
+        is_counted = ranked.is_evaluated & counts_in_mean(ranked.degree, self.empty_target_action)
+        return {"precision": precision, "recall": recall, "count": is_counted.sum()}
+
+    def curve(self, state: dict[str, Tensor]) -> Curve:
+        count = state["count"].clamp(min=1)  # so that it is zero, and not NaN, if there is nobody
+        top_k = torch.arange(1, self.max_k + 1, device=count.device)
+        return state["precision"] / count, state["recall"] / count, top_k
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """The ranks of all relevant items, which are enough for every curve: `[num_edges]`."""
+
+    max_k: int | None
+    adaptive_k: bool
+    empty_target_action: EmptyTargetAction
+    aggregation: Aggregation
+
+    def merged_by(self) -> dict[str, Merging]:
+        merged_by: dict[str, Merging] = {"rank": "cat", "degree": "cat"}
+        if self.max_k is None or self.adaptive_k:
+            merged_by["num_candidates"] = "cat"
+        return merged_by
+
+    def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
+        is_evaluated = ranked.is_evaluated
+        degree, user = ranked.degree[is_evaluated], ranked.edge_index[0]
+        check_num_without_truth(int((degree == 0).sum()), self.empty_target_action)
+        # A relevant item at rank 2.5 is in the top 3, and not in the top 2.
+        rank = ranked.rank[is_evaluated[user]].ceil().clamp(max=_NOT_RANKED).long()
+        state = {"rank": rank, "degree": degree}
+        if "num_candidates" in self.merged_by():
+            state["num_candidates"] = ranked.required_candidates[is_evaluated]
+        return state
+
+    def curve(self, state: dict[str, Tensor]) -> Curve:
+        rank, degree = state["rank"], state["degree"]
+        edge = torch.arange(rank.numel(), device=rank.device)
+        user = torch.arange(degree.numel(), device=rank.device).repeat_interleave(degree)
+        ranked = RankedEdges.from_ranks(
+            torch.stack([user, edge]),
+            rank,
+            degree.numel(),
+            num_candidates=state.get("num_candidates"),
+        )
+        return precision_recall_curve(
+            ranked,
+            self.max_k,
+            self.adaptive_k,
+            empty_target_action=self.empty_target_action,
+            aggregation=self.aggregation,
+        )
+
+
+class PrecisionRecallCurve(StreamingMetric):
+    r"""Precision and recall at every cut-off from one to `max_k`, over all users.
+
+    This class computes :func:`~pyg_recmetrics.metrics.precision_recall_curve` over mini-batches. It
+    takes what torchmetrics' `RetrievalPrecisionRecallCurve` takes, and has its values. One thing
+    differs: torchmetrics keeps all pairs until the end, and this class does not, so all pairs of a
+    user have to be in the same mini-batch.
+
+    For a mean up to a given `max_k`, memory is needed for `max_k` sums, however many users there
+    are. Otherwise, the rank of every relevant item is kept.
+
+    Args:
+        max_k (int, optional): The largest cut-off. (default: `None`, the largest number of
+            candidates of a user)
+        adaptive_k (bool, optional): Whether to divide the precision of a user with fewer than `k`
+            candidates by the number of candidates. (default: `False`)
+        empty_target_action (str, optional): What users without truth count as. `"neg"` counts them
+            as zero, `"pos"` counts them as one, `"skip"` leaves them out, and `"error"` raises an
+            error. (default: `"neg"`)
+        ignore_index (int, optional): Pairs whose target is this number are left out.
+            (default: `None`)
+        aggregation (str or callable, optional): How to get from the values of all users to one:
+            `"mean"`, `"median"`, `"min"`, `"max"`, or a function that takes a tensor of shape
+            `[num_users, num_cut_offs]` and `dim=0`. (default: `"mean"`)
+
+    Raises:
+        TypeError: If `adaptive_k` is not a boolean.
+        ValueError: If another argument is none of the above.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics.modules import PrecisionRecallCurve
+        >>> metric = PrecisionRecallCurve(max_k=4)
+        >>> metric.update(
+        ...     preds=torch.tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5]),
+        ...     target=torch.tensor([True, False, False, True, True, False, True]),
+        ...     indexes=torch.tensor([0, 0, 0, 0, 1, 1, 1]),
+        ... )
+        >>> precisions, recalls, top_k = metric.compute()
+        >>> precisions
+        tensor([1.0000, 0.5000, 0.6667, 0.5000])
+        >>> recalls
+        tensor([0.5000, 0.5000, 1.0000, 1.0000])
+    """
+
+    higher_is_better: ClassVar[bool | None] = True
+
+    def __init__(
+        self,
+        max_k: int | None = None,
+        adaptive_k: bool = False,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        aggregation: Aggregation = "mean",
+    ) -> None:
+        super().__init__()
+        self.max_k = None if max_k is None else check_positive_integer(max_k, "max_k")
+        self.adaptive_k = check_boolean(adaptive_k, "adaptive_k")
+        check_empty_target_action(empty_target_action)
+        self.empty_target_action = empty_target_action
+        self.ignore_index = None if ignore_index is None else _check_ignore_index(ignore_index)
+        aggregate_of(aggregation)
+        self.aggregation = aggregation
+        self._kept = self._what_to_keep()
+        self._declare_states()
+
+    def _what_to_keep(self) -> _State:
+        if self.max_k is not None and self.aggregation == "mean":
+            return _Sums(self.max_k, self.adaptive_k, self.empty_target_action)
+        return _Ranks(self.max_k, self.adaptive_k, self.empty_target_action, self.aggregation)
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments that are not the default."""
+        parameters = inspect.signature(type(self)).parameters.values()
+        values = {parameter.name: getattr(self, parameter.name) for parameter in parameters}
+        return {p.name: values[p.name] for p in parameters if values[p.name] != p.default}
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """Which metric a state is of."""
+        names = ("max_k", "adaptive_k", "ignore_index")
+        given = ", ".join(f"{name}={getattr(self, name)}" for name in names)
+        return {
+            "metric": f"precision_recall_curve({given})",
+            "empty_target_action": self.empty_target_action,
+        }
+
+    def merged_by(self) -> dict[str, Merging]:
+        """Returns how several processes merge each tensor of the state, by its name."""
+        return self._kept.merged_by()
+
+    def initial(self, name: str) -> Tensor:
+        """Returns a tensor of the state of no users."""
+        no_pairs = torch.empty(0, dtype=torch.long)
+        return self._kept.of(RankedEdges.from_pairs(no_pairs.double(), no_pairs, no_pairs))[name]
+
+    def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
+        """Adds the users of a mini-batch. Each user may appear in one mini-batch only.
+
+        Args:
+            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (other shapes are
+                flattened), higher is better.
+            target (torch.Tensor): Whether each pair is relevant: booleans, or numbers. Zero or less
+                is not relevant.
+            indexes (torch.Tensor): The query (user) each pair belongs to, integers of any size.
+
+        Raises:
+            TypeError: If an argument is not a tensor.
+            ValueError: If a shape, a dtype or a device is wrong, if scores are not finite, or if
+                there are users without ground truth and `empty_target_action` is `"error"`.
+        """
+        batch = map(in_reach_of_double_precision, (preds, target, indexes))
+        self.add(RankedEdges.from_pairs(*self._without_ignored(*batch)))
+
+    def _without_ignored(self, preds: Tensor, target: Tensor, indexes: Tensor) -> Curve:
+        if self.ignore_index is None:
+            return preds, target, indexes
+        shape = tuple(check_tensor(target, "target").shape)
+        for value, name in ((preds, "preds"), (indexes, "indexes")):
+            check_shape(check_tensor(value, name), name, shape, "a number for every 'target'")
+        is_kept = target != self.ignore_index
+        return preds[is_kept], target[is_kept], indexes[is_kept]
+
+    def add(self, ranked: RankedEdges) -> None:
+        """Adds users who were ranked elsewhere, such as by :meth:`RankedEdges.from_topk`.
+
+        Args:
+            ranked (RankedEdges): The ranked ground truth.
+
+        Raises:
+            TypeError: If `ranked` is not `RankedEdges`.
+            ValueError: If `max_k` is `None` or `adaptive_k` is `True` and `ranked` does not know
+                the number of candidates, if it is not as deep as `max_k`, or if
+                `empty_target_action` is `"error"` and there is a user without truth.
+        """
+        check_ranked(ranked)
+        for name, value in self._kept.of(ranked).items():
+            self.merge(name, value)
+        self.note_loaded_state()
+
+    def compute(self) -> Any:
+        """Returns the curve of all users since the last reset.
+
+        Returns:
+            The precisions and the recalls, and the cut-offs as integers, each of shape `[max_k]`.
+            Precisions and recalls are zero, and not `NaN`, if all users are left out. If `max_k` is
+            one, torchmetrics makes numbers of them, as of all its metrics.
+
+        Raises:
+            ValueError: If `max_k` is `None` and there are no users.
+        """
+        precisions, recalls, top_k = self.curve()
+        return self.as_result(precisions), self.as_result(recalls), top_k.to(self._result_device)
+
+    def curve(self) -> Curve:
+        """Returns the curve in double precision."""
+        return self._kept.curve(self._tensors())
+
+    def plot(self, curve: Curve | None = None, ax: Any = None) -> Any:
+        """Plots precision against recall.
+
+        Args:
+            curve (tuple): What :meth:`compute` returned. (default: `None`, the current curve)
+            ax: The axes to plot on. (default: `None`, new axes)
+
+        Returns:
+            A figure and its axes.
+
+        Raises:
+            ImportError: If torchmetrics or matplotlib is not installed.
+        """
+        precisions, recalls, top_k = self.compute() if curve is None else curve
+        return self.draw_curve((recalls, precisions, top_k), ("Recall", "Precision"), ax)
+
+
+class RecallAtFixedPrecision(PrecisionRecallCurve):
+    r"""The largest recall at a precision of at least `min_precision`, and its cut-off.
+
+    This class computes :func:`~pyg_recmetrics.metrics.recall_at_fixed_precision` over mini-batches.
+    It takes what torchmetrics' `RetrievalRecallAtFixedPrecision` takes, and has its values. As for
+    :class:`PrecisionRecallCurve`, all pairs of a user have to be in the same mini-batch.
+
+    Args:
+        min_precision (float, optional): The smallest precision to accept, from zero to one.
+            (default: `0.0`)
+        max_k (int, optional): See :class:`PrecisionRecallCurve`. (default: `None`)
+        adaptive_k (bool, optional): See :class:`PrecisionRecallCurve`. (default: `False`)
+        empty_target_action (str, optional): See :class:`PrecisionRecallCurve`. (default: `"neg"`)
+        ignore_index (int, optional): See :class:`PrecisionRecallCurve`. (default: `None`)
+        aggregation (str or callable, optional): See :class:`PrecisionRecallCurve`.
+            (default: `"mean"`)
+
+    Raises:
+        TypeError: If `adaptive_k` is not a boolean.
+        ValueError: If another argument is none of the above.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics.modules import RecallAtFixedPrecision
+        >>> metric = RecallAtFixedPrecision(min_precision=0.8)
+        >>> metric.update(
+        ...     preds=torch.tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5]),
+        ...     target=torch.tensor([True, False, False, True, True, False, True]),
+        ...     indexes=torch.tensor([0, 0, 0, 0, 1, 1, 1]),
+        ... )
+        >>> metric.compute()
+        (tensor(0.5000), tensor(1))
+    """
+
+    plot_lower_bound: ClassVar[float | None] = 0.0
+    plot_upper_bound: ClassVar[float | None] = 1.0
+
+    def __init__(
+        self,
+        min_precision: float = 0.0,
+        max_k: int | None = None,
+        adaptive_k: bool = False,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        aggregation: Aggregation = "mean",
+    ) -> None:
+        super().__init__(max_k, adaptive_k, empty_target_action, ignore_index, aggregation)
+        self.min_precision = check_min_precision(min_precision)
+
+    def compute(self) -> Any:
+        """Returns the largest recall of all users since the last reset, and its cut-off.
+
+        Raises:
+            ValueError: If `max_k` is `None` and there are no users.
+        """
+        recall, best_k = largest_recall(*self.curve(), self.min_precision)
+        return self.as_result(recall), best_k.to(self._result_device)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plots one recall or several, as all metrics of torchmetrics do.
+
+        Args:
+            val: A recall that :meth:`compute` returned, or a list of such recalls.
+                (default: `None`, the current recall)
+            ax: The axes to plot on. (default: `None`, new axes)
+
+        Returns:
+            A figure and its axes.
+
+        Raises:
+            ImportError: If torchmetrics or matplotlib is not installed.
+        """
+        return self.draw(self.compute()[0] if val is None else val, ax)
+
+
+def _check_ignore_index(ignore_index: Any) -> int:
+    if isinstance(ignore_index, bool) or not hasattr(ignore_index, "__index__"):
+        raise ValueError(f"'ignore_index' needs to be an integer (got {ignore_index!r})")
+    return index(ignore_index)
