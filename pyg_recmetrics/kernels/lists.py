@@ -74,6 +74,7 @@ def _first_positions(entry_key: Tensor, position: Tensor, edge_key: Tensor) -> T
     rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=edge_key.device)
     if num_edges == 0 or entry_key.numel() == 0:
         return rank[:num_edges]
-    edge = torch.searchsorted(edge_key, entry_key).clamp_(max=num_edges - 1)
+    # Lists may be the transpose of a matrix, of which torch would warn.
+    edge = torch.searchsorted(edge_key, entry_key.contiguous()).clamp_(max=num_edges - 1)
     edge = torch.where(edge_key[edge] == entry_key, edge, num_edges)
     return rank.scatter_reduce_(0, edge.flatten(), position.flatten(), "amin")[:num_edges]

@@ -563,7 +563,8 @@ def _sums_by_chunk(edges: Tensor, ptr: Tensor, feature: Tensor) -> Iterator[Tens
     width = feature.size(1) if feature.dim() == 2 else int(feature.max()) + 1
     chunk_size = max(1, _NUM_SUMS_AT_ONCE // width)
     num_users = ptr.numel() - 1
-    starts = list(range(0, num_users, chunk_size))
+    # If there are no users, there is one chunk of none.
+    starts = list(range(0, max(num_users, 1), chunk_size))
     # Copied to the host once, so that no chunk waits for the device.
     bounds: list[int] = ptr[[*starts, num_users]].tolist()
     for start, (first, last) in zip(starts, pairwise(bounds), strict=True):

@@ -73,6 +73,13 @@ def test_large_ids_do_not_run_into_the_next_row():
     assert ranks_in_lists(lists, *torch.tensor([[0], [9]]), num_items=10).item() == NOT_RETRIEVED
 
 
+def test_lists_may_be_the_transpose_of_a_matrix():
+    """Torch warns of searching for those, and warnings are errors here."""
+    lists, row, item = torch.tensor([[3, 1], [2, 0]]), torch.tensor([0, 1]), torch.tensor([1, 2])
+    transposed = lists.t().contiguous().t()
+    assert ranks_in_lists(transposed, row, item, NUM_ITEMS).tolist() == [2, 1]
+
+
 def test_the_largest_id_of_several_tensors():
     assert max_id(torch.tensor([[3, -1], [7, 0]]), torch.tensor([5])) == 7
     assert max_id(torch.tensor([-1]), torch.empty(0, dtype=torch.long)) == 0

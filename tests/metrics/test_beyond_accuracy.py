@@ -178,6 +178,14 @@ class TestKnownValues:
             assert math.isnan(metrics.definition(name).function(ranked, 2))
         assert metrics.diversity(ranked, 2).isnan().all()
 
+    def test_there_are_no_users(self):
+        nobody = RankedEdges.from_topk(torch.empty(0, 3).long(), torch.empty(2, 0).long())
+        for category in (torch.arange(4), torch.eye(4)):
+            catalogue = Catalogue(4, item_category=category, item_embedding=torch.eye(4))
+            for over in ("category", "embedding"):
+                value = metrics.diversity(nobody.with_catalogue(catalogue), 2, over=over)
+                assert value.shape == (0,)
+
     def test_nobody_has_a_list_and_the_number_of_items_is_not_known(self):
         nobody = RankedEdges.from_topk(-torch.ones(2, 3).long(), torch.empty(2, 0).long())
         assert math.isnan(metrics.entropy(nobody, 2))
