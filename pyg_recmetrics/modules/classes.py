@@ -68,6 +68,19 @@ _CLASS_ARGUMENTS = (
 )
 
 
+_RAISES = """\
+Raises:
+    TypeError: If an argument is missing, or is none of the above.
+    ValueError: If the value of an argument is none of the above, or not enough for the metric."""
+
+#: The lines of an example that only a class with a catalogue has.
+_IMPORTED_CATALOGUE = """
+    >>> from pyg_recmetrics import Catalogue"""
+_MADE_CATALOGUE = """
+    >>> seen, category = torch.tensor([[0, 1], [3, 1]]), torch.arange(5)
+    >>> catalogue = Catalogue(5, seen=seen, item_category=category, item_embedding=torch.eye(5))"""
+
+
 def class_name(name: str) -> str:
     """Returns the name of the class for a metric of the registry.
 
@@ -138,7 +151,7 @@ def _signature(definition: Definition) -> inspect.Signature:
 
 
 def _docstring(definition: Definition) -> str:
-    """The docstring of the function, with the arguments of the class in place of `ranked`."""
+    """The docstring of the function, with what is different for the class."""
     docstring = definition.docstring
     arguments = [
         *(lines for name, lines in docstring.arguments.items() if name != "ranked"),
@@ -148,6 +161,25 @@ def _docstring(definition: Definition) -> str:
         docstring.about,
         f"This class computes :func:`~pyg_recmetrics.metrics.{definition.name}` over mini-batches.",
         "\n".join(["Args:", *arguments]),
+        _RAISES,
         docstring.source,
+        _example(definition),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def _example(definition: Definition) -> str:
+    """How to use the class, whatever it computes."""
+    name, imported, made = class_name(definition.name), "", ""
+    arguments = ["k=2"] if definition.has_cut_off else []
+    if "catalogue" in (argument.parameter.name for argument in _class_arguments(definition)):
+        imported, made = _IMPORTED_CATALOGUE, _MADE_CATALOGUE
+        arguments.append("catalogue=catalogue")
+    return f"""\
+Example:
+    >>> import torch{imported}
+    >>> from {_PACKAGE} import {name}{made}
+    >>> metric = {name}({", ".join(arguments)})
+    >>> metric.update(torch.tensor([[3, 1], [4, 0]]), torch.tensor([[0, 1, 1], [1, 2, 4]]))
+    >>> metric.compute()  # doctest: +ELLIPSIS
+    tensor(...)"""

@@ -26,7 +26,7 @@ from pyg_recmetrics.metrics.undefined import (
 from pyg_recmetrics.modules.streaming_metric import (
     Merging,
     StreamingMetric,
-    in_reach_of_double_precision,
+    to_double_precision_device,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -234,7 +234,7 @@ class PrecisionRecallCurve(StreamingMetric):
             ValueError: If a shape, a dtype or a device is wrong, if scores are not finite, or if
                 there are users without ground truth and `empty_target_action` is `"error"`.
         """
-        batch = map(in_reach_of_double_precision, (preds, target, indexes))
+        batch = map(to_double_precision_device, (preds, target, indexes))
         self.add(RankedEdges.from_pairs(*self._without_ignored(*batch)))
 
     def _without_ignored(self, preds: Tensor, target: Tensor, indexes: Tensor) -> Curve:
@@ -274,8 +274,7 @@ class PrecisionRecallCurve(StreamingMetric):
         Raises:
             ValueError: If `max_k` is `None` and there are no users.
         """
-        precisions, recalls, top_k = self.curve()
-        return self.as_result(precisions), self.as_result(recalls), top_k.to(self._result_device)
+        return tuple(map(self.as_result, self.curve()))
 
     def curve(self) -> Curve:
         """Returns the curve in double precision."""
@@ -353,8 +352,7 @@ class RecallAtFixedPrecision(PrecisionRecallCurve):
         Raises:
             ValueError: If `max_k` is `None` and there are no users.
         """
-        recall, best_k = largest_recall(*self.curve(), self.min_precision)
-        return self.as_result(recall), best_k.to(self._result_device)
+        return tuple(map(self.as_result, largest_recall(*self.curve(), self.min_precision)))
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plots one recall or several, as all metrics of torchmetrics do.

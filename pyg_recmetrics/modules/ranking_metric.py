@@ -21,7 +21,7 @@ from pyg_recmetrics.metrics.undefined import (
 from pyg_recmetrics.modules.streaming_metric import (
     Merging,
     StreamingMetric,
-    in_reach_of_double_precision,
+    to_double_precision_device,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
@@ -101,7 +101,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
                 without ground truth and `empty_target_action` is `"error"`.
         """
         batch = (pred_index_mat, edge_label_index, edge_label_weight)
-        ranked = RankedEdges.from_topk(*map(in_reach_of_double_precision, batch))
+        ranked = RankedEdges.from_topk(*map(to_double_precision_device, batch))
         self._warn_about_short_lists(ranked)
         self.add(self.with_catalogue(ranked))
 
@@ -229,9 +229,9 @@ class OverAllUsers(RankingMetric):
 
     def state_of_nobody(self) -> Tensor:
         """Returns what the definition has as the state of no users."""
-        lists, truth = torch.empty(0, 1, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
-        nobody = self.with_catalogue(RankedEdges.from_topk(lists, truth))
-        return self.definition.state(nobody, self.k)
+        no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
+        nobody = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
+        return self.definition.state(self.with_catalogue(nobody), self.k)
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""

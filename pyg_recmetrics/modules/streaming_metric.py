@@ -26,10 +26,10 @@ def double_precision_device(device: torch.device) -> torch.device:
     return device if holds_double_precision(device) else torch.device("cpu")
 
 
-def in_reach_of_double_precision(value: Any) -> Any:
+def to_double_precision_device(value: Any) -> Any:
     """Returns a tensor, or a tuple of tensors, on a device that holds double precision."""
     if isinstance(value, tuple):
-        return tuple(map(in_reach_of_double_precision, value))
+        return tuple(map(to_double_precision_device, value))
     return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
 
 
@@ -147,9 +147,14 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         return double_precision_device(self._result_device)
 
     def as_result(self, value: Tensor) -> Tensor:
-        """Returns a value in the default dtype, on the device that the metric was moved to."""
-        # One after the other, because that device may not hold double precision.
-        return value.to(torch.get_default_dtype()).to(self._result_device)
+        """Returns a value as others see it: in the default dtype, unless it is an integer.
+
+        It is on the device that the metric was moved to.
+        """
+        if value.is_floating_point():
+            # Before it is moved, because that device may not hold double precision.
+            value = value.to(torch.get_default_dtype())
+        return value.to(self._result_device)
 
     def reset(self) -> None:
         """Forgets all users."""

@@ -4,6 +4,7 @@ These tests are of several modules together.
 """
 
 import copy
+import doctest
 import inspect
 import io
 import math
@@ -136,6 +137,15 @@ class TestClasses:
             assert f"    {word} (" in cls.__doc__
         assert "ranked (" not in cls.__doc__
         assert (cls.__module__, cls.__qualname__) == ("pyg_recmetrics.modules", name)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_their_examples_run(self, name):
+        example = doctest.DocTestParser().get_doctest(
+            getattr(modules, name).__doc__, {}, name, None, None
+        )
+        results = doctest.DocTestRunner().run(example)
+        assert results.attempted >= 4
+        assert results.failed == 0
 
     def test_a_new_metric_has_a_class_at_once(self, monkeypatch):
         def twice_recall(ranked, k: int):
