@@ -66,6 +66,8 @@ def of_integers():
         yield metrics.parse, (f"ndcg(ideal_k={k})@5",), ValueError, "'ideal_k' needs to be"
         yield metrics.curve, (RANKED, "recall", k), ValueError, large
         yield metrics.precision_recall_curve, (RANKED, k), ValueError, large
+        yield metrics.recall_at_fixed_precision, (RANKED, 0.5, k), ValueError, large
+        yield modules.PrecisionRecallCurve, (k,), ValueError, large
         yield modules.Recall, (k,), ValueError, large
         yield rank, {"recommender": SCORES, "task": TASK, "k": k}, ValueError, large
         for name in metrics.names():
@@ -107,6 +109,8 @@ def of_booleans():
             (evaluate, EVALUATION, "progress"),
             (RankingTask.from_data, {"data": DATA, "num_users": 2}, "exclude_seen"),
             (metrics.precision_recall_curve, {"ranked": RANKED}, "adaptive_k"),
+            (metrics.recall_at_fixed_precision, {"ranked": RANKED}, "adaptive_k"),
+            (modules.PrecisionRecallCurve, {}, "adaptive_k"),
             (modules.Recall, {"k": 2}, "keep_per_user"),
             (modules.Novelty, {"k": 2, "catalogue": CATALOGUE}, "keep_per_user"),
             (metrics.metric, {}, "needs_all_ranks"),
@@ -186,6 +190,8 @@ def of_words():
             (metrics.precision, {"ranked": RANKED, "k": 2}, "normalizer"),
             (metrics.roc_auc, {"ranked": RANKED}, "ties"),
             (metrics.precision_recall_curve, {"ranked": RANKED}, "aggregation"),
+            (modules.PrecisionRecallCurve, {}, "aggregation"),
+            (modules.PrecisionRecallCurve, {}, "empty_target_action"),
             (modules.NDCG, {"k": 2}, "gain"),
             (modules.NDCG, {"k": 2}, "empty_target_action"),
         ):
