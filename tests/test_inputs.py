@@ -171,7 +171,9 @@ class TestData:
             )
         assert all(result == results[0] for result in results)
 
-    @pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+    @pytest.mark.filterwarnings(
+        "ignore:(Sparse invariant checks|Converting sparse tensor):UserWarning"
+    )
     @pytest.mark.parametrize("form", ["array", "lists", "scipy", "torch COO", "pair"])
     def test_message_passing_edges_of_any_form(self, form):
         shift = torch.tensor([[0], [NUM_USERS]])

@@ -2,13 +2,13 @@
 
 import inspect
 from dataclasses import dataclass
-from operator import index
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_boolean, check_positive_integer, check_shape, check_tensor
+from pyg_recmetrics.checks import check_boolean, check_integer, check_positive_integer
+from pyg_recmetrics.inputs import TensorLike
 from pyg_recmetrics.metrics import precision_recall_curve
 from pyg_recmetrics.metrics.curves import (
     Aggregation,
@@ -183,7 +183,9 @@ class PrecisionRecallCurve(StreamingMetric):
         self.adaptive_k = check_boolean(adaptive_k, "adaptive_k")
         check_empty_target_action(empty_target_action)
         self.empty_target_action = empty_target_action
-        self.ignore_index = None if ignore_index is None else _check_ignore_index(ignore_index)
+        self.ignore_index = (
+            None if ignore_index is None else check_integer(ignore_index, "ignore_index")
+        )
         aggregate_of(aggregation)
         self.aggregation = aggregation
         self._kept = self._what_to_keep()
@@ -219,7 +221,9 @@ class PrecisionRecallCurve(StreamingMetric):
         no_pairs = torch.empty(0, dtype=torch.long)
         return self._kept.of(RankedEdges.from_pairs(no_pairs.double(), no_pairs, no_pairs))[name]
 
-    def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
+    def update(
+        self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None
+    ) -> None:
         """Adds the users of a mini-batch. Each user may appear in one mini-batch only.
 
         Args:
@@ -227,24 +231,16 @@ class PrecisionRecallCurve(StreamingMetric):
                 flattened), higher is better.
             target (torch.Tensor): Whether each pair is relevant: booleans, or numbers. Zero or less
                 is not relevant.
-            indexes (torch.Tensor): The query (user) each pair belongs to, integers of any size.
+            indexes (torch.Tensor, optional): The query (user) each pair belongs to, integers of any
+                size. (default: `None`, all pairs belong to one query)
 
         Raises:
-            TypeError: If an argument is not a tensor.
-            ValueError: If a shape, a dtype or a device is wrong, if scores are not finite, or if
+            TypeError: If an argument does not hold numbers.
+            ValueError: If a shape, a dtype or a device is wrong, if scores are NaN or `inf`, or if
                 there are users without ground truth and `empty_target_action` is `"error"`.
         """
         batch = map(to_double_precision_device, (preds, target, indexes))
-        self.add(RankedEdges.from_pairs(*self._without_ignored(*batch)))
-
-    def _without_ignored(self, preds: Tensor, target: Tensor, indexes: Tensor) -> Curve:
-        if self.ignore_index is None:
-            return preds, target, indexes
-        shape = tuple(check_tensor(target, "target").shape)
-        for value, name in ((preds, "preds"), (indexes, "indexes")):
-            check_shape(check_tensor(value, name), name, shape, "a number for every 'target'")
-        is_kept = target != self.ignore_index
-        return preds[is_kept], target[is_kept], indexes[is_kept]
+        self.add(RankedEdges.from_pairs(*batch, ignore_index=self.ignore_index))
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users who were ranked elsewhere, such as by :meth:`RankedEdges.from_topk`.
@@ -369,9 +365,3 @@ class RecallAtFixedPrecision(PrecisionRecallCurve):
             ImportError: If torchmetrics or matplotlib is not installed.
         """
         return self.draw(self.compute()[0] if val is None else val, ax)
-
-
-def _check_ignore_index(ignore_index: Any) -> int:
-    if isinstance(ignore_index, bool) or not hasattr(ignore_index, "__index__"):
-        raise ValueError(f"'ignore_index' needs to be an integer (got {ignore_index!r})")
-    return index(ignore_index)

@@ -10,6 +10,7 @@ from torch_geometric.metrics import link_pred
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
 from pyg_recmetrics.metrics.undefined import (
@@ -80,9 +81,9 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     def update(
         self,
-        pred_index_mat: Tensor,
-        edge_label_index: Tensor | tuple[Tensor, Tensor],
-        edge_label_weight: Tensor | None = None,
+        pred_index_mat: TensorLike,
+        edge_label_index: EdgesLike,
+        edge_label_weight: TensorLike | None = None,
     ) -> None:
         """Adds the users of a mini-batch. Each user may appear in one mini-batch only.
 
