@@ -52,7 +52,7 @@ def draw(seed=0, num_users=NUM_USERS, width=NUM_ITEMS):
     is_true = torch.rand(num_users, NUM_ITEMS, generator=generator) < 0.15
     is_true[::9] = False
     truth = is_true.nonzero().t().contiguous()
-    weight = torch.randint(1, 6, truth[0].shape, generator=generator).float()
+    weight = torch.randint(1, 5, truth[0].shape, generator=generator).float()  # grades of ERR
     return lists, truth, weight
 
 
