@@ -12,9 +12,12 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
 
 import pyg_recmetrics
-from pyg_recmetrics import compare, datasets, evaluate, modules, plot
+from pyg_recmetrics import RankingTask, compare, datasets, evaluate, modules, plot
 
-for name in ("matplotlib", "pandas", "scipy", "torchmetrics", "torch_scatter", "lightning"):
+for name in (
+    *("matplotlib", "pandas", "polars", "narwhals", "scipy"),
+    *("torchmetrics", "torch_scatter", "lightning"),
+):
     assert importlib.util.find_spec(name) is None, name
 assert "site-packages" in pyg_recmetrics.__file__, pyg_recmetrics.__file__
 
@@ -44,4 +47,5 @@ needs("statistics", lambda: compare(result, evaluate(torch.rand(50), test, ["ndc
 needs("plot", lambda: plot.metric_at_k(result, max_k=5))
 needs("pandas", result.to_pandas)
 needs("lightning", metric.plot)
+needs("frames", lambda: RankingTask.from_frames({}))
 print("The wheel needs nothing but its requirements.")
