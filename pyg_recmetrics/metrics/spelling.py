@@ -99,7 +99,6 @@ class Metric:
         R-precision only needs each user's own depth, which is always ranked.
         """
         defined = self.definition
-        object.__setattr__(self, "name", defined.name)
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
         cut_offs = [

@@ -26,13 +26,13 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, as_matrix
 from pyg_recmetrics.task.catalogue import Catalogue
+from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     coalesce_truth,
     contains,
     count_zero_ratings,
 )
-from pyg_recmetrics.task.frames import read_frames
 from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
 
 if TYPE_CHECKING:
