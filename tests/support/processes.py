@@ -14,7 +14,7 @@ from typing import get_args
 import torch
 import torch.distributed as dist
 
-from pyg_recmetrics import Catalogue, RankingTask, distributed, evaluate, modules, rank
+from pyg_recmetrics import Catalogue, PairScorer, RankingTask, distributed, evaluate, modules, rank
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.ranking import Algorithm
 
@@ -75,6 +75,9 @@ def results():
     task = small_task()
     scores = (user @ item.t()).round()  # many are equal
     scores[::3] = 0
+    is_masked = torch.rand(scores.shape, generator=torch.Generator().manual_seed(2)) < 0.3
+    is_masked[tuple(task.truth)] = False
+    masked = scores.masked_fill(is_masked, -torch.inf)
     ways = {
         "embeddings": rank((user, item), task, k=5, keep_items=True),
         **{
@@ -86,6 +89,8 @@ def results():
         "full": rank((user, item), task, full=True),
         **{ties: rank(scores, task, k=5, ties=ties) for ties in get_args(Ties) if ties != "index"},
         "scores": rank(scores, task, k=7, batch_size=2),
+        "masked": rank(masked, task, k=7, batch_size=2, keep_items=True),
+        "pairs": rank(PairScorer(lambda user, item: masked[user, item]), task, full=True),
         "lists": rank(scores.argsort(descending=True), task),
         "model": rank(Model(), task, k=5, edge_index=EDGE_INDEX, batch_size=4),
         "one user": rank((user, item), small_task(users=torch.tensor([5])), k=5, keep_items=True),
