@@ -135,6 +135,24 @@ def test_values_of_a_matrix_are_weights(name):
     assert found == {(0, 1): 4, (0, 3): 2, (1, 2): 5}
 
 
+def test_sparse_tensors_of_torch_sparse():
+    sparse = pytest.importorskip("torch_sparse", reason="needs torch_sparse")
+    rating = torch.tensor([4.0, 2.0, 5.0, 1.0])
+    shape = (NUM_USERS, NUM_ITEMS)
+    truth = sparse.SparseTensor(row=TRUTH[0], col=TRUTH[1], value=rating, sparse_sizes=shape)
+    seen = sparse.SparseTensor(row=SEEN[0], col=SEEN[1], sparse_sizes=shape)
+    tasks = (
+        RankingTask(truth, num_users=3, num_items=4, seen=seen),
+        RankingTask.from_matrix(truth, seen),
+    )
+    wanted = RankingTask(TRUTH, num_users=3, num_items=4, seen=SEEN, weight=rating)
+    for task in tasks:
+        for field in ("truth", "seen", "weight"):
+            assert torch.equal(getattr(task, field), getattr(wanted, field)), field
+    ranked = RankedEdges.from_topk(SCORES.argsort(descending=True), truth)
+    assert ranked.weight.sum() == rating.sum()
+
+
 class TestData:
     """`EdgeIndex` in PyG's data, as its loaders and its example of recommendations hold it."""
 
