@@ -1,9 +1,7 @@
 """Checks of what comes in from outside. The code behind them trusts its arguments."""
 
-import operator
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from numbers import Real
 from typing import Any
 
 import torch
@@ -11,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 from torch_geometric.typing import EdgeType
 
-from pyg_recmetrics.inputs import as_edges, as_tensor
+from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, shape_of
 
 
 def check_tensor(value: object, name: str) -> Tensor:
@@ -80,10 +78,22 @@ def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]
 def check_bipartite(edges: object, name: str, num_users: int, num_items: int) -> Tensor:
     """Returns `edges` as 64-bit integers if they run from users to items."""
     tensor = check_edges(edges, name)
+    check_matrix(edges, name, num_users, num_items)
     check_num_pairs(name, num_users, num_items)
     check_ids(tensor[0], name, "user", num_users)
     check_ids(tensor[1], name, "item", num_items, num_users)
     return tensor
+
+
+def check_matrix(edges: object, name: str, num_users: int, num_items: int | None) -> None:
+    """Raises if edges come as a matrix of other users or items. `None` stands for any number."""
+    found, wanted = shape_of(edges), (num_users, num_items)
+    sizes = zip(found or (), wanted, strict=False)
+    if any(None not in pair and pair[0] != pair[1] for pair in sizes):
+        raise ValueError(
+            f"'{name}' needs to be a matrix of shape {list(wanted)}, users by items "
+            f"(got {list(found or ())})"
+        )
 
 
 def check_truth(
@@ -172,7 +182,7 @@ def check_ranked_scores(scores: Tensor, name: str) -> None:
 
 def check_integer(value: object, name: str) -> int:
     """Returns `value` as an integer if it is one, of Python or any other library."""
-    number = _as_integer(value)
+    number = as_integer(value)
     if number is None:
         raise ValueError(f"'{name}' needs to be an integer (got {value!r})")
     return number
@@ -180,7 +190,7 @@ def check_integer(value: object, name: str) -> int:
 
 def check_positive_integer(value: object, name: str) -> int:
     """Returns `value` as an integer if it is a positive one, of Python or any other library."""
-    number = _as_integer(value)
+    number = as_integer(value)
     if number is None or number <= 0:
         raise ValueError(f"'{name}' needs to be a positive integer (got {value!r})")
     return _check_exact(number, name)
@@ -206,7 +216,7 @@ def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str) -> 
 
 def check_natural_number(value: object, name: str) -> int:
     """Returns `value` as an integer if it is one that is not negative."""
-    number = _as_integer(value)
+    number = as_integer(value)
     if number is None or number < 0:
         raise ValueError(f"'{name}' needs to be a non-negative integer (got {value!r})")
     return _check_exact(number, name)
@@ -230,7 +240,7 @@ def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
 
 def check_finite_number(value: object, name: str) -> float:
     """Returns `value` as a number of Python if it is a finite real number."""
-    number = _as_number(value)
+    number = as_number(value)
     # An integer may be too large for `math.isfinite`.
     if number is None or not abs(number) <= sys.float_info.max:
         raise ValueError(f"'{name}' needs to be a finite number (got {value!r})")
@@ -254,7 +264,7 @@ def check_mapping(value: object, name: str) -> Mapping[Any, Any]:
 
 def check_level(level: object) -> float:
     """Returns `level` if it is a number between zero and one."""
-    number = _as_number(level)
+    number = as_number(level)
     if number is None or not 0 < number < 1:
         raise ValueError(f"'level' needs to be a number between 0 and 1 (got {level!r})")
     return number
@@ -274,23 +284,6 @@ def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
     if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:
         raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
     return edge_type
-
-
-def _as_integer(value: object) -> int | None:
-    """Returns an integer of any library as Python's own; `None` for booleans and all else."""
-    if isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == torch.bool):
-        return None
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
-
-
-def _as_number(value: object) -> float | None:
-    """Returns a real number of any library as Python's own; `None` for booleans and all else."""
-    if isinstance(value, int):
-        return None if isinstance(value, bool) else value
-    return float(value) if isinstance(value, Real) else None
 
 
 def _check_exact(value: int, name: str) -> int:

@@ -3,9 +3,12 @@
 What holds numbers becomes a dense tensor: a tensor of any subclass, such as PyG's `EdgeIndex`; the
 weight of an `nn.Embedding`; a NumPy array, or whatever turns into one; or nested lists of numbers.
 Edges may also come as a sparse matrix of users and items: of PyTorch, SciPy or `torch_sparse`.
+Single numbers may be those of any library.
 """
 
+import operator
 import warnings
+from numbers import Real
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -14,7 +17,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric import EdgeIndex, Index
 from torch_geometric.typing import Adj
-from torch_geometric.utils import is_sparse, to_edge_index
+from torch_geometric.utils import is_sparse, scatter, to_edge_index
 
 
 class SparseMatrix(Protocol):
@@ -48,6 +51,23 @@ class Matrix(NamedTuple):
     shape: tuple[int, int]
 
 
+def as_integer(value: object) -> int | None:
+    """Returns an integer of any library as Python's own; `None` for booleans and all else."""
+    if isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == torch.bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def as_number(value: object) -> float | None:
+    """Returns a real number of any library as Python's own; `None` for booleans and all else."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
+    return float(value) if isinstance(value, Real) else None
+
+
 def is_sparse_matrix(value: Any) -> bool:
     """Returns whether `value` is a sparse matrix: of PyTorch, SciPy or `torch_sparse`."""
     return is_sparse(value) or hasattr(value, "tocoo")
@@ -64,12 +84,12 @@ def as_tensor(value: Any, name: str) -> Tensor:
         plain: Tensor = value.as_tensor()
         return plain
     if isinstance(value, torch.nn.Embedding):
-        return value.weight
+        value = value.weight
     if isinstance(value, Tensor):
         kind = "nested" if value.is_nested else value.layout
         if kind != torch.strided:
             raise ValueError(f"'{name}' needs to be a dense tensor (got {kind})")
-        return value
+        return value.detach() if value.requires_grad else value
     if _is_sequence(value) and len(value) and all(isinstance(part, Tensor) for part in value):
         return _stack(value, name)
     return _from_array(value, name)
@@ -87,20 +107,43 @@ def as_edges(value: Any, name: str) -> tuple[Tensor, Tensor | None]:
     if is_sparse_matrix(value):
         matrix = as_matrix(value, name)
         return matrix.edges, matrix.value
+    if hasattr(value, "columns"):
+        raise TypeError(
+            f"'{name}' needs to hold user ids over item ids (got a data frame, which "
+            f"'RankingTask.from_frames' takes)"
+        )
     if _is_sequence(value) and len(value) == 2:
-        return _stack([as_tensor(part, name) for part in value], name), None
+        parts = [as_tensor(part, name) for part in value]
+        if any(part.dtype == torch.bool for part in parts):
+            raise ValueError(f"'{name}' needs to hold integers (got torch.bool)")
+        return _stack(parts, name), None
     return as_tensor(value, name), None
+
+
+def shape_of(value: Any) -> tuple[int | None, ...] | None:
+    """Returns the shape that edges say to have as a matrix; `None` if they say nothing."""
+    if isinstance(value, EdgeIndex):
+        return tuple(value.sparse_size())
+    return _shape(value) if is_sparse_matrix(value) else None
 
 
 def as_matrix(value: Any, name: str) -> Matrix:
     """Returns the entries of a matrix, sparse or dense, that are not zero.
 
+    A sparse matrix may store an entry in several parts, whose sum it is.
+
     Raises:
         TypeError: If `value` does not hold numbers.
         ValueError: If it is not a matrix.
     """
-    if is_sparse_matrix(value):
-        edges, numbers, shape = _entries(value, name)
+    if isinstance(value, EdgeIndex):
+        edges = value.as_tensor()
+        numbers, shape = torch.ones_like(edges[0]), tuple(value.get_sparse_size())
+    elif is_sparse_matrix(value):
+        shape = _shape(value)
+        if len(shape) != 2:
+            raise ValueError(f"'{name}' needs to be a matrix (got shape {list(shape)})")
+        edges, numbers = _add_up(*_entries(value, name), num_columns=shape[1])
     else:
         dense = as_tensor(value, name)
         if dense.dim() != 2:
@@ -111,18 +154,33 @@ def as_matrix(value: Any, name: str) -> Matrix:
     return Matrix(edges[:, is_entry].long(), numbers[is_entry], shape)
 
 
-def _entries(value: Any, name: str) -> tuple[Tensor, Tensor, tuple[int, int]]:
-    """Returns rows and columns, values and shape of a sparse matrix."""
-    sizes = value.sizes() if hasattr(value, "sizes") else value.shape
-    if len(sizes) != 2:
-        raise ValueError(f"'{name}' needs to be a matrix (got shape {list(sizes)})")
-    shape = (int(sizes[0]), int(sizes[1]))
-    if is_sparse(value):
-        edges, numbers = to_edge_index(value)
-        return edges, numbers, shape
-    coo = value.tocoo()
-    edges = torch.stack([_from_array(ids, name).long() for ids in (coo.row, coo.col)])
-    return edges, _from_array(coo.data, name), shape
+def _shape(value: Any) -> tuple[int, ...]:
+    """Returns the shape of a sparse matrix."""
+    return tuple(map(int, value.sizes() if hasattr(value, "sizes") else value.shape))
+
+
+def _entries(value: Any, name: str) -> tuple[Tensor, Tensor]:
+    """Returns the rows and columns of the entries of a sparse matrix, and their values."""
+    if not is_sparse(value):
+        coo = value.tocoo()
+        edges = torch.stack([_from_array(ids, name).long() for ids in (coo.row, coo.col)])
+        return edges, _from_array(coo.data, name)
+    edges, numbers = to_edge_index(value)
+    if numbers.dim() != 1:
+        raise ValueError(f"'{name}' needs to hold numbers (got vectors of {numbers.size(1)})")
+    return edges, numbers.detach()
+
+
+def _add_up(edges: Tensor, value: Tensor, num_columns: int) -> tuple[Tensor, Tensor]:
+    """Adds up the values of entries that are stored in several parts."""
+    keys, part = (edges[0] * num_columns + edges[1]).unique(return_inverse=True)
+    if keys.numel() == part.numel():
+        return edges, value
+    total = scatter(value.double(), part, dim_size=keys.numel(), reduce="sum")
+    user = keys.div(num_columns, rounding_mode="floor")
+    return torch.stack([user, keys - user * num_columns]), (
+        total > 0 if value.dtype == torch.bool else total
+    )
 
 
 def _is_sequence(value: Any) -> bool:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from torch_geometric import EdgeIndex
 from torch_geometric.data import HeteroData
 
 from pyg_recmetrics import checks
@@ -139,6 +140,67 @@ def test_valued_edges():
     assert (edges.tolist(), value.tolist()) == ([[0, 1], [1, 1]], [3.5, 1])
     edges, value = checks.check_valued_edges([[0, 1], [1, 1]], "x")
     assert (edges.tolist(), value) == ([[0, 1], [1, 1]], None)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (3, 3),
+        (-3, -3),
+        (np.int8(-3), -3),
+        (torch.tensor(0), 0),
+        (1.0, None),
+        (True, None),
+        ("1", None),
+    ],
+)
+def test_integer(value, wanted):
+    error = (
+        None if wanted is not None else ValueError(f"'x' needs to be an integer (got {value!r})")
+    )
+    with expected(error):
+        checked = checks.check_integer(value, "x")
+        assert (checked, type(checked)) == (wanted, int)
+
+
+@pytest.mark.parametrize(
+    ("scores", "num_wrong"),
+    [
+        ([], 0),
+        ([0.0, -math.inf, 3e38], 0),
+        ([-math.inf], 0),
+        ([math.inf, -math.inf], 1),
+        ([[math.nan, 1.0], [math.inf, math.nan]], 3),
+    ],
+)
+def test_ranked_scores(scores, num_wrong):
+    message = (
+        f"'x' needs to hold finite numbers, or '-inf' for items that must not be retrieved "
+        f"(got {num_wrong} NaN or 'inf')"
+    )
+    with expected(ValueError(message) if num_wrong else None):
+        checks.check_ranked_scores(torch.tensor(scores), "x")
+
+
+@pytest.mark.parametrize(
+    ("edges", "num_items", "found"),
+    [
+        (torch.eye(2, 3).to_sparse(), 3, None),
+        (torch.eye(2, 3).to_sparse(), None, None),
+        (EdgeIndex([[0], [1]], sparse_size=(2, 3)), 3, None),
+        (EdgeIndex([[0], [1]], sparse_size=(2, None)), 3, None),
+        (EdgeIndex([[0], [1]]), 3, None),
+        (torch.zeros(2, 7).long(), 3, None),
+        (torch.eye(2, 4).to_sparse(), 3, [2, 4]),
+        (torch.eye(3, 2).to_sparse(), 3, [3, 2]),
+        (torch.eye(3, 3).to_sparse(), None, [3, 3]),
+        (EdgeIndex([[0], [1]], sparse_size=(2, 4)), 3, [2, 4]),
+    ],
+)
+def test_matrix(edges, num_items, found):
+    message = f"'x' needs to be a matrix of shape [2, {num_items}], users by items (got {found})"
+    with expected(ValueError(message) if found else None):
+        checks.check_matrix(edges, "x", 2, num_items)
 
 
 def test_truth():

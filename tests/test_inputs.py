@@ -18,10 +18,12 @@ from pyg_recmetrics import (
     Evaluator,
     RankedEdges,
     RankingTask,
+    datasets,
     evaluate,
     inputs,
     modules,
     rank,
+    transforms,
 )
 
 TRUTH = torch.tensor([[0, 0, 1, 2], [1, 3, 2, 0]])
@@ -133,6 +135,86 @@ def test_values_of_a_matrix_are_weights(name):
     edges = zip(*ranked.edge_index.tolist(), strict=True)
     found = dict(zip(edges, ranked.weight.tolist(), strict=True))
     assert found == {(0, 1): 4, (0, 3): 2, (1, 2): 5}
+
+
+def torch_coo(index, values, shape):
+    return torch.sparse_coo_tensor(index, values, shape, check_invariants=True)
+
+
+class TestMatrices:
+    """Sparse matrices that are not in their simplest form."""
+
+    index = torch.tensor([[0, 0, 1, 2, 2], [1, 1, 2, 0, 0]])  # two entries are there twice
+
+    @pytest.mark.usefixtures("expect_lost_truth")
+    @pytest.mark.parametrize("values", [[1, 2, 1, 4, 1], [1, 1, 1, 1, 1], [2, -2, 3, 1, -3]])
+    def test_entries_in_several_parts_add_up(self, values):
+        rows, columns = self.index.numpy()
+        coo = scipy.sparse.coo_matrix((np.array(values, dtype=np.int8), (rows, columns)), (3, 4))
+        forms = (
+            coo.tocsr(),
+            coo.toarray(),
+            coo,
+            torch_coo(self.index, torch.tensor(values), (3, 4)),
+        )
+        tasks = [RankingTask.from_matrix(form) for form in forms]
+        tasks += [RankingTask(form, num_users=3, num_items=4) for form in (coo, coo.tocsr())]
+        for task in tasks:
+            assert torch.equal(task.truth, tasks[0].truth)
+            weights = [None if w is None else w.tolist() for w in (task.weight, tasks[0].weight)]
+            assert weights[0] == weights[1]
+
+    def test_booleans_in_several_parts_are_one_edge(self):
+        rows, columns = self.index.numpy()
+        matrix = scipy.sparse.coo_matrix((np.ones(5, dtype=bool), (rows, columns)), (3, 4))
+        task = RankingTask.from_matrix(matrix)
+        assert (task.truth.size(1), task.weight) == (3, None)
+
+    @pytest.mark.parametrize("name", ["truth", "seen", "candidates"])
+    def test_the_shape_is_that_of_the_task(self, name):
+        edges = {"truth": TRUTH, "seen": SEEN, "candidates": DRAWN["own"]}
+        for shape in ((9, 9), (4, 3)):
+            dense = torch.zeros(shape)
+            dense[:3, :3] = torch.eye(3)
+            for matrix in (
+                scipy.sparse.csr_matrix(dense.numpy()),
+                dense.to_sparse(),
+                EdgeIndex(edges[name], sparse_size=(9, 9)),
+            ):
+                with pytest.raises(ValueError, match=rf"'{name}' .* of shape \[3, 4\], users by"):
+                    RankingTask(**edges | {name: matrix}, num_users=3, num_items=4)
+
+    def test_lists_and_truth_have_the_same_users(self):
+        matrix = scipy.sparse.csr_matrix((5, 4), dtype=int)
+        with pytest.raises(ValueError, match=r"'edge_label_index' .* of shape \[3, None\]"):
+            RankedEdges.from_topk(SCORES.argsort(descending=True), matrix)
+
+    def test_an_edge_index_is_a_matrix_of_ones(self):
+        truth, seen = (EdgeIndex(edges, sparse_size=(3, 4)) for edges in (TRUTH, SEEN))
+        task = RankingTask.from_matrix(truth, seen)
+        assert pairs(task.truth) == pairs(TRUTH)
+        assert pairs(task.seen) == pairs(SEEN)
+        assert task.weight is None
+
+    def test_what_is_missing_is_no_interaction(self):
+        train = np.array([[1, np.nan, 0]])
+        with pytest.raises(ValueError, match=r"'train' needs to hold finite numbers \(got 1 NaN"):
+            RankingTask.from_matrix(np.array([[0, 0, 1]]), train)
+
+    def test_vectors_are_no_entries(self):
+        hybrid = torch_coo([[0], [1]], torch.ones(1, 2), (3, 4, 2))
+        with pytest.raises(ValueError, match="'truth' needs to be a matrix"):
+            RankingTask(hybrid, num_users=3, num_items=4)
+
+
+def test_other_odd_edges_are_named():
+    frame = pd.DataFrame({"user": [0, 1], "item": [1, 0]})
+    with pytest.raises(
+        TypeError, match=r"'truth' .*\(got a data frame, which 'RankingTask\.from_fr"
+    ):
+        RankingTask(frame, num_users=3, num_items=4)
+    with pytest.raises(ValueError, match=r"'truth' needs to hold integers \(got torch.bool\)"):
+        RankingTask(([True, False], [1, 2]), num_users=3, num_items=4)
 
 
 def test_sparse_tensors_of_torch_sparse():
@@ -285,6 +367,16 @@ class TestRecommenders:
         assert inputs.as_tensor(mapped, "x").data_ptr() == mapped.ctypes.data
         assert self.ranks((self.embeddings[0], mapped)) == self.ranks(self.embeddings)
 
+    def test_what_requires_a_gradient_leaves_no_graph(self):
+        scores = SCORES.clone().requires_grad_()
+        ranked = RankedEdges.from_scores(torch.nn.Parameter(SCORES), TRUTH)
+        assert torch.equal(ranked.rank, RankedEdges.from_scores(SCORES, TRUTH).rank)
+        assert self.ranks(scores) == self.ranks(SCORES)
+        weight = torch.rand(4, requires_grad=True)
+        assert not RankedEdges.from_topk(SCORES.argsort(), TRUTH, weight).weight.requires_grad
+        ranked = RankedEdges.from_pairs(weight, weight, torch.tensor([0, 0, 1, 1]))
+        assert not ranked.weight.requires_grad
+
     def test_sparse_scores_are_refused(self):
         for scores in (scipy.sparse.csr_matrix(SCORES.numpy()), SCORES.to_sparse()):
             with pytest.raises((TypeError, ValueError), match=r"'recommender' needs to be .*dense"):
@@ -330,7 +422,18 @@ class TestSizes:
         assert (type(task.num_users), type(task.num_items)) == (int, int)
         ranked = rank(SCORES, task, k=of(2), batch_size=of(2), keep_items=of(1), seed=of(3))
         assert (type(ranked.depth), ranked.items.shape) == (int, (3, 1))
+        for ties in ("random", "mean"):
+            rank(SCORES, task, ties=ties, seed=of(3)).with_ties("random", seed=of(1))
+        RankedEdges.from_scores(SCORES, TRUTH, ties="random", seed=of(3))
         result = evaluate(SCORES, task, "recall@2", batch_size=of(2), keep_items=of(2), seed=of(1))
+        low, high = result.confidence_interval("recall@2", seed=of(1), num_samples=of(50))
+        assert (low, high) == result.confidence_interval("recall@2", seed=1, num_samples=50)
+        split = transforms.PerUserSplit(num_val=of(1), num_test=of(2), seed=of(1))
+        again = transforms.PerUserSplit(num_val=1, num_test=2, seed=1)
+        graph = datasets.synthetic_interactions(of(20), of(30), mean_degree=5)
+        for one, other in zip(split(graph), again(graph), strict=True):
+            edges = (part["user", "rates", "item"].edge_label_index for part in (one, other))
+            assert torch.equal(*edges)
         assert result["recall@2"] == evaluate(SCORES, task, "recall@2")["recall@2"]
         data = Data(num_nodes=7, edge_index=SEEN, edge_label_index=TRUTH + torch.tensor([[0], [3]]))
         data.edge_index = SEEN + torch.tensor([[0], [3]])

@@ -189,7 +189,7 @@ class RankedEdges:
             >>> RankedEdges.from_scores(scores, truth).rank
             tensor([2, 2])
         """
-        check_ties(ties, seed)
+        seed = check_ties(ties, seed)
         ranked = rank_scores(scores, edge_label_index, edge_label_weight, seen)
         return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
 
@@ -240,7 +240,7 @@ class RankedEdges:
             >>> ranked.rank, ranked.ptr
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
-        check_ties(ties, seed)
+        seed = check_ties(ties, seed)
         ranked = rank_pairs(preds, target, indexes, ignore_index)
         return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
 
@@ -437,7 +437,7 @@ class RankedEdges:
             >>> ranked.with_ties("mean").rank
             tensor([2.], dtype=torch.float64)
         """
-        check_ties(ties, seed)
+        seed = check_ties(ties, seed)
         if ties == self.ties and ties != "random":
             return self
         if ties == "index":

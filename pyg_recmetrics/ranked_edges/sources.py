@@ -11,6 +11,7 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_integer,
     check_integers,
+    check_matrix,
     check_ranked_scores,
     check_scores,
     check_truth,
@@ -61,6 +62,7 @@ def rank_lists(
         edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
     )
     num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
+    check_matrix(edge_label_index, "edge_label_index", num_users, None)
     edges = check_bipartite(edges, "edge_label_index", num_users, num_items)
     check_device(edges, "edge_label_index", items.device, "pred_index_mat")
     if weight is not None:

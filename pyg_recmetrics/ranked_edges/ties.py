@@ -28,10 +28,10 @@ TIES_IN_WORDS: dict[str, str] = {
 }
 
 
-def check_ties(ties: object, seed: object) -> None:
-    """Raises if there is no such way to rank ties, or `seed` is not a non-negative integer."""
+def check_ties(ties: object, seed: object) -> int:
+    """Returns `seed` if there is such a way to rank ties, and it is a non-negative integer."""
     check_choice(ties, "ties", get_args(Ties))
-    check_natural_number(seed, "seed")
+    return check_natural_number(seed, "seed")
 
 
 def break_ties(

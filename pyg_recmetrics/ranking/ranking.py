@@ -126,7 +126,7 @@ def rank(
     if not isinstance(task, RankingTask):
         raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
     with distributed.fail_together(task.device), evaluation_mode(recommender):
-        check_ties(ties, seed)
+        seed = check_ties(ties, seed)
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")

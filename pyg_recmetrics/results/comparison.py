@@ -218,9 +218,9 @@ def compare(
     """
     check_scipy("compare")
     check_choice(test, "test", get_args(PairedTest))
-    check_level(level)
-    check_positive_integer(num_samples, "num_samples")
-    check_natural_number(seed, "seed")
+    level = check_level(level)
+    num_samples = check_positive_integer(num_samples, "num_samples")
+    seed = check_natural_number(seed, "seed")
     by_name = _by_name(results, named)
     _check_same_task(by_name)
     pairs = _pairs(list(by_name), baseline)

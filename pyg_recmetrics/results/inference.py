@@ -67,10 +67,10 @@ def interval_of_mean(
             `"normal"`, `num_samples` is not a positive integer, or `seed` is not a non-negative
             integer.
     """
-    check_level(level)
+    level = check_level(level)
     check_choice(method, "method", get_args(IntervalMethod))
-    check_positive_integer(num_samples, "num_samples")
-    check_natural_number(seed, "seed")
+    num_samples = check_positive_integer(num_samples, "num_samples")
+    seed = check_natural_number(seed, "seed")
     if values.numel() < 2:
         return Interval(math.nan, math.nan)
     if method == "normal":

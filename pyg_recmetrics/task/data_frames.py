@@ -110,7 +110,7 @@ def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "
         raise ValueError(
             f"'{name}' needs to be a column of '{owner}', one of {frame.columns} (got {column!r})"
         )
-    series = frame[column]
+    series = frame.get_column(column)
     is_missing = series.is_null()
     if series.dtype.is_float():
         is_missing = is_missing | series.is_nan()
@@ -127,19 +127,36 @@ def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "
 
 def _number(columns: "list[nw.Series[Any]]") -> _Numbered:
     """Numbers the ids of a column of several frames in their order."""
-    import narwhals as nw
-
+    columns = [_with_few_types(column) for column in columns]
     distinct = [column.unique().to_list() for column in columns]
     ids = _in_order(set().union(*distinct))
+    number = {id_: index for index, id_ in enumerate(ids)}
     numbers = [
-        torch.tensor(
-            column.replace_strict(ids, range(len(ids)), return_dtype=nw.Int64).to_numpy(),
-            device="cpu",
-        )
-        for column in columns
+        _look_up(column, {id_: number[id_] for id_ in own})
+        for column, own in zip(columns, distinct, strict=True)
     ]
     in_train = set().union(*distinct[1:])
     return _Numbered(tuple(ids), numbers, [id_ for id_ in ids if id_ not in in_train])
+
+
+def _with_few_types(column: "nw.Series[Any]") -> "nw.Series[Any]":
+    """Returns a column in which all integers, and all floats, have one type."""
+    import narwhals as nw
+
+    if column.dtype.is_integer() and column.dtype not in (nw.UInt64, nw.UInt128, nw.Int128):
+        return column.cast(nw.Int64)
+    return column.cast(nw.Float64) if column.dtype.is_float() else column
+
+
+def _look_up(column: "nw.Series[Any]", number: dict[Any, int]) -> Tensor:
+    """Returns the number of each id of a column."""
+    import narwhals as nw
+
+    if column.dtype in (nw.Int64, nw.Float64, nw.String):
+        found = column.replace_strict(list(number), list(number.values()), return_dtype=nw.Int64)
+        return as_tensor(found.to_numpy(), "ids")
+    # Libraries disagree on how other types, such as points in time, are replaced.
+    return torch.tensor([number[id_] for id_ in column.to_list()], device="cpu")
 
 
 def _in_order(ids: Iterable[Any]) -> list[Any]:

@@ -16,9 +16,11 @@ from pyg_recmetrics.checks import (
     check_boolean,
     check_device,
     check_fields,
+    check_finite,
     check_finite_number,
     check_ids,
     check_integers,
+    check_matrix,
     check_positive_integer,
     check_raw_ids,
     check_truth,
@@ -143,6 +145,7 @@ class RankingTask:
         fields["num_items"] = num_items = check_positive_integer(num_items, "num_items")
         fields["user_ids"] = _prepare_ids(user_ids, "user_ids", num_users)
         fields["item_ids"] = _prepare_ids(item_ids, "item_ids", num_items)
+        check_matrix(truth, "truth", num_users, num_items)
         truth, weight = check_truth(truth, weight, "truth", "weight")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
         fields["seen"] = self._prepare_seen(seen)
@@ -292,6 +295,9 @@ class RankingTask:
         """
         truth = as_matrix(test, "test")
         seen = None if train is None else as_matrix(train, "train")
+        for matrix, name in ((truth, "test"), (seen, "train")):
+            if matrix is not None:
+                check_finite(matrix.value, name)
         if seen is not None and seen.shape != truth.shape:
             raise ValueError(
                 f"'train' needs to have the shape of 'test', {list(truth.shape)} "
@@ -491,14 +497,14 @@ class RankingTask:
     def _prepare_candidates(self, candidates: EdgesLike | None) -> Tensor | None:
         if candidates is None:
             return None
-        candidates = check_integers(as_edges(candidates, "candidates")[0], "candidates")
-        check_device(candidates, "candidates", self.device, "truth")
-        if candidates.dim() == 1:
-            check_ids(candidates, "candidates", "item", self.num_items)
-            shared: Tensor = torch.unique(candidates)
+        items_or_edges = check_integers(as_edges(candidates, "candidates")[0], "candidates")
+        check_device(items_or_edges, "candidates", self.device, "truth")
+        if items_or_edges.dim() == 1:
+            check_ids(items_or_edges, "candidates", "item", self.num_items)
+            shared: Tensor = torch.unique(items_or_edges)
             return shared
-        check_bipartite(candidates, "candidates", self.num_users, self.num_items)
-        return self._coalesce(candidates)
+        edges = check_bipartite(candidates, "candidates", self.num_users, self.num_items)
+        return self._coalesce(edges)
 
     def _prepare_users(self, users: TensorLike | None) -> Tensor:
         if users is None:

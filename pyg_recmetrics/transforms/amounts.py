@@ -5,6 +5,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.inputs import as_integer, as_number
+
 #: A float is a fraction of all, and an integer an absolute number.
 Amount: TypeAlias = int | float
 
@@ -20,10 +22,12 @@ def check_amounts(num_val: object, num_test: object) -> tuple[Amount, Amount]:
 
 
 def _check_amount(value: object, name: str, *, or_zero: bool = False) -> Amount:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        is_positive = value > 0 or (or_zero and value == 0)
-        if is_positive and (isinstance(value, int) or value < 1):
-            return value
+    number = as_integer(value)
+    amount = as_number(value) if number is None else number
+    if amount is not None:
+        is_positive = amount > 0 or (or_zero and amount == 0)
+        if is_positive and (isinstance(amount, int) or amount < 1):
+            return amount
     integer, interval = ("non-negative", "[0, 1)") if or_zero else ("positive", "(0, 1)")
     raise ValueError(
         f"'{name}' needs to be a {integer} integer or a fraction in {interval} (got {value!r})"

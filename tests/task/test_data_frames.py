@@ -172,6 +172,47 @@ def test_frames_of_two_libraries_and_types():
     assert RankingTask.from_frames(small, numbers, exclude_seen=False).user_ids == (1, 2)
 
 
+def test_columns_may_be_numbers():
+    frame = pd.DataFrame([["bob", 3, 5], ["ann", 2, 4]])
+    task = RankingTask.from_frames(frame, user=0, item=1, rating=2)
+    assert (task.user_ids, task.item_ids) == (("ann", "bob"), (2, 3))
+    assert task.weight.tolist() == [4, 5]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_points_in_time_are_ids(unit):
+    days = [datetime.datetime(2020, 1, day) for day in (2, 1)]
+    frame = pl.DataFrame({"user_id": days, "item_id": [1, 2]}).cast({"user_id": pl.Datetime(unit)})
+    assert RankingTask.from_frames(frame).user_ids == (days[1], days[0])
+
+
+@pytest.mark.parametrize(
+    ("test_ids", "train_ids"),
+    [
+        (pl.Series([1, 2], dtype=pl.Int8), pl.Series([1000, 2, 1])),
+        (pl.Series([1, 2], dtype=pl.UInt64), pl.Series([2**62, 2, 1])),
+        (pl.Series([0.1, 2.0], dtype=pl.Float32), pl.Series([2.0, 0.1, 5.0], dtype=pl.Float32)),
+        (pl.Series([1, 2]), pl.Series([2.0, 1.0, 7.5])),
+        (pl.Series([True, False]), pl.Series([False, True, True])),
+    ],
+)
+def test_types_that_differ_between_frames(test_ids, train_ids):
+    test = pl.DataFrame({"user_id": test_ids, "item_id": ["x", "y"]})
+    train = pl.DataFrame({"user_id": train_ids, "item_id": ["y", "x", "z"]})
+    task = RankingTask.from_frames(test, train, exclude_seen=False)
+    wanted = sorted(zip(test_ids.to_list(), ["x", "y"], strict=True))
+    assert by_id(task, task.truth) == wanted
+    assert task.user_ids == tuple(sorted({*test_ids.to_list(), *train_ids.to_list()}))
+
+
+def test_numbers_and_words_are_different_ids():
+    test = pl.DataFrame({"user_id": ["1", "2"], "item_id": [1, 1]})
+    train = pl.DataFrame({"user_id": [1, 2], "item_id": [1, 1]})
+    with pytest.warns(UserWarning, match=r"'test' has 2 users \('1', '2'\) that 'train' does not"):
+        task = RankingTask.from_frames(test, train)
+    assert task.user_ids == (1, 2, "1", "2")
+
+
 def test_what_is_no_frame_is_named():
     with pytest.raises(TypeError, match=r"'test' needs to be a data frame .* \(got dict\)"):
         RankingTask.from_frames(TEST)
@@ -225,7 +266,7 @@ class TestFromMatrix:
             RankingTask.from_matrix(self.test, self.train.t())
         with pytest.raises(ValueError, match=r"'test' needs to be a matrix \(got shape \[3\]\)"):
             RankingTask.from_matrix(self.test[0])
-        with pytest.raises(ValueError, match="'weight' needs to hold finite numbers"):
+        with pytest.raises(ValueError, match="'test' needs to hold finite numbers"):
             RankingTask.from_matrix(np.array([[1.0, np.nan]]))
         with pytest.raises(ValueError, match=r"'item_ids' needs to hold 3 ids \(got 2\)"):
             RankingTask.from_matrix(self.test, item_ids=["a", "b"])

@@ -131,7 +131,7 @@ def test_a_test_is_a_fraction_or_a_positive_integer(split, value):
 
 @ALL_SPLITS
 @pytest.mark.parametrize(
-    "value", [-1, 1.0, 1.5, -0.1, float("nan"), float("inf"), False, "a", None, torch.tensor(1)]
+    "value", [-1, 1.0, 1.5, -0.1, float("nan"), float("inf"), False, "a", None, torch.tensor(1.0)]
 )
 def test_validation_is_a_fraction_or_a_natural_number(split, value):
     message = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1\) \(got "
