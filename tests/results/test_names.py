@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from laws import values_of
 from small_task import GOOD_SCORES, TASK
 
 from pyg_recmetrics import evaluate, metrics
@@ -13,15 +14,15 @@ VALID = re.compile(r"[A-Za-z0-9_\-. /]+")
 
 
 def all_spellings():
-    """Every metric with each of its words, with and without a cut-off."""
+    """Every metric with each value of its parameters, with and without a cut-off."""
     for name in metrics.names():
         definition = metrics.definition(name)
-        arguments = [
-            ((parameter.name, value),)
-            for parameter in definition.parameters.values()
-            for value in (parameter.choices or (7,))
-        ]
         for k in {20 if definition.has_cut_off else None, 20 if definition.needs_cut_off else None}:
+            arguments = [
+                ((parameter.name, value),)
+                for parameter in definition.parameters.values()
+                for value in values_of(parameter, k)
+            ]
             for chosen in [(), *arguments]:
                 yield metrics.Metric(name, k, chosen)
 
