@@ -11,8 +11,6 @@ pytest.importorskip("ipykernel")
 
 import notebooks  # noqa: E402
 
-# What the notebook prints only if recometrics is installed.
-WITH_RECOMETRICS = "all 9 agree to 1e-6: True"
 NOTEBOOKS = {path.stem: path for path in notebooks.NOTEBOOKS}
 
 
@@ -20,12 +18,7 @@ def read(name):
     return nbformat.read(NOTEBOOKS[name], as_version=4)
 
 
-def cell_with_recometrics(notebook):
-    (cell,) = (c for c in notebook.cells if "import calc_reco_metrics" in c.source)
-    return cell
-
-
-def check(notebook):
+def check(notebook, is_installed=importlib.util.find_spec):
     """Asserts that all cells ran in order, without warnings, and printed what they promise."""
     cells = notebooks.code_cells(notebook)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
@@ -33,8 +26,10 @@ def check(notebook):
         for output in cell.outputs:
             assert output.output_type != "error", output.get("evalue")
             assert output.get("name") != "stderr", output.text
-        missing = notebooks.missing_promises(cell)
-        assert not missing, f"{missing} is not in the output:\n{notebooks.text_of(cell)}"
+        printed = notebooks.text_of(cell)
+        missing = notebooks.missing_promises(cell, is_installed)
+        assert not missing, f"{missing} is not in the output:\n{printed}"
+        assert "agree to 1e-6: False" not in printed
 
 
 def test_all_are_known():
@@ -47,8 +42,6 @@ def test_runs_from_a_clean_kernel(name, tmp_path):
     pytest.importorskip("scipy")
     pytest.importorskip("torchmetrics")
     notebook = read(name)
-    if name == "migrate" and importlib.util.find_spec("recometrics"):
-        cell_with_recometrics(notebook).metadata["promises"].append(WITH_RECOMETRICS)
     notebooks.execute(notebook, tmp_path)
     check(notebook)
 
@@ -57,18 +50,23 @@ def test_runs_from_a_clean_kernel(name, tmp_path):
 def test_is_committed_with_its_outputs(name):
     notebook = read(name)
     nbformat.validate(notebook)
-    check(notebook)
+    check(notebook, is_installed=lambda package: True)
     cells = notebooks.code_cells(notebook)
     assert sum("promises" in cell.metadata for cell in cells) > len(cells) / 2
     for cell in cells:
         assert "promises" not in cell.metadata or cell.metadata["promises"]
-        assert set(cell.metadata) <= {"promises"}  # and no execution times
+        assert set(cell.metadata) <= {"promises", "promises_with"}  # and no execution times
         # Addresses and paths differ between machines and between runs.
         assert not re.search(r"\bat 0x|/(tmp|home|root|Users)/", notebooks.text_of(cell))
 
 
-def test_is_committed_with_the_numbers_of_recometrics():
-    assert WITH_RECOMETRICS in notebooks.text_of(cell_with_recometrics(read("migrate")))
+@pytest.mark.parametrize("function", ["calc_reco_metrics", "split_reco_train_test"])
+def test_what_recometrics_computes_is_promised_where_it_is_installed(function):
+    cells = [
+        cell for cell in notebooks.code_cells(read("migrate")) if f"= {function}(" in cell.source
+    ]
+    assert len(cells) > 3
+    assert all(cell.metadata["promises_with"]["recometrics"] for cell in cells)
 
 
 @pytest.mark.parametrize("name", ["LastFM", "MovieLens100K"])
@@ -99,6 +97,23 @@ def test_a_promise_that_is_not_kept_fails():
     cell = nbformat.v4.new_code_cell("", metadata={"promises": ["recall@20", "ndcg@20"]})
     cell.execution_count = 1
     cell.outputs = [nbformat.v4.new_output("stream", text="recall@20  0.1234\n")]
-    assert notebooks.missing_promises(cell) == ["ndcg@20"]
+    assert notebooks.missing_promises(cell, bool) == ["ndcg@20"]
     with pytest.raises(AssertionError, match="ndcg@20"):
+        check(nbformat.v4.new_notebook(cells=[cell]))
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_promise_of_a_package_holds_where_it_is_installed(is_installed):
+    metadata = {"promises": ["ours"], "promises_with": {"recometrics": ["theirs"]}}
+    cell = nbformat.v4.new_code_cell("", metadata=metadata)
+    cell.outputs = [nbformat.v4.new_output("stream", text="ours\n")]
+    missing = notebooks.missing_promises(cell, lambda package: is_installed)
+    assert missing == (["theirs"] if is_installed else [])
+
+
+def test_numbers_that_do_not_agree_fail():
+    cell = nbformat.v4.new_code_cell("")
+    cell.execution_count = 1
+    cell.outputs = [nbformat.v4.new_output("stream", text="all 3 agree to 1e-6: False\n")]
+    with pytest.raises(AssertionError, match="agree to 1e-6"):
         check(nbformat.v4.new_notebook(cells=[cell]))
