@@ -4,6 +4,7 @@ import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
@@ -126,7 +127,8 @@ def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[H
     if isinstance(ids, str | Mapping | Set) or not isinstance(ids, Iterable):
         raise TypeError(f"'{name}' needs to be a sequence of ids (got {type(ids).__name__})")
     # Arrays and columns return their values as Python's own.
-    raw_ids = tuple(ids.tolist() if hasattr(ids, "tolist") else ids)
+    listed = ids.tolist() if hasattr(ids, "tolist") else ids
+    raw_ids = tuple(id_.item() if isinstance(id_, np.generic) else id_ for id_ in listed)
     try:
         num_different = len(set(raw_ids))
     except TypeError as error:

@@ -73,6 +73,14 @@ def is_sparse_matrix(value: Any) -> bool:
     return is_sparse(value) or hasattr(value, "tocoo")
 
 
+def to_coordinates(matrix: Any) -> tuple[Tensor, Tensor]:
+    """Returns rows and columns, and values, of a sparse tensor of PyTorch or `torch_sparse`."""
+    if isinstance(matrix, Tensor) and matrix.layout == torch.sparse_coo:
+        matrix = matrix.detach().coalesce()  # PyG would declare that the tensor is coalesced
+    edges, values = to_edge_index(matrix)
+    return edges, values
+
+
 def as_tensor(value: Any, name: str) -> Tensor:
     """Returns a dense tensor of whatever holds numbers. It shares their memory if it can.
 
@@ -165,7 +173,7 @@ def _entries(value: Any, name: str) -> tuple[Tensor, Tensor]:
         coo = value.tocoo()
         edges = torch.stack([_from_array(ids, name).long() for ids in (coo.row, coo.col)])
         return edges, _from_array(coo.data, name)
-    edges, numbers = to_edge_index(value)
+    edges, numbers = to_coordinates(value)
     if numbers.dim() != 1:
         raise ValueError(f"'{name}' needs to hold numbers (got vectors of {numbers.size(1)})")
     return edges, numbers.detach()

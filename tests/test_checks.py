@@ -235,6 +235,11 @@ def test_raw_ids(ids, error):
         assert checks.check_raw_ids(ids, "x", 2) == tuple(ids)
 
 
+def test_raw_ids_are_of_pythons_own_types():
+    checked = checks.check_raw_ids(list(np.array([3, 1])), "x")
+    assert [type(id_) for id_ in checked] == [int, int]
+
+
 def test_raw_ids_can_be_hashed():
     with pytest.raises(TypeError, match="'x' needs to hold ids that can be hashed"):
         checks.check_raw_ids([[1], [2]], "x")

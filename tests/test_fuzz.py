@@ -17,7 +17,7 @@ from pyg_recmetrics import metrics
 from pyg_recmetrics.kernels import bounds, scores
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import scaled_by_row
-from pyg_recmetrics.metrics import accuracy, full_ranking
+from pyg_recmetrics.metrics import accuracy
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
 from pyg_recmetrics.ranking import (
     adapt,
@@ -262,7 +262,7 @@ DEFECTS = {
         lambda fill: lambda value, degree, _: fill(value, degree, "skip"),
     ),
     "relevant items count as irrelevant": lambda patch: patch.setattr(
-        full_ranking, "_num_irrelevant", lambda ranked: ranked.required_candidates
+        RankedEdges, "num_irrelevant", property(lambda ranked: ranked.required_candidates)
     ),
 }
 

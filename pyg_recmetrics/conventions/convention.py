@@ -119,7 +119,7 @@ class Population:
         if self.few_candidates == "count" or ranked.num_candidates is None:
             return torch.ones_like(ranked.degree, dtype=torch.bool)
         k = metric.k or 0
-        can_differ = ranked.num_candidates > ranked.degree
+        can_differ = ranked.num_irrelevant > 0
         if metric.looks_at_weight:
             can_differ = torch.ones_like(can_differ)
         is_defined = can_differ & (ranked.num_candidates > k)

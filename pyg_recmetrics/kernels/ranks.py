@@ -15,7 +15,8 @@ class Ranks(NamedTuple):
     Attributes:
         rank: The 1-based rank. Of equal scores, the lower item id ranks first.
         num_above: How many candidates score higher.
-        num_tied: How many other candidates have the same score.
+        num_tied: How many other candidates have the same score; `-1` for an item that is no
+            candidate.
     """
 
     rank: Tensor
@@ -33,11 +34,11 @@ class Ranks(NamedTuple):
         for known, new in zip(self, ranks, strict=True):
             known[index] = new
 
-    def forget(self, is_out_of_reach: Tensor) -> None:
-        """Forgets, in place, all that is known of some items, given by a mask `[num_ranked]`."""
-        self.rank.masked_fill_(is_out_of_reach, NOT_RETRIEVED)
-        self.num_above.masked_fill_(is_out_of_reach, NOT_RETRIEVED)
-        self.num_tied.masked_fill_(is_out_of_reach, 0)
+    def leave_out(self, is_left_out: Tensor) -> None:
+        """Notes, in place, that the items of a mask `[num_ranked]` are no candidates."""
+        self.rank.masked_fill_(is_left_out, NOT_RETRIEVED)
+        self.num_above.masked_fill_(is_left_out, NOT_RETRIEVED)
+        self.num_tied.masked_fill_(is_left_out, -1)
 
     def forget_beyond(self, depth: Tensor) -> None:
         """Forgets, in place, what lies below the depth of an item, of shape `[num_ranked]`."""

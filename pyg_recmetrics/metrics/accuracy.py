@@ -356,7 +356,7 @@ def fall_out(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.fall_out(RankedEdges.from_scores(scores, truth), k=2)
         tensor([0.5000], dtype=torch.float64)
     """
-    num_irrelevant = ranked.required_candidates - ranked.degree
+    num_irrelevant = ranked.num_irrelevant
     return torch.minimum(k - ranked.hits(k), num_irrelevant) / num_irrelevant
 
 

@@ -51,7 +51,7 @@ def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
         >>> metrics.roc_auc(RankedEdges.from_scores(scores, truth))
         tensor([0.7500], dtype=torch.float64)
     """
-    num_pairs = ranked.degree * _num_irrelevant(ranked)
+    num_pairs = ranked.degree * ranked.num_irrelevant
     num_above = ranked.rank - ranked.position if ties == "ranked" else _num_above(ranked)
     return 1 - ranked.sum(num_above) / num_pairs
 
@@ -92,7 +92,7 @@ def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.partial_auc(RankedEdges.from_scores(scores, truth), k=1)
         tensor([0.5000], dtype=torch.float64)
     """
-    looked_at = _num_irrelevant(ranked).clamp(max=k)
+    looked_at = ranked.num_irrelevant.clamp(max=k)
     num_above = ranked.rank - ranked.position
     num_below = (looked_at[ranked.edge_index[0]] - num_above).clamp(min=0)
     return ranked.sum(num_below) / (ranked.degree * looked_at)
@@ -210,7 +210,3 @@ def _num_above(ranked: RankedEdges) -> Tensor:
     num_relevant_above = ranked.position[first] - 1
     num_irrelevant_tied = ranked.num_tied + 1 - num_relevant
     return ranked.num_above - num_relevant_above + num_irrelevant_tied / 2
-
-
-def _num_irrelevant(ranked: RankedEdges) -> Tensor:
-    return ranked.required_candidates - ranked.degree

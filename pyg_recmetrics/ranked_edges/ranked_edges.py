@@ -57,8 +57,8 @@ class RankedEdges:
             `[num_edges]`; larger than any k if these are as many as the depth of the ranking.
             `None` if scores are not known.
         num_tied (torch.Tensor or None): How many other candidates have the score of each edge, of
-            shape `[num_edges]`; zero where `num_above` is larger than any k. `None` if scores are
-            not known.
+            shape `[num_edges]`; zero where `num_above` is larger than any k, and `-1` if the item
+            is no candidate because its score is `-inf`. `None` if scores are not known.
 
     Example:
         >>> import torch
@@ -324,7 +324,7 @@ class RankedEdges:
         return trec.name_truth(self.edge_index, self.weight, self.user_ids, self.item_ids)
 
     def _named_lists(self) -> Iterator[trec.NamedList]:
-        if self.ties != "index" and self.num_tied is not None and bool(self.num_tied.any()):
+        if self.ties != "index" and self.num_tied is not None and bool((self.num_tied > 0).any()):
             raise ValueError(
                 f"'ties' needs to be 'index' for lists that reproduce the numbers "
                 f"(got '{self.ties}')"
@@ -357,6 +357,18 @@ class RankedEdges:
         if self.num_candidates is None:
             raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
         return self.num_candidates
+
+    @property
+    def num_irrelevant(self) -> Tensor:
+        """The number of candidates of every user that are not relevant, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If the number of candidates is not known.
+        """
+        num_relevant = self.degree
+        if self.num_tied is not None:
+            num_relevant = num_relevant - self.sum(self.num_tied < 0).long()
+        return self.required_candidates - num_relevant
 
     @property
     def required_catalogue(self) -> Catalogue:
@@ -488,10 +500,10 @@ class RankedEdges:
         This is known for users with truth, if scores are known, and `False` for all others, such
         as users whose truth has a score of `-inf`.
         """
-        if self.num_tied is None or self.num_above is None:
+        if self.num_tied is None:
             return torch.zeros_like(self.is_evaluated)
         is_constant = self.num_tied + 1 == self.required_candidates[self.edge_index[0]]
-        return self.sum(is_constant & (self.num_above < NOT_RETRIEVED)) > 0
+        return self.sum(is_constant & (self.num_tied >= 0)) > 0
 
     def with_lists_of(self, users: Tensor) -> "RankedEdges":
         """Returns a copy with empty lists for all but the users of a mask `[num_users]`.

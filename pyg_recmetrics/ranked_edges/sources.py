@@ -99,7 +99,7 @@ def rank_scores(
     masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
     masked[task.seen[0], task.seen[1]] = -torch.inf
     ranks = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
-    ranks.forget(masked[task.truth[0], task.truth[1]].isneginf())
+    ranks.leave_out(masked[task.truth[0], task.truth[1]].isneginf())
     num_candidates = (masked > -torch.inf).sum(dim=1)
     _check_not_empty((num_candidates == 0) & (task.num_candidates > 0), "scores", "user")
     return RankedTruth(
@@ -139,7 +139,7 @@ def rank_pairs(
     num_candidates = torch.bincount(query[is_candidate], minlength=queries.numel())
     _check_not_empty(num_candidates == 0, "preds", "query")
     ranks = ranks_within_rows(query, preds)
-    ranks.forget(~is_candidate)
+    ranks.leave_out(~is_candidate)
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
     return RankedTruth(

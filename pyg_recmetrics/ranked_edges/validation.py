@@ -59,7 +59,7 @@ RANKING = (
     Column("num_candidates", torch.int64, ("num_users",), above=-1, is_optional=True),
     Column("users", torch.int64, ("num_evaluated",), above=-1, is_optional=True),
     Column("num_above", torch.int64, ("num_edges",), above=-1, is_optional=True),
-    Column("num_tied", torch.int64, ("num_edges",), above=-1, is_optional=True),
+    Column("num_tied", torch.int64, ("num_edges",), above=-2, is_optional=True),
 )
 
 #: The ranks, which may be halves if they are means.
@@ -158,7 +158,9 @@ def _check_tied(fields: Mapping[str, Any]) -> None:
         (rank > above) & (rank <= lowest),
         ~is_known | (lowest > depth),
     )
-    if not bool((is_possible & (is_known | (tied == 0))).all()):
+    # A relevant item that is no candidate has `-1`.
+    is_count = torch.where(is_known, tied >= 0, tied <= 0)
+    if not bool((is_possible & is_count).all()):
         raise ValueError("'rank' needs to fit 'num_above' and 'num_tied' (got another)")
     if fields["ties"] in ("best", "worst", "mean"):
         edges, weight, ties = fields["edge_index"], fields["weight"], fields["ties"]

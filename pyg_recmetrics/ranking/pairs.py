@@ -138,4 +138,4 @@ class PairRecommender(Recommender):
         check_shape(score, "recommender", (user.numel(),), "scores [num_pairs]")
         check_device(score, "recommender", user.device, "task")
         self.mask.check_scores(score)
-        return score
+        return score.clone()  # since a function may use its own tensor for the next batch

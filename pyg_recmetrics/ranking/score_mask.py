@@ -19,7 +19,7 @@ class ScoreMask:
 
     Attributes:
         num_candidates (torch.Tensor): How many items each user can be recommended, of shape
-            `[num_users]`.
+            `[num_users]`. For users without truth, scores do not count.
         is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
     """
 
@@ -66,10 +66,13 @@ class ScoreMask:
         """Combines what all processes found out."""
         distributed.take_smallest(self.num_candidates)
         distributed.take_largest(self.is_masked)
+        # Users without truth are looked at only if lists are kept, which must not matter here.
+        counts = (self.num_candidates, self.task.num_candidates)
+        self.num_candidates = torch.where(self.task.degree > 0, *counts)
 
     def apply(self, ranks: Ranks) -> None:
-        """Forgets the ranks of truth edges that can never be retrieved, and warns of them."""
-        ranks.forget(self.is_masked.bool())
+        """Leaves truth edges that can never be retrieved out of the ranks, and warns of them."""
+        ranks.leave_out(self.is_masked.bool())
         if num_masked := int(self.is_masked.sum()):
             distributed.warn(
                 f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "

@@ -1,5 +1,6 @@
 """A scorer of pairs: the ranks of a score matrix, from the candidates alone."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -76,6 +77,20 @@ def test_exactly_the_candidates_are_asked_for_once(kind, options, batch_size):
     ]
     assert sorted(recorder.pairs) == sorted(asked)
     assert max(recorder.sizes) <= batch_size
+
+
+def test_a_function_may_return_the_same_buffer_every_time():
+    scores, truth, *_ = draw(seed=4)
+    task = RankingTask(truth, num_users=NUM_USERS, num_items=NUM_ITEMS)
+    buffers = torch.empty(7), np.empty(7, dtype=np.float32)
+    for buffer in buffers:
+
+        def into_buffer(user, item, buffer=buffer):
+            buffer[: len(user)] = scores[user, item]
+            return buffer[: len(user)]
+
+        ranked = rank(PairScorer(into_buffer, batch_size=7), task, full=True)
+        assert torch.equal(ranked.rank, rank(scores, task, full=True).rank)
 
 
 @pytest.mark.usefixtures("expect_ties")

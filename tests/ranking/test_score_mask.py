@@ -51,6 +51,19 @@ class TestMaskedItems:
             assert not ranked.is_hit(None)[[1, 3]].any()
             assert ranked.num_candidates.tolist() == [3, 2]
 
+    def test_masked_truth_is_no_irrelevant_candidate_less(self):
+        # User 0 has the candidates 0, 2, 3, of which 2 is relevant; user 1 has 1 (relevant) and 3.
+        with pytest.warns(UserWarning, match="count as missed"):
+            result = evaluate(SCORES, TASK, ["fall_out@1", "fall_out@2", "fall_out@9"])
+        assert result.per_user["fall_out@1"].tolist() == [1 / 2, 1]
+        assert result.per_user["fall_out@2"].tolist() == [1 / 2, 1]
+        assert result.per_user["fall_out@9"].tolist() == [1, 1]
+
+    def test_users_without_truth_are_the_same_with_and_without_lists(self):
+        task = RankingTask(TRUTH[:, 1:2], num_users=2, num_items=4)
+        ranked = [rank(SCORES, task, keep_items=keep_items) for keep_items in (False, True)]
+        assert ranked[0].num_candidates.tolist() == ranked[1].num_candidates.tolist() == [3, 4]
+
     def test_one_score_per_item(self):
         task = RankingTask(torch.tensor([[0, 1], [2, 3]]), num_users=2, num_items=4)
         with pytest.warns(UserWarning, match="1 of 2 ground-truth edges have a score"):

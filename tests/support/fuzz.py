@@ -127,6 +127,7 @@ def _ranked_users(case, places, lists=None):
             weights=[place.weight for place in own],
             num_candidates=len(case.candidates[user]) if lists is None else None,
             items=None if lists is None else lists[user],
+            num_masked=sum(place.num_tied == -1 for place in own),
         )
         for user, own in enumerate(places)
     ]

@@ -86,10 +86,7 @@ class Case:
     @property
     def candidates(self):
         """The candidates of each user, without those that a score of `-inf` is known to mask."""
-        asked = [
-            self.is_asked_of_all or bool(relevant) or (self.width and user in self.task.evaluated)
-            for user, relevant in enumerate(self.task.relevant)
-        ]
+        asked = [self.is_asked_of_all or bool(relevant) for relevant in self.task.relevant]
         return [
             oracle.scored(self.task, self.scores, user) if self.scores and asked[user] else items
             for user, items in enumerate(self.task.candidates)

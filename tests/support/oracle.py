@@ -191,7 +191,7 @@ def _places(scores, candidates, relevant, ties):
     for item, weight in relevant.items():
         own = scores[item]
         if own == -math.inf:
-            yield Place(item, weight, NOT_RETRIEVED, NOT_RETRIEVED, 0)
+            yield Place(item, weight, NOT_RETRIEVED, NOT_RETRIEVED, -1)
             continue
         num_above = len(ordered) - bisect.bisect_right(ordered, own)
         tied = [other for other in candidates if scores[other] == own]
@@ -215,7 +215,7 @@ def _forget(place, depth):
     """Forgets what lies below the depth of a user."""
     num_above, num_tied = place.num_above, place.num_tied
     if num_above >= depth:
-        num_above, num_tied = NOT_RETRIEVED, 0
+        num_above, num_tied = NOT_RETRIEVED, min(num_tied, 0)
     rank = NOT_RETRIEVED if place.rank > depth else place.rank
     return Place(place.item, place.weight, rank, num_above, num_tied)
 
@@ -314,12 +314,14 @@ class RankedUser:
         weights: Their weights, in the same order.
         num_candidates: How many candidates there are, or `None`.
         items: The list of the user, or `None`.
+        num_masked: How many relevant items are no candidates.
     """
 
     ranks: list
     weights: list
     num_candidates: int | None
     items: list | None = None
+    num_masked: int = 0
 
     @property
     def degree(self):
@@ -335,7 +337,7 @@ class RankedUser:
 
     @property
     def num_irrelevant(self):
-        return self.num_candidates - self.degree
+        return self.num_candidates - (self.degree - self.num_masked)
 
     @property
     def num_irrelevant_above(self):
