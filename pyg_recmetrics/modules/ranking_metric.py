@@ -97,7 +97,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
                 `[num_edges]`. (default: `None`, all edges are equally relevant)
 
         Raises:
-            TypeError: If an argument is not a tensor.
+            TypeError: If an argument does not hold numbers.
             ValueError: If a shape, a dtype, a device or an id is wrong, or if there are users
                 without ground truth and `empty_target_action` is `"error"`.
         """

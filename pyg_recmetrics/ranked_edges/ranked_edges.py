@@ -132,7 +132,7 @@ class RankedEdges:
                 `[num_edges]`. Edges of weight zero or less are not truth. (default: `None`)
 
         Raises:
-            TypeError: If an argument is not a tensor.
+            TypeError: If an argument does not hold numbers.
             ValueError: If an argument has a wrong shape, dtype or device, or holds wrong ids.
 
         Example:
@@ -175,7 +175,7 @@ class RankedEdges:
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
         Raises:
-            TypeError: If an argument is not a tensor.
+            TypeError: If an argument does not hold numbers.
             ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids, scores
                 are NaN or `inf`, or `-inf` for all candidates of a user, no user has truth that can
                 be retrieved, there is no such way to rank ties, or `seed` is not a non-negative
@@ -224,7 +224,7 @@ class RankedEdges:
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
         Raises:
-            TypeError: If an argument is not a tensor.
+            TypeError: If an argument does not hold numbers.
             ValueError: If shapes, dtypes or devices differ, scores are NaN or `inf`, or `-inf` for
                 a whole query, there is no such way to rank ties, or `seed` is not a non-negative
                 integer.

@@ -1,6 +1,6 @@
 """Catalogue: what is known about the items, for the metrics that look at them."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_scores,
 )
-from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges
 
 #: For each thing that a metric may need to know, how to give it.
@@ -33,7 +33,7 @@ _HOW_TO_GIVE = {
 }
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Catalogue:
     r"""What is known about the items: how often they were seen, and what they are like.
 
@@ -53,7 +53,7 @@ class Catalogue:
             (default: `None`)
 
     Raises:
-        TypeError: If an argument is not a tensor.
+        TypeError: If an argument does not hold numbers.
         ValueError: If an argument has a wrong shape or dtype, or holds wrong ids or numbers that
             are not finite.
 
@@ -66,24 +66,31 @@ class Catalogue:
     """
 
     num_items: int
-    _: KW_ONLY
     #: `None` if there are no seen edges: popularity is then undefined.
-    seen: Tensor | None = None
-    item_embedding: Tensor | None = None
-    item_category: Tensor | None = None
+    seen: Tensor | None
+    item_embedding: Tensor | None
+    item_category: Tensor | None
 
-    def __post_init__(self) -> None:
-        num_items = check_positive_integer(self.num_items, "num_items")
-        checks = {
-            "seen": _check_seen,
-            "item_embedding": _check_embedding,
-            "item_category": _check_category,
-        }
-        object.__setattr__(self, "num_items", num_items)
-        # Nobody else may set what was checked here.
-        for name, check in checks.items():
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, check(value, num_items))
+    def __init__(
+        self,
+        num_items: int,
+        *,
+        seen: EdgesLike | None = None,
+        item_embedding: TensorLike | None = None,
+        item_category: TensorLike | None = None,
+    ) -> None:
+        num_items = check_positive_integer(num_items, "num_items")
+        # The attributes are frozen, so that nobody else sets what was checked here.
+        vars(self).update(
+            num_items=num_items,
+            seen=None if seen is None else _check_seen(seen, num_items),
+            item_embedding=(
+                None if item_embedding is None else _check_embedding(item_embedding, num_items)
+            ),
+            item_category=(
+                None if item_category is None else _check_category(item_category, num_items)
+            ),
+        )
 
     @cached_property
     def interactions(self) -> Tensor:
