@@ -97,10 +97,10 @@ def check_matrix(edges: object, name: str, num_users: int, num_items: int | None
         )
 
 
-def check_truth(
+def check_weighted_edges(
     edges: object, weight: object, name: str, weight_name: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns ground-truth edges like :func:`check_edges`, and their weights if they have any.
+    """Returns edges like :func:`check_edges`, and their weights if they have any.
 
     The values of a matrix are weights, unless all of them are one.
     """

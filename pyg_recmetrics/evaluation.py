@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.typing import Adj
 
 from pyg_recmetrics import conventions, distributed
 from pyg_recmetrics.conventions import Convention
@@ -14,6 +16,7 @@ from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
 from pyg_recmetrics.ranking import RecommenderLike, rank
+from pyg_recmetrics.ranking.message_passing import read_message_passing
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask
@@ -59,8 +62,9 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
             `Population(min_pos_test=5)` for those with five relevant items or more.
             (default: `None`, as the convention says; the standard convention evaluates all users)
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
-            over, of shape `[2, num_edges]`, in its own numbering. (default: `None`, the
-            message-passing edges of the data)
+            over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
+            are weights, unless all of them are one. (default: `None`, the message-passing edges of
+            the data)
         edge_weight (torch.Tensor, optional): The weights of these edges, of shape `[num_edges]`.
             (default: `None`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
@@ -245,6 +249,8 @@ class _PreparedEvaluation:
         task (RankingTask): The task, without the users whom the population leaves out.
         num_left_out (int): How many users these are.
         catalogue (Catalogue): What is known about the items.
+        edge_index (torch.Tensor, SparseTensor or None): The edges that a model propagates over.
+        edge_weight (torch.Tensor or None): Their weights.
         convention (Convention): The convention, with the population that was asked for.
         metrics (tuple of Metric): The metrics that were asked for.
         resolved (tuple of Metric): The metrics that the convention computes under these names.
@@ -254,6 +260,8 @@ class _PreparedEvaluation:
     task: RankingTask
     num_left_out: int
     catalogue: Catalogue
+    edge_index: Adj | None
+    edge_weight: Tensor | None
     convention: Convention
     metrics: tuple[Metric, ...]
     resolved: tuple[Metric, ...]
@@ -268,6 +276,7 @@ class _PreparedEvaluation:
         if options.population is not None:
             convention = replace(convention, population=options.population)
         catalogue = _as_catalogue(task, options)
+        edge_index, edge_weight = read_message_passing(options.edge_index, options.edge_weight)
         resolved = tuple(convention.resolve_all(metrics).values())
         for metric in resolved:
             metric.check_catalogue(catalogue)
@@ -277,6 +286,8 @@ class _PreparedEvaluation:
             task=task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
             num_left_out=int((~is_eligible).sum()),
             catalogue=catalogue,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
             convention=convention,
             metrics=metrics,
             resolved=resolved,
@@ -292,8 +303,8 @@ class _PreparedEvaluation:
             self.task,
             k=None if is_full else max(depth for depth in depths if depth),
             full=is_full,
-            edge_index=options.edge_index,
-            edge_weight=options.edge_weight,
+            edge_index=self.edge_index,
+            edge_weight=self.edge_weight,
             batch_size=options.batch_size,
             keep_items=self._items_to_keep(),
             progress=options.progress,
@@ -319,14 +330,14 @@ class _PreparedEvaluation:
 
     def to(self, device: torch.device | str) -> "_PreparedEvaluation":
         """Returns the same on another device."""
-        edge_index, edge_weight = self.options.edge_index, self.options.edge_weight
-        options = replace(
-            self.options,
+        edge_index, edge_weight = self.edge_index, self.edge_weight
+        return replace(
+            self,
+            task=self.task.to(device),
+            catalogue=self.catalogue.to(device),
             edge_index=None if edge_index is None else edge_index.to(device),
             edge_weight=None if edge_weight is None else edge_weight.to(device),
         )
-        task, catalogue = self.task.to(device), self.catalogue.to(device)
-        return replace(self, options=options, task=task, catalogue=catalogue)
 
     def _items_to_keep(self) -> bool | int:
         """Returns whether to keep lists, or how many items of each: at least what metrics need."""

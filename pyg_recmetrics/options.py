@@ -6,12 +6,11 @@ from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from torch import Tensor
-from torch_geometric.typing import Adj, EdgeType
+from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import check_boolean, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
-from pyg_recmetrics.inputs import as_edges, as_tensor
+from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
@@ -35,13 +34,13 @@ class EvaluationOptions:
     convention: str | Convention = "standard"
     empty_target_action: EmptyTargetAction | None = None
     population: Population | None = None
-    edge_index: Adj | None = None
-    edge_weight: Tensor | None = None
+    edge_index: EdgesLike | None = None
+    edge_weight: TensorLike | None = None
     edge_type: EdgeType | None = None
     num_users: int | None = None
     threshold: float | None = None
-    item_embedding: Tensor | None = None
-    item_category: Tensor | None = None
+    item_embedding: TensorLike | None = None
+    item_category: TensorLike | None = None
     batch_size: int | None = None
     keep_items: bool | int = False
     ties: Ties | None = None
@@ -58,14 +57,6 @@ class EvaluationOptions:
             check_positive_integer(self.keep_items, "keep_items")
         check_ties("index" if self.ties is None else self.ties, self.seed)
         check_boolean(self.progress, "progress")
-        self._convert("edge_index", lambda edges: as_edges(edges, "edge_index")[0])
-        self._convert("edge_weight", lambda weight: as_tensor(weight, "edge_weight"))
-
-    def _convert(self, name: str, to_tensor: Callable[[Any], Tensor]) -> None:
-        """Makes a tensor of an option, unless it can move between devices as it is."""
-        value = getattr(self, name)
-        if value is not None and not hasattr(value, "to"):
-            object.__setattr__(self, name, to_tensor(value))
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,16 +203,16 @@ def test_matrix(edges, num_items, found):
         checks.check_matrix(edges, "x", 2, num_items)
 
 
-def test_truth():
+def test_weighted_edges():
     rated, binary = torch.tensor([[0, 2.0], [0, 1]]), torch.tensor([[0, 1.0], [0, 1]])
     for matrix, wanted in ((rated, [2, 1]), (binary, None)):
-        edges, weight = checks.check_truth(matrix.to_sparse(), None, "x", "w")
+        edges, weight = checks.check_weighted_edges(matrix.to_sparse(), None, "x", "w")
         assert edges.tolist() == [[0, 1], [1, 1]]
         assert (None if weight is None else weight.tolist()) == wanted
-    edges, weight = checks.check_truth([[0, 1], [1, 1]], [3, 4], "x", "w")
+    edges, weight = checks.check_weighted_edges([[0, 1], [1, 1]], [3, 4], "x", "w")
     assert (edges.tolist(), weight.tolist()) == ([[0, 1], [1, 1]], [3, 4])
     with pytest.raises(ValueError, match=r"'w' needs to be None if 'x' is a matrix.*\(got both\)"):
-        checks.check_truth(rated.to_sparse(), [3, 4], "x", "w")
+        checks.check_weighted_edges(rated.to_sparse(), [3, 4], "x", "w")
 
 
 @pytest.mark.parametrize(

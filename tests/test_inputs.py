@@ -295,6 +295,26 @@ class TestData:
         assert evaluator(model).to_dict() == wanted
         assert rank(model, task, full=True, edge_index=forms[form]).depth is None
 
+    def test_the_values_of_a_matrix_of_message_passing_edges_are_weights(self):
+        given = []
+
+        class Model:
+            def recommend(self, edge_index, src_index, dst_index, k, edge_weight=None):
+                given.append((edge_index.tolist(), edge_weight.tolist()))
+                return dst_index[:k].expand(len(src_index), -1)
+
+        shift = torch.tensor([[0], [NUM_USERS]])
+        both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
+        weight = torch.arange(1.0, 1 + both.size(1))
+        matrix = scipy.sparse.coo_matrix((weight.numpy(), tuple(both.numpy())), (7, 7))
+        task = RankingTask(TRUTH, num_users=3, num_items=4)
+        rank(Model(), task, edge_index=matrix)
+        Evaluator(task, "recall@1", edge_index=matrix).to("cpu")(Model())
+        assert len(given) > 1
+        assert all(edges == (both.tolist(), weight.tolist()) for edges in given)
+        with pytest.raises(ValueError, match=r"'edge_weight' needs to be None if 'edge_index' is"):
+            rank(Model(), task, edge_index=matrix, edge_weight=weight)
+
     def test_a_model_is_given_its_own_edge_index(self):
         given = []
 

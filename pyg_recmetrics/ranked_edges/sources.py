@@ -14,8 +14,8 @@ from pyg_recmetrics.checks import (
     check_matrix,
     check_ranked_scores,
     check_scores,
-    check_truth,
     check_weight,
+    check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.counting import count_ranks
@@ -58,7 +58,7 @@ def rank_lists(
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
     items = _check_lists(pred_index_mat)
-    edges, weight = check_truth(
+    edges, weight = check_weighted_edges(
         edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
     )
     num_users, num_items = items.size(0), max_id(items, edges[1]) + 1

@@ -5,7 +5,6 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
@@ -19,10 +18,10 @@ from pyg_recmetrics.checks import (
     check_shape,
     check_weight,
 )
-from pyg_recmetrics.inputs import as_tensor, is_sparse_matrix
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
-from pyg_recmetrics.ranking.message_passing import find_doubt
+from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
 from pyg_recmetrics.ranking.models import (
     HasRecommend,
     ModelRecommender,
@@ -56,8 +55,8 @@ MAX_BYTES_OF_ITEMS = 2**30
 def as_recommender(
     value: RecommenderLike,
     task: RankingTask,
-    edge_index: Adj | None = None,
-    edge_weight: Tensor | None = None,
+    edge_index: EdgesLike | None = None,
+    edge_weight: TensorLike | None = None,
 ) -> Recommender:
     """Converts `value` to a recommender, and checks that it fits the task.
 
@@ -95,8 +94,8 @@ def as_recommender(
 def ask_model(
     value: object,
     task: RankingTask,
-    edge_index: Adj | None = None,
-    edge_weight: Tensor | None = None,
+    edge_index: EdgesLike | None = None,
+    edge_weight: TensorLike | None = None,
 ) -> Recommender:
     """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
 
@@ -116,7 +115,10 @@ def ask_model(
 
 
 def _from_model(
-    recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+    recommend: Recommend,
+    task: RankingTask,
+    edge_index: EdgesLike | None,
+    edge_weight: TensorLike | None,
 ) -> Recommender:
     model = lightgcn_of(recommend)
     if model is None:
@@ -137,14 +139,20 @@ def _from_model(
 
 
 def _ask(
-    recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+    recommend: Recommend,
+    task: RankingTask,
+    edge_index: EdgesLike | None,
+    edge_weight: TensorLike | None,
 ) -> Recommender:
     edges = _message_passing(recommend, task, edge_index, edge_weight)
     return ModelRecommender(with_edges(recommend, *edges), task)
 
 
 def _message_passing(
-    recommend: Recommend, task: RankingTask, edge_index: Adj | None, edge_weight: Tensor | None
+    recommend: Recommend,
+    task: RankingTask,
+    edge_index: EdgesLike | None,
+    edge_weight: TensorLike | None,
 ) -> tuple[Adj | None, Tensor | None]:
     """Returns the edges that a model propagates over, and their weights, after checking them."""
     model = method_owner(recommend)
@@ -152,27 +160,24 @@ def _message_passing(
         parameter = next(model.parameters(), None)
         if parameter is not None:
             check_device(parameter, "recommender", task.device, "task")
-    if edge_index is None:
-        edge_index = task.edge_index
-        edge_weight = task.edge_weight if edge_weight is None else edge_weight
-    if edge_index is None and takes_edges(recommend):
+    edges, weight = read_message_passing(edge_index, edge_weight)
+    if edges is None:
+        edges, weight = task.edge_index, task.edge_weight if weight is None else weight
+    if edges is None and takes_edges(recommend):
         raise ValueError(
             f"'edge_index' needs to be given for {type(model).__name__}: the edges it propagates "
             f"over, in its own numbering (a task that was read from data knows them)"
         )
-    if edge_index is not None and not is_sparse(edge_index):
-        edges = check_edges(edge_index, "edge_index")
-        check_ids(edges, "edge_index", "node", task.num_users + task.num_items)
-        check_device(edges, "edge_index", task.device, "task")
-        if edge_weight is not None:
-            edge_weight = as_tensor(edge_weight, "edge_weight")
-            check_device(edge_weight, "edge_weight", task.device, "task")
-            check_weight(edge_weight, "edge_weight", edges)
-        # A model may use what an `EdgeIndex` knows besides its edges.
-        edge_index = edge_index if isinstance(edge_index, EdgeIndex) else edges
-    if takes_edges(recommend) and (doubt := find_doubt(edge_index, task.num_users)):
+    if edges is not None and not is_sparse(edges):
+        plain = check_edges(edges, "edge_index")
+        check_ids(plain, "edge_index", "node", task.num_users + task.num_items)
+        check_device(plain, "edge_index", task.device, "task")
+        if weight is not None:
+            check_device(weight, "edge_weight", task.device, "task")
+            check_weight(weight, "edge_weight", plain)
+    if takes_edges(recommend) and (doubt := find_doubt(edges, task.num_users)):
         distributed.warn(doubt)
-    return edge_index, edge_weight
+    return edges, weight
 
 
 def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor, ...]:

@@ -1,13 +1,15 @@
-"""Finds out whether message-passing edges make sense for a model of users and items."""
+"""Reads message-passing edges, and finds out whether they make sense for users and items."""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse, to_edge_index
 
-from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.checks import check_weighted_edges
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 
 
 class _Counts(NamedTuple):
@@ -17,6 +19,16 @@ class _Counts(NamedTuple):
     item_to_user: int
     between_users: int
     between_items: int
+
+
+def read_message_passing(
+    edge_index: EdgesLike | None, edge_weight: TensorLike | None
+) -> tuple[Adj | None, Tensor | None]:
+    """Returns message-passing edges and their weights, as models take them."""
+    # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
+    if edge_index is None or isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
+        return edge_index, None if edge_weight is None else as_tensor(edge_weight, "edge_weight")
+    return check_weighted_edges(edge_index, edge_weight, "edge_index", "edge_weight")
 
 
 def find_doubt(edge_index: Adj, num_users: int) -> str | None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.typing import Adj
 from tqdm import tqdm
 
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_boolean, check_positive_integer
+from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
@@ -33,8 +33,8 @@ def rank(
     *,
     k: int | None = None,
     full: bool = False,
-    edge_index: Adj | None = None,
-    edge_weight: Tensor | None = None,
+    edge_index: EdgesLike | None = None,
+    edge_weight: TensorLike | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
@@ -78,8 +78,9 @@ def rank(
         full (bool, optional): Whether every rank is wanted, however deep. There is then no `k`.
             (default: `False`)
         edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over, in
-            its own numbering. (default: `None`, the message-passing edges of the data that the
-            task was read from)
+            its own numbering. The values of a matrix of SciPy are weights, unless all of them are
+            one. (default: `None`, the message-passing edges of the data that the task was read
+            from)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory)

@@ -23,8 +23,8 @@ from pyg_recmetrics.checks import (
     check_matrix,
     check_positive_integer,
     check_raw_ids,
-    check_truth,
     check_weight,
+    check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, as_matrix
 from pyg_recmetrics.task.catalogue import Catalogue
@@ -146,7 +146,7 @@ class RankingTask:
         fields["user_ids"] = _prepare_ids(user_ids, "user_ids", num_users)
         fields["item_ids"] = _prepare_ids(item_ids, "item_ids", num_items)
         check_matrix(truth, "truth", num_users, num_items)
-        truth, weight = check_truth(truth, weight, "truth", "weight")
+        truth, weight = check_weighted_edges(truth, weight, "truth", "weight")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
         fields["seen"] = self._prepare_seen(seen)
         fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
