@@ -5,6 +5,7 @@ import inspect
 import re
 from dataclasses import KW_ONLY, dataclass, replace
 
+import numpy as np
 import pytest
 import torch
 from small_task import GOOD_SCORES, TASK
@@ -135,8 +136,9 @@ class TestPopulation:
         )
         assert str(result).endswith("2 users evaluated, 2 left out of the population")
 
-    def test_a_saved_result_keeps_it(self, tmp_path):
-        population = Population(min_pos_test=2, constant_scores=False)
+    @pytest.mark.parametrize("min_pos_test", [2, np.int64(2)])
+    def test_a_saved_result_keeps_it(self, tmp_path, min_pos_test):
+        population = Population(min_pos_test=min_pos_test, constant_scores=False)
         result = evaluate(self.scores, self.task, ["recall@2", "rbp(p=0.9)"], population=population)
         result.save(tmp_path / "result")
         loaded = EvaluationResult.load(tmp_path / "result")

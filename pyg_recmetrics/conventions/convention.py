@@ -69,8 +69,8 @@ class Population:
     few_candidates: FewCandidates = "count"
 
     def __post_init__(self) -> None:
-        check_positive_integer(self.min_pos_test, "min_pos_test")
-        check_positive_integer(self.min_items_pool, "min_items_pool")
+        for name in ("min_pos_test", "min_items_pool"):
+            object.__setattr__(self, name, check_positive_integer(getattr(self, name), name))
         check_boolean(self.consider_cold_start, "consider_cold_start")
         check_boolean(self.constant_scores, "constant_scores")
         check_choice(self.few_candidates, "few_candidates", get_args(FewCandidates))
