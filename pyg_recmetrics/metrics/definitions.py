@@ -151,7 +151,7 @@ class Fraction(Parameter):
 
     def check(self, value: object) -> Value:
         """Returns `value` if it is between zero and one."""
-        return float(check_fraction(value, self.name))
+        return check_fraction(value, self.name)
 
     def read(self, text: str) -> Value:
         """Reads a decimal number."""

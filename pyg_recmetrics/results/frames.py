@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.tables import to_data_frame
@@ -133,6 +134,6 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
 
 def _is_truth(ranked: RankedEdges, user: Tensor, item: Tensor) -> Tensor:
     """Returns whether each pair of a user and an item is a ground-truth edge."""
-    edges = ranked.edge_index
-    num_items = 1 + max((int(ids.max()) for ids in (item, edges[1]) if ids.numel()), default=0)
-    return torch.isin(user * num_items + item, edges[0] * num_items + edges[1])
+    user_of_edge, item_of_edge = ranked.edge_index
+    num_items = max_id(item, item_of_edge) + 1
+    return torch.isin(user * num_items + item, user_of_edge * num_items + item_of_edge)
