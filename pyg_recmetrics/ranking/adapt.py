@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
@@ -40,9 +41,10 @@ from pyg_recmetrics.task import RankingTask
 RecommenderLike: TypeAlias = (
     HasRecommend
     | Tensor
-    | tuple[Tensor, Tensor]
-    | tuple[Tensor, Tensor, Tensor]
-    | list[Tensor]
+    | ArrayLike
+    | tuple[TensorLike, TensorLike]
+    | tuple[TensorLike, TensorLike, TensorLike]
+    | list[TensorLike]
     | Callable[[Tensor], Tensor]
     | PairScorer
     | Recommend
