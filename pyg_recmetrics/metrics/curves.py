@@ -23,6 +23,9 @@ from pyg_recmetrics.metrics.undefined import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 
+#: Precisions, recalls and cut-offs, each of shape `[num_cut_offs]`.
+Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
 #: How to get from the values of all users to one: a word, or a function of the values and `dim`.
 Aggregation: TypeAlias = Literal["mean", "median", "min", "max"] | Callable[..., Tensor]
 
@@ -82,7 +85,7 @@ def precision_recall_curve(
     *,
     empty_target_action: EmptyTargetAction = "neg",
     aggregation: Aggregation = "mean",
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> Curve:
     r"""Computes precision and recall at every cut-off from one to `max_k`, over evaluated users.
 
     The arguments, defaults and values are those of torchmetrics' `RetrievalPrecisionRecallCurve`.

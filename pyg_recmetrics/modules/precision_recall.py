@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from pyg_recmetrics.inputs import TensorLike
 from pyg_recmetrics.metrics import precision_recall_curve
 from pyg_recmetrics.metrics.curves import (
     Aggregation,
+    Curve,
     aggregate_of,
     check_min_precision,
     largest_recall,
@@ -29,9 +30,6 @@ from pyg_recmetrics.modules.streaming_metric import (
     to_double_precision_device,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
-
-#: Precisions, recalls and cut-offs.
-Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
 #: A rank that no item has, and that double precision holds exactly.
 _NOT_RANKED = 2**53

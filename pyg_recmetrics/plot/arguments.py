@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from torch import Tensor
-
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult
@@ -12,9 +10,6 @@ from pyg_recmetrics.results.cohorts import CohortMean, cohort_mean
 
 #: One result, or several by name.
 Results: TypeAlias = EvaluationResult | Mapping[str, EvaluationResult]
-
-#: The precisions, the recalls and the cut-offs of a curve, each of shape `[num_cut_offs]`.
-Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
 
 def named_results(results: Results) -> dict[str, EvaluationResult]:

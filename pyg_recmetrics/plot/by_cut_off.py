@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyg_recmetrics.checks import check_level, check_positive_integer, check_tensor
+from pyg_recmetrics.checks import check_level, check_positive_integer
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.metrics import parse
-from pyg_recmetrics.plot.arguments import Curve, Results, cut_offs_of, mean_of, named, named_results
+from pyg_recmetrics.metrics.curves import Curve
+from pyg_recmetrics.plot.arguments import Results, cut_offs_of, mean_of, named, named_results
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, users
 from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
@@ -121,7 +123,7 @@ def precision_recall_curve(
         ImportError: If matplotlib is not installed.
         TypeError: If `results` holds anything else.
         ValueError: If `max_k` is larger than the depth of a ranking or the largest cut-off of a
-            curve, or if a tuple does not hold three tensors of one shape `[num_cut_offs]`.
+            curve, or if a tuple does not hold three of one shape `[num_cut_offs]`.
 
     Example:
         >>> import torch
@@ -185,7 +187,7 @@ def _measure(result: EvaluationResult, cut_offs: Sequence[int]) -> _Points:
 
 def _read(curve: Curve, max_k: int | None) -> _Points:
     """Returns the points of a curve up to `max_k`."""
-    tensors = [check_tensor(values, "results") for values in curve]
+    tensors = [as_tensor(values, "results") for values in curve]
     shapes = [list(values.shape) for values in tensors]
     if len(shapes) != 3 or shapes != [[tensors[0].numel()]] * 3 or not tensors[0].numel():
         raise ValueError(

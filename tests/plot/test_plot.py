@@ -95,7 +95,8 @@ class TestWhatIsShown:
         assert curve[1][4] < 0.9 * results["Good"]["recall@5"]
         precisions, recalls, _ = (values[:max_k] for values in curve)
         one = plot.precision_recall_curve(curve, max_k=max_k)
-        several = plot.precision_recall_curve({"a": curve, "b": results["Good"]}, max_k=max_k)
+        arrays = tuple(values.numpy() for values in curve)
+        several = plot.precision_recall_curve({"a": arrays, "b": results["Good"]}, max_k=max_k)
         for axes in (one.axes, several.axes):
             x, y = axes.lines[0].get_data()
             assert list(x) == recalls.tolist()
