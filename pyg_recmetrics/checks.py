@@ -187,6 +187,7 @@ def check_integer(value: object, name: str) -> int:
     number = as_integer(value)
     if number is None:
         raise ValueError(f"'{name}' needs to be an integer (got {value!r})")
+    _check_exact(abs(number), name)
     return number
 
 

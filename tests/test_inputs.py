@@ -164,6 +164,11 @@ class TestMatrices:
             weights = [None if w is None else w.tolist() for w in (task.weight, tasks[0].weight)]
             assert weights[0] == weights[1]
 
+    def test_what_is_not_coalesced_is_left_so(self):
+        matrix = torch_coo(self.index, torch.ones(5), (3, 4))
+        RankingTask(matrix, num_users=3, num_items=4)
+        assert not matrix.is_coalesced()
+
     def test_booleans_in_several_parts_are_one_edge(self):
         rows, columns = self.index.numpy()
         matrix = scipy.sparse.coo_matrix((np.ones(5, dtype=bool), (rows, columns)), (3, 4))

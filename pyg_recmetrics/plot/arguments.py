@@ -26,7 +26,9 @@ def named(results: Any, kinds: Any, what: str) -> dict[str, Any]:
         what (str): What the error says of these types.
     """
     is_mapping = isinstance(results, Mapping) and not isinstance(results, EvaluationResult)
-    by_name = dict(results) if is_mapping else {"": results}
+    by_name = (
+        {_label(name): result for name, result in results.items()} if is_mapping else {"": results}
+    )
     if not by_name:
         raise ValueError("'results' needs to hold at least one result (got none)")
     for result in by_name.values():
@@ -49,3 +51,9 @@ def cut_offs_of(results: Iterable[EvaluationResult], max_k: int | None) -> list[
 def mean_of(result: EvaluationResult, metric: str | Metric, level: float = 0.95) -> CohortMean:
     """Returns the mean of a metric over users, with its interval."""
     return cohort_mean(result.contributions(metric), level, "normal")
+
+
+def _label(name: object) -> str:
+    """Returns a name as matplotlib shows it: it hides what starts with `_`, and `$` starts math."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text

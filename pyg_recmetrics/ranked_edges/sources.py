@@ -118,7 +118,6 @@ def rank_pairs(
 ) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
     preds = check_scores(preds, "preds").flatten()
-    check_ranked_scores(preds, "preds")
     target = as_tensor(target, "target").flatten()
     if indexes is None:
         indexes = torch.zeros_like(preds, dtype=torch.long)
@@ -131,8 +130,11 @@ def rank_pairs(
                 f"(got {value.numel()})"
             )
     if ignore_index is not None:
-        is_counted = target != check_integer(ignore_index, "ignore_index")
+        # Small integers would wrap around.
+        targets = target.to(torch.promote_types(target.dtype, torch.long))
+        is_counted = targets != check_integer(ignore_index, "ignore_index")
         preds, target, indexes = preds[is_counted], target[is_counted], indexes[is_counted]
+    check_ranked_scores(preds, "preds")
     check_finite(target, "target")
     queries, query = indexes.unique(return_inverse=True)
     is_candidate = ~preds.isneginf()

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.typing import Adj
-from torch_geometric.utils import is_sparse, to_edge_index
+from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.checks import check_weighted_edges
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, to_coordinates
 
 
 class _Counts(NamedTuple):
@@ -63,7 +63,7 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
 
 def _to_edges(edge_index: Adj) -> Tensor | None:
     if is_sparse(edge_index):
-        transposed: Tensor = to_edge_index(edge_index)[0]  # as PyG's adjacency matrices are
+        transposed, _ = to_coordinates(edge_index)  # as PyG's adjacency matrices are
         return transposed.flip([0])
     return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
 

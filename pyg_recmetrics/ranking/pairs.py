@@ -93,7 +93,8 @@ class PairRecommender(Recommender):
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""
         row, item = self._pairs(chunk)
-        score = self._scores(chunk.users[row], item)
+        with name_users_in_errors(chunk.users):
+            score = self._scores(chunk.users[row], item)
         ranks = ranks_within_rows(row, score)
         is_candidate = score > -torch.inf
         # Everything beyond the end of the lists goes to one more column.
@@ -132,9 +133,8 @@ class PairRecommender(Recommender):
         return torch.cat(scores) if scores else torch.empty(0, device=item.device)
 
     def _ask(self, user: Tensor, item: Tensor) -> Tensor:
-        with name_users_in_errors(user):
-            # A function may overwrite what it is given.
-            score = check_scores(self.scorer.function(user.clone(), item.clone()), "recommender")
+        # A function may overwrite what it is given.
+        score = check_scores(self.scorer.function(user.clone(), item.clone()), "recommender")
         check_shape(score, "recommender", (user.numel(),), "scores [num_pairs]")
         check_device(score, "recommender", user.device, "task")
         self.mask.check_scores(score)

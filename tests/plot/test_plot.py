@@ -253,6 +253,13 @@ class TestManners:
         assert len(axes.get_legend().get_texts()) >= 9
         FigureCanvasAgg(figure).draw()
 
+    def test_odd_names_are_shown(self, results):
+        odd = {"_hidden": results["Good"], "$x$ & 5%": results["Fair"], 3: results["Fair"]}
+        figure, axes = plot.metric_at_k(odd)
+        FigureCanvasAgg(figure).draw()
+        shown = [text.get_text().strip() for text in axes.get_legend().get_texts()]
+        assert shown == ["_hidden", r"\$x\$ & 5%", "3"]
+
     def test_nothing_global_is_changed(self, results):
         before = dict(matplotlib.rcParams)
         for picture in PICTURES.values():

@@ -149,6 +149,26 @@ class TestFromPairs:
             ours = getattr(metrics, name)(ranked, **cut_off)
             assert ours.tolist() == pytest.approx(loop, nan_ok=True), name
 
+    def test_without_indexes_there_is_one_query(self):
+        score, target = torch.tensor([[0.3, 0.2], [0.9, 0.1]]), torch.tensor([[1, 0], [0, 1]])
+        ranked = RankedEdges.from_pairs(score, target)
+        assert (ranked.num_users, ranked.rank.tolist()) == (1, [2, 4])
+
+    @pytest.mark.parametrize("dtype", [torch.int8, torch.long, torch.float])
+    def test_ignored_pairs_are_as_if_they_had_not_been_given(self, dtype):
+        score = torch.tensor([0.9, torch.nan, 0.7, 0.6, torch.inf, 0.4])
+        target = torch.tensor([0, -100, 1, 1, -100, -100], dtype=dtype)
+        index = torch.tensor([0, 0, 0, 7, 7, 9])  # of query 9, nothing is left
+        ranked = RankedEdges.from_pairs(score, target, index, ignore_index=-100)
+        assert ranked.num_users == 2
+        assert ranked.rank.tolist() == [2, 1]
+        assert ranked.num_candidates.tolist() == [2, 1]
+
+    def test_small_integers_do_not_wrap_around(self):
+        score, target = torch.tensor([0.9, 0.8]), torch.tensor([156, 0], dtype=torch.uint8)
+        ranked = RankedEdges.from_pairs(score, target, ignore_index=-100)
+        assert ranked.rank.tolist() == [1]
+
     def test_negative_scores_are_as_good_as_positive_ones(self):
         score, target = torch.tensor([0.3, 0.2, 0.1]), torch.tensor([0, 1, 1])
         index = torch.zeros(3, dtype=torch.long)
@@ -164,6 +184,8 @@ class TestFromPairs:
             RankedEdges.from_pairs(preds, target[:2], index)
         with pytest.raises(ValueError, match="'indexes' needs to hold integers"):
             RankedEdges.from_pairs(preds, target, preds)
+        with pytest.raises(ValueError, match="'ignore_index' needs to be less than 2\\*\\*53"):
+            RankedEdges.from_pairs(preds, target, index, ignore_index=-(2**70))
         with pytest.raises(ValueError, match="'preds' needs to hold floating-point"):
             RankedEdges.from_pairs(index, target, index)
         with pytest.raises(ValueError, match=r"'preds' .*got 3 NaN"):

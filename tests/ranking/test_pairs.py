@@ -142,8 +142,10 @@ class TestErrors:
         ],
     )
     def test_wrong_scores_are_named(self, function, error, message):
-        with pytest.raises(error, match=message):
+        with pytest.raises(error, match=message) as raised:
             rank(PairScorer(function), self.task)
+        told = "".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+        assert "(while 1 users were ranked: 0)" in told
 
     def test_wrong_arguments_are_named(self):
         with pytest.raises(TypeError, match=r"'function' needs to be a function .*\(got int\)"):
