@@ -86,15 +86,35 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
     return tensor
 
 
-def check_matrix(edges: object, name: str, num_users: int, num_items: int | None) -> None:
-    """Raises if edges come as a matrix of other users or items. `None` stands for any number."""
-    found, wanted = shape_of(edges), (num_users, num_items)
+def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:
+    """Raises if edges come as a matrix of another shape. `None` stands for any number."""
+    found, wanted = shape_of(edges), (num_rows, num_columns)
     sizes = zip(found or (), wanted, strict=False)
     if any(None not in pair and pair[0] != pair[1] for pair in sizes):
+        shape = ", ".join("any" if size is None else str(size) for size in wanted)
         raise ValueError(
-            f"'{name}' needs to be a matrix of shape {list(wanted)}, users by items "
-            f"(got {list(found or ())})"
+            f"'{name}' needs to be a matrix of shape [{shape}] (got {list(found or ())})"
         )
+
+
+def check_labels(value: Any, name: str, *ids: Sequence[Hashable] | None) -> None:
+    """Raises if a labelled array holds its numbers in another order than it will be read in.
+
+    Args:
+        value (Any): Anything. Only pandas labels its arrays.
+        name (str): The name of the argument.
+        *ids (sequence, optional): The original ids of the rows, and of the columns, in their order;
+            `None` if there are no others than their numbers.
+    """
+    if not hasattr(value, "iloc"):
+        return
+    for labels, wanted in zip(value.axes, ids, strict=False):
+        found = labels.tolist()
+        if found != list(range(len(found))) and (wanted is None or found != list(wanted)):
+            raise ValueError(
+                f"'{name}' needs to be labelled by the original ids of the task in their order, as "
+                f"'reindex' puts them, or not at all (got other labels)"
+            )
 
 
 def check_weighted_edges(

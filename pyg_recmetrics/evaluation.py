@@ -276,7 +276,9 @@ class _PreparedEvaluation:
         if options.population is not None:
             convention = replace(convention, population=options.population)
         catalogue = _as_catalogue(task, options)
-        edge_index, edge_weight = read_message_passing(options.edge_index, options.edge_weight)
+        edge_index, edge_weight = read_message_passing(
+            options.edge_index, options.edge_weight, task.num_users + task.num_items
+        )
         resolved = tuple(convention.resolve_all(metrics).values())
         for metric in resolved:
             metric.check_catalogue(catalogue)

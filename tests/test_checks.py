@@ -5,6 +5,7 @@ import re
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch_geometric import EdgeIndex
@@ -198,7 +199,8 @@ def test_ranked_scores(scores, num_wrong):
     ],
 )
 def test_matrix(edges, num_items, found):
-    message = f"'x' needs to be a matrix of shape [2, {num_items}], users by items (got {found})"
+    shape = f"[2, {'any' if num_items is None else num_items}]"
+    message = f"'x' needs to be a matrix of shape {shape} (got {found})"
     with expected(ValueError(message) if found else None):
         checks.check_matrix(edges, "x", 2, num_items)
 
@@ -233,6 +235,26 @@ def test_weighted_edges():
 def test_raw_ids(ids, error):
     with expected(error):
         assert checks.check_raw_ids(ids, "x", 2) == tuple(ids)
+
+
+def test_labels():
+    ids = ["b", "a"]
+    for unlabelled in (np.ones(2), [1, 2], torch.ones(2), pd.Series([1, 2]), None):
+        checks.check_labels(unlabelled, "x", ids)
+    checks.check_labels(pd.Series([1, 2], index=ids), "x", ids)
+    checks.check_labels(pd.DataFrame(np.eye(2), columns=ids), "x", None)
+    message = (
+        "'x' needs to be labelled by the original ids of the task in their order, as 'reindex' "
+        "puts them, or not at all (got other labels)"
+    )
+    for labelled, wanted in (
+        (pd.Series([1, 2], index=["a", "b"]), (ids,)),
+        (pd.Series([1, 2], index=[1, 0]), (ids,)),
+        (pd.Series([1, 2], index=ids), (None,)),
+        (pd.DataFrame(np.eye(2), columns=["a", "b"]), (None, ids)),
+    ):
+        with expected(ValueError(message)):
+            checks.check_labels(labelled, "x", *wanted)
 
 
 def test_raw_ids_are_of_pythons_own_types():

@@ -141,6 +141,23 @@ def torch_coo(index, values, shape):
     return torch.sparse_coo_tensor(index, values, shape, check_invariants=True)
 
 
+def test_weights_of_messages_may_be_integers():
+    shift = torch.tensor([[0], [NUM_USERS]])
+    both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
+    torch.manual_seed(0)
+    model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=2)
+    task = RankingTask(TRUTH, num_users=3, num_items=4)
+    weight = [1, 5, 2, 1, 1, 5, 2, 1]
+    wanted = evaluate(model, task, METRICS, edge_index=both, edge_weight=torch.tensor(weight) / 1.0)
+    found = evaluate(model, task, METRICS, edge_index=both, edge_weight=weight)
+    assert found.to_dict() == wanted.to_dict()
+    matrix = scipy.sparse.coo_matrix((weight, tuple(both.numpy())), (7, 7))
+    assert evaluate(model, task, METRICS, edge_index=matrix).to_dict() == wanted.to_dict()
+    larger = scipy.sparse.coo_matrix((weight, tuple(both.numpy())), (9, 9))
+    with pytest.raises(ValueError, match=r"'edge_index' .* of shape \[7, 7\] \(got \[9, 9\]\)"):
+        evaluate(model, task, METRICS, edge_index=larger)
+
+
 class TestMatrices:
     """Sparse matrices that are not in their simplest form."""
 
@@ -186,12 +203,12 @@ class TestMatrices:
                 dense.to_sparse(),
                 EdgeIndex(edges[name], sparse_size=(9, 9)),
             ):
-                with pytest.raises(ValueError, match=rf"'{name}' .* of shape \[3, 4\], users by"):
+                with pytest.raises(ValueError, match=rf"'{name}' .* of shape \[3, 4\] \(got"):
                     RankingTask(**edges | {name: matrix}, num_users=3, num_items=4)
 
     def test_lists_and_truth_have_the_same_users(self):
         matrix = scipy.sparse.csr_matrix((5, 4), dtype=int)
-        with pytest.raises(ValueError, match=r"'edge_label_index' .* of shape \[3, None\]"):
+        with pytest.raises(ValueError, match=r"'edge_label_index' .* of shape \[3, any\]"):
             RankedEdges.from_topk(SCORES.argsort(descending=True), matrix)
 
     def test_an_edge_index_is_a_matrix_of_ones(self):
@@ -367,6 +384,29 @@ class TestRecommenders:
         assert self.ranks(pd.DataFrame(SCORES.numpy())) == wanted
         assert self.ranks(lambda users: SCORES[users].numpy()) == wanted
         assert self.ranks(SCORES[0].numpy()) == self.ranks(SCORES[0])
+
+    def test_labels_in_another_order_are_refused(self):
+        """Numbers are read by position, so labels that say something else would be ignored."""
+        ids = {"user_ids": ["x", "y", "z"], "item_ids": [9, 7, 8, 6]}
+        task = RankingTask(TRUTH, num_users=3, num_items=4, **ids)
+        scores = pd.DataFrame(SCORES.numpy(), index=ids["user_ids"], columns=ids["item_ids"])
+        lists = pd.DataFrame(SCORES.argsort(descending=True).numpy(), index=ids["user_ids"])
+        tables = tuple(pd.DataFrame(np.eye(n, 4)) for n in (3, 4))
+        for form in (scores, scores.iloc[0], lists, tables):
+            rank(form, task)
+        by_item = tables[1].set_axis([9, 8, 7, 6])
+        for form in (
+            scores[::-1],
+            scores[[6, 7, 8, 9]],
+            scores.iloc[0].sort_index(),
+            lists[::-1],
+            (tables[0], by_item),
+        ):
+            with pytest.raises(ValueError, match="'recommender' needs to be labelled by the orig"):
+                rank(form, task)
+        for name in ("item_embedding", "item_category"):
+            with pytest.raises(ValueError, match=f"'{name}' needs to be labelled by the original"):
+                Catalogue(4, **{name: by_item})
 
     def test_arrays_of_lists(self):
         lists = SCORES.argsort(descending=True)

@@ -87,7 +87,8 @@ def metric_at_k(
         axes.plot(cut_offs, values, label=name, markevery=markevery, **style)
         axes.fill_between(cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0)
     axes.margins(x=0.03)
-    axes.locator_params(axis="x", integer=True)
+    if axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", integer=True)
     axes.set_ylim(bottom=0)
     note = f"mean over {users(num_users)}, {percent(level)} confidence band"
     return finish(axes, "k", f"{label}@k", note, is_new=ax is None)

@@ -101,6 +101,10 @@ def metric_by_degree(
     """
     by_name = named_results(results)
     metric = parse(metric)
+    if any(str(metric) not in result.per_user for result in by_name.values()):
+        raise ValueError(
+            f"'metric' needs to be one that every result has for each user (got '{metric}')"
+        )
     cohorts = {name: result.by_degree(bins, level=level) for name, result in by_name.items()}
     first = next(iter(cohorts.values()))
     if any(list(other) != list(first) for other in cohorts.values()):

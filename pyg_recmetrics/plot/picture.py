@@ -55,6 +55,8 @@ def axes_for(ax: "Axes | None") -> "Axes":
         from matplotlib.figure import Figure
     if ax is None:
         return Figure(figsize=_FIGURE_SIZE, layout="constrained").subplots()
+    if not hasattr(ax, "get_figure"):
+        raise TypeError(f"'ax' needs to be axes of matplotlib (got {type(ax).__name__})")
     figure_of(ax)
     return ax
 

@@ -59,6 +59,8 @@ class RankedEdges:
         num_tied (torch.Tensor or None): How many other candidates have the score of each edge, of
             shape `[num_edges]`; zero where `num_above` is larger than any k, and `-1` if the item
             is no candidate because its score is `-inf`. `None` if scores are not known.
+        num_masked (torch.Tensor or None): How many items of each user are no candidates because
+            their score is `-inf`, of shape `[num_users]`; `None` if this is so for nobody.
 
     Example:
         >>> import torch
@@ -87,6 +89,7 @@ class RankedEdges:
     ties: Ties = "index"
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
+    num_masked: Tensor | None = None
 
     @classmethod
     def from_ranks(

@@ -39,6 +39,7 @@ class RankedTruth(NamedTuple):
         num_above: How many candidates score higher than each edge.
         num_tied: How many other candidates have the same score.
         lists: The recommended items.
+        num_masked: How many items of every user are no candidates because of their score.
     """
 
     truth: Tensor
@@ -49,6 +50,7 @@ class RankedTruth(NamedTuple):
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
     lists: Lists | None = None
+    num_masked: Tensor | None = None
 
 
 def rank_lists(
@@ -101,6 +103,7 @@ def rank_scores(
     ranks = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
     ranks.leave_out(masked[task.truth[0], task.truth[1]].isneginf())
     num_candidates = (masked > -torch.inf).sum(dim=1)
+    num_masked = task.num_candidates - num_candidates
     _check_not_empty((num_candidates == 0) & (task.num_candidates > 0), "scores", "user")
     return RankedTruth(
         task.truth,
@@ -110,6 +113,7 @@ def rank_scores(
         num_candidates,
         num_above=ranks.num_above,
         num_tied=ranks.num_tied,
+        num_masked=num_masked if bool(num_masked.any()) else None,
     )
 
 
@@ -152,6 +156,9 @@ def rank_pairs(
         num_candidates,
         num_above=ranks.num_above[relevant],
         num_tied=ranks.num_tied[relevant],
+        num_masked=None
+        if bool(is_candidate.all())
+        else torch.bincount(query[~is_candidate], minlength=queries.numel()),
     )
 
 

@@ -60,6 +60,7 @@ RANKING = (
     Column("users", torch.int64, ("num_evaluated",), above=-1, is_optional=True),
     Column("num_above", torch.int64, ("num_edges",), above=-1, is_optional=True),
     Column("num_tied", torch.int64, ("num_edges",), above=-2, is_optional=True),
+    Column("num_masked", torch.int64, ("num_users",), above=-1, is_optional=True),
 )
 
 #: The ranks, which may be halves if they are means.

@@ -15,6 +15,7 @@ from pyg_recmetrics.checks import (
     check_edges,
     check_finite,
     check_ids,
+    check_labels,
     check_scores,
     check_shape,
     check_weight,
@@ -86,7 +87,9 @@ def as_recommender(
     if callable(value) and not isinstance(value, type):
         return FunctionRecommender(value, task)
     if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
-        return _from_tensor(as_tensor(value, "recommender"), task)
+        tensor = as_tensor(value, "recommender")
+        _check_order(value, tensor, task)
+        return _from_tensor(tensor, task)
     raise TypeError(
         f"'recommender' needs to be a model with 'recommend', a pair of embeddings, a tensor or an "
         f"array of scores or item ids, or a function of users (got {type(value).__name__})"
@@ -162,7 +165,8 @@ def _message_passing(
         parameter = next(model.parameters(), None)
         if parameter is not None:
             check_device(parameter, "recommender", task.device, "task")
-    edges, weight = read_message_passing(edge_index, edge_weight)
+    num_nodes = task.num_users + task.num_items
+    edges, weight = read_message_passing(edge_index, edge_weight, num_nodes)
     if edges is None:
         edges, weight = task.edge_index, task.edge_weight if weight is None else weight
     if edges is None and takes_edges(recommend):
@@ -172,7 +176,7 @@ def _message_passing(
         )
     if edges is not None and not is_sparse(edges):
         plain = check_edges(edges, "edge_index")
-        check_ids(plain, "edge_index", "node", task.num_users + task.num_items)
+        check_ids(plain, "edge_index", "node", num_nodes)
         check_device(plain, "edge_index", task.device, "task")
         if weight is not None:
             check_device(weight, "edge_weight", task.device, "task")
@@ -188,6 +192,8 @@ def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(parts)} parts)"
         )
+    for part, ids in zip(parts, (task.user_ids, task.item_ids, task.item_ids), strict=False):
+        check_labels(part, "recommender", ids)
     parts = tuple(check_scores(part, "recommender") for part in parts)
     dim = parts[0].size(-1) if parts[0].dim() else 0
     check_shape(parts[0], "recommender", (task.num_users, dim), "user embeddings")
@@ -213,6 +219,16 @@ def _from_embeddings(
     if is_elsewhere or item.numel() * 8 > MAX_BYTES_OF_ITEMS:
         return TiledRecommender(user, item, bias, task.device)
     return EmbeddingRecommender(user, item, bias)
+
+
+def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
+    """Raises if scores or lists have labels of users or items in another order than the task."""
+    if tensor.dim() == 1:
+        check_labels(value, "recommender", task.item_ids)
+    elif tensor.is_floating_point():
+        check_labels(value, "recommender", task.user_ids, task.item_ids)
+    else:
+        check_labels(value, "recommender", task.user_ids)
 
 
 def _check_range(user: Tensor, item: Tensor, bias: Tensor) -> None:

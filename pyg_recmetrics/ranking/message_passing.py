@@ -8,7 +8,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics.checks import check_weighted_edges
+from pyg_recmetrics.checks import check_matrix, check_weighted_edges
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, to_coordinates
 
 
@@ -22,13 +22,21 @@ class _Counts(NamedTuple):
 
 
 def read_message_passing(
-    edge_index: EdgesLike | None, edge_weight: TensorLike | None
+    edge_index: EdgesLike | None, edge_weight: TensorLike | None, num_nodes: int
 ) -> tuple[Adj | None, Tensor | None]:
     """Returns message-passing edges and their weights, as models take them."""
+    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
     # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
     if edge_index is None or isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
-        return edge_index, None if edge_weight is None else as_tensor(edge_weight, "edge_weight")
-    return check_weighted_edges(edge_index, edge_weight, "edge_index", "edge_weight")
+        edges, weight = edge_index, edge_weight
+    else:
+        edges, weight = check_weighted_edges(edge_index, edge_weight, "edge_index", "edge_weight")
+    return edges, None if weight is None else _as_floats(as_tensor(weight, "edge_weight"))
+
+
+def _as_floats(weight: Tensor) -> Tensor:
+    """Returns integers as floats, by which messages can be multiplied."""
+    return weight if weight.is_floating_point() else weight.to(torch.get_default_dtype())
 
 
 def find_doubt(edge_index: Adj, num_users: int) -> str | None:

@@ -147,6 +147,7 @@ def rank(
         ranker.mask.combine()
         ranker.mask.apply(ranking.ranks)
         num_candidates = ranker.mask.num_candidates
+    num_masked = task.num_candidates - num_candidates
     if ranking.lists is not None:
         distributed.take_largest(ranking.lists)
     ranker.warn()
@@ -159,6 +160,7 @@ def rank(
         weight=task.weight,
         users=None if task.users.numel() == task.num_users else task.users,
         num_candidates=num_candidates,
+        num_masked=num_masked if bool(num_masked.any()) else None,
         depth=None if depth >= int(num_candidates.max()) else depth,
         lists=None if ranking.lists is None else Lists.from_matrix(ranking.lists),
         catalogue=task.catalogue,

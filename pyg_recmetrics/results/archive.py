@@ -155,7 +155,8 @@ def _from_format_2(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_format_3(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Tasks had no original ids."""
+    """Returns fields as they are today. Tasks had no original ids, and scores masked nothing."""
+    fields["ranked"]["num_masked"] = None
     task = fields["task"]
     if task is not None:
         task |= {"user_ids": None, "item_ids": None}

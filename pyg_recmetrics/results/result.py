@@ -718,11 +718,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
     @property
     def _num_masked(self) -> int:
-        """How many candidates of the task a score of `-inf` kept out of the ranking."""
-        if self.task is None or self.ranked.num_candidates is None:
-            return 0
-        num_masked = self.task.num_candidates - self.ranked.num_candidates
-        return int(num_masked[self.ranked.is_evaluated].sum())
+        """How many items a score of `-inf` kept out of the rankings of evaluated users."""
+        num_masked = self.ranked.num_masked
+        return 0 if num_masked is None else int(num_masked[self.ranked.is_evaluated].sum())
 
     def _required_task(self, needed_by: str) -> RankingTask:
         if self.task is None:

@@ -13,6 +13,8 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_ids,
     check_integers,
+    check_labels,
+    check_matrix,
     check_num_pairs,
     check_positive_integer,
     check_scores,
@@ -161,6 +163,7 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
     edges = check_edges(seen, "seen")
+    check_matrix(seen, "seen", None, num_items)
     if edges.size(1) == 0:
         return None
     if (lowest := int(edges[0].min())) < 0:
@@ -171,6 +174,7 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
 
 
 def _check_embedding(embedding: object, num_items: int) -> Tensor:
+    check_labels(embedding, "item_embedding", None)
     tensor = check_scores(embedding, "item_embedding")
     if tensor.dim() != 2 or tensor.size(0) != num_items:
         raise ValueError(
@@ -182,6 +186,7 @@ def _check_embedding(embedding: object, num_items: int) -> Tensor:
 
 
 def _check_category(category: object, num_items: int) -> Tensor:
+    check_labels(category, "item_category", None)
     tensor = as_tensor(category, "item_category")
     if tensor.dim() not in (1, 2) or tensor.size(0) != num_items:
         raise ValueError(

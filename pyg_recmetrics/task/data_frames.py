@@ -70,7 +70,7 @@ def read_frames(
     if train is not None:
         frames["train"] = _as_frame(train, "train")
     users, items = (
-        _number([_column(frame, name, column, owner) for owner, frame in frames.items()])
+        _number([_column(frame, name, column, owner) for owner, frame in frames.items()], name)
         for column, name in ((user, "user"), (item, "item"))
     )
     truth, *seen = (torch.stack(edges) for edges in zip(users.numbers, items.numbers, strict=True))
@@ -100,6 +100,8 @@ def _as_frame(frame: Any, name: str) -> "nw.DataFrame[Any]":
         raise TypeError(
             f"'{name}' needs to be a data frame of pandas or polars (got {type(frame).__name__})"
         ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"'{name}' needs to have columns of different names ({error})") from None
 
 
 def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "nw.Series[Any]":
@@ -125,9 +127,11 @@ def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "
     return nw.new_series(column, series.to_list(), backend=series.implementation)
 
 
-def _number(columns: "list[nw.Series[Any]]") -> _Numbered:
+def _number(columns: "list[nw.Series[Any]]", name: str) -> _Numbered:
     """Numbers the ids of a column of several frames in their order."""
     columns = [_with_few_types(column) for column in columns]
+    if any(column.dtype.is_nested() for column in columns):
+        raise TypeError(f"'{name}' needs to be a column of single ids (got {columns[0].dtype})")
     distinct = [column.unique().to_list() for column in columns]
     ids = _in_order(set().union(*distinct))
     number = {id_: index for index, id_ in enumerate(ids)}

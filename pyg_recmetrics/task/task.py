@@ -20,6 +20,7 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_ids,
     check_integers,
+    check_labels,
     check_matrix,
     check_positive_integer,
     check_raw_ids,
@@ -293,6 +294,8 @@ class RankingTask:
             >>> task.truth.tolist(), task.weight.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [5.0, 4.0], [[0, 1], [0, 2]])
         """
+        check_labels(test, "test", user_ids, item_ids)
+        check_labels(train, "train", user_ids, item_ids)
         truth = as_matrix(test, "test")
         seen = None if train is None else as_matrix(train, "train")
         for matrix, name in ((truth, "test"), (seen, "train")):
@@ -364,6 +367,10 @@ class RankingTask:
             >>> task.user_ids, task.item_ids, task.truth.tolist()
             (('ann', 'bob'), ('jam', 'tea'), [[0, 1], [0, 1]])
         """
+        if threshold is not None and rating is None:
+            raise ValueError(
+                f"'threshold' needs a column of ratings, which 'rating' names (got {threshold!r})"
+            )
         read = read_frames(test, train, user=user, item=item, rating=rating)
         if read.only_in_test:
             distributed.warn(

@@ -253,6 +253,15 @@ class TestManners:
         assert len(axes.get_legend().get_texts()) >= 9
         FigureCanvasAgg(figure).draw()
 
+    def test_odd_axes_and_metrics_are_named(self, results):
+        with pytest.raises(TypeError, match=r"'ax' needs to be axes of matplotlib \(got str\)"):
+            plot.metric_at_k(results, ax="axes")
+        with pytest.raises(ValueError, match=r"'metric' needs to be one that every .*\(got 'f1@7'"):
+            plot.metric_by_degree(results, "f1@7")
+        axes = Figure().subplots()
+        axes.set_xscale("log")
+        plot.metric_at_k(results, ax=axes)
+
     def test_odd_names_are_shown(self, results):
         odd = {"_hidden": results["Good"], "$x$ & 5%": results["Fair"], 3: results["Fair"]}
         figure, axes = plot.metric_at_k(odd)

@@ -69,7 +69,7 @@ class TestToDict:
             weight=torch.tensor([1.0, 2.0, 3.0]),
             users=torch.tensor([0, 1]),
         )
-        scores = torch.tensor([0.1, 0.4, 0.2, 0.4])
+        scores = torch.tensor([-torch.inf, 0.4, 0.2, 0.4])
         ranked = rank(scores, task, k=2, keep_items=True, ties="mean")
         catalogue = Catalogue(4, seen=task.seen, item_category=torch.arange(4))
         return dataclasses.replace(

@@ -104,7 +104,10 @@ class TestFromFrames:
             ({"user": "who"}, "'user' needs to be a column of 'test', one of ['user_id', 'item_id"),
             ({"rating": "score"}, "'rating' needs to be a column of 'test'"),
             ({"rating": "user_id"}, "'rating' needs to hold numbers"),
-            ({"threshold": 3}, "'threshold' needs a 'weight' of every edge"),
+            (
+                {"threshold": 3},
+                "'threshold' needs a column of ratings, which 'rating' names (got 3)",
+            ),
             ({"rating": "stars", "threshold": 6}, "'threshold' needs to be reached"),
         ],
     )
@@ -213,6 +216,15 @@ def test_numbers_and_words_are_different_ids():
     assert task.user_ids == (1, 2, "1", "2")
 
 
+def test_odd_columns_are_named():
+    lists = pl.DataFrame({"user_id": [[1], [2]], "item_id": [1, 2]})
+    with pytest.raises(TypeError, match=r"'user' needs to be a column of single ids \(got List"):
+        RankingTask.from_frames(lists)
+    twice = pd.DataFrame([[1, 2, 3]], columns=["user_id", "item_id", "user_id"])
+    with pytest.raises(ValueError, match="'test' needs to have columns of different names"):
+        RankingTask.from_frames(twice)
+
+
 def test_what_is_no_frame_is_named():
     with pytest.raises(TypeError, match=r"'test' needs to be a data frame .* \(got dict\)"):
         RankingTask.from_frames(TEST)
@@ -258,6 +270,18 @@ class TestFromMatrix:
         task = RankingTask.from_matrix(np.eye(3, dtype=bool))
         assert (task.weight, task.edge_index) == (None, None)
         assert task.truth.tolist() == [[0, 1, 2], [0, 1, 2]]
+
+    def test_labels_are_the_ids_in_their_order(self):
+        frame = pd.DataFrame(self.test.numpy(), index=["b", "a"], columns=[7, 8, 9])
+        ids = {"user_ids": ["b", "a"], "item_ids": [7, 8, 9]}
+        assert (
+            RankingTask.from_matrix(frame, frame * 0 + 1, exclude_seen=False, **ids).num_users == 2
+        )
+        message = "'{}' needs to be labelled by the original ids of the task in their order"
+        with pytest.raises(ValueError, match=message.format("test")):
+            RankingTask.from_matrix(frame)
+        with pytest.raises(ValueError, match=message.format("train")):
+            RankingTask.from_matrix(frame, frame[::-1], **ids)
 
     def test_wrong_matrices_are_named(self):
         with pytest.raises(
