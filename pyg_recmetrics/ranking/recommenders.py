@@ -14,9 +14,7 @@ from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
-
-#: How many users an error names.
-_MAX_NAMED = 8
+from pyg_recmetrics.wording import list_some
 
 
 class FunctionRecommender(DenseRecommender):
@@ -103,9 +101,9 @@ def name_users_in_errors(users: Tensor) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        first = ", ".join(str(user) for user in users[:_MAX_NAMED].tolist())
-        rest = ", ..." if users.numel() > _MAX_NAMED else ""
-        note = f"(while {users.numel()} users were ranked: {first}{rest})"
+        note = (
+            f"(while {users.numel()} users were ranked: {list_some([*map(str, users.tolist())])})"
+        )
         if add_note := getattr(error, "add_note", None):  # since Python 3.11
             add_note(note)
         elif error.args and isinstance(error.args[0], str):

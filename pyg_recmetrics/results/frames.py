@@ -11,12 +11,10 @@ from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.tables import to_data_frame
+from pyg_recmetrics.wording import list_some
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: How many ids an error names.
-_MAX_NAMED = 5
 
 
 def frame_of_means(means: Mapping[Metric, float]) -> "pd.DataFrame":
@@ -126,9 +124,8 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
     except TypeError as error:
         raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
     if unknown := [asked[index] for index in (place < 0).nonzero()[0]]:
-        named = ", ".join(map(repr, unknown[:_MAX_NAMED]))
-        rest = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
-        raise ValueError(f"'users' needs to hold ids of evaluated users (got {named}{rest})")
+        named = list_some([repr(id_) for id_ in unknown])
+        raise ValueError(f"'users' needs to hold ids of evaluated users (got {named})")
     return evaluated[torch.from_numpy(place).to(evaluated.device)]
 
 

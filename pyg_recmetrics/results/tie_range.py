@@ -9,6 +9,7 @@ from torch import Tensor
 from pyg_recmetrics import distributed
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.wording import list_some
 
 #: The ways to rank ties that may flatter a recommender.
 _FLATTERING: tuple[Ties, ...] = ("index", "best")
@@ -61,10 +62,8 @@ def warn_about_ties(
         if span.high > span.low and not span.high - span.low <= widths[name]
     ]
     if movable:
-        num_more = len(movable) - _MAX_NAMED
-        rest = f" (and {num_more} more)" if num_more > 0 else ""
         distributed.warn(
-            f"{', '.join(movable[:_MAX_NAMED])}{rest} depending on the order of ties: "
+            f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
             f"{count_tied(ranked):,} of {ranked.rank.numel():,} ground-truth edges have the same "
             f"score as another candidate. See 'ties', which may be 'mean' or 'worst'"
         )

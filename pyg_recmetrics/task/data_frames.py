@@ -8,13 +8,11 @@ from torch import Tensor
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.wording import list_some
 
 if TYPE_CHECKING:
     import narwhals as nw
     from narwhals.typing import IntoDataFrame
-
-#: How many ids a message names.
-_MAX_NAMED = 5
 
 
 class FrameInteractions(NamedTuple):
@@ -171,6 +169,5 @@ def _in_order(ids: Iterable[Any]) -> list[Any]:
 
 
 def _in_words(ids: list[Hashable], kind: str) -> str:
-    named = ", ".join(repr(id_) for id_ in ids[:_MAX_NAMED])
-    rest = ", ..." if len(ids) > _MAX_NAMED else ""
-    return f"{len(ids):,} {kind}{'s' if len(ids) > 1 else ''} ({named}{rest})"
+    named = list_some([repr(id_) for id_ in ids])
+    return f"{len(ids):,} {kind}{'s' if len(ids) > 1 else ''} ({named})"
