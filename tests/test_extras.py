@@ -1,6 +1,8 @@
 """Packages that only some features need."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -40,3 +42,13 @@ def test_nothing_happens_if_the_import_succeeds():
     with requires_extra("scipy", "statistics", "compare"):
         imported = re
     assert imported is re
+
+
+def test_an_import_of_the_package_loads_no_other_that_pyg_does_without():
+    code = (
+        "import sys, torch_geometric, tqdm; before = set(sys.modules); import pyg_recmetrics; "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(*sorted(new - {'pyg_recmetrics'} - set(sys.stdlib_module_names)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

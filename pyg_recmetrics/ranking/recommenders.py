@@ -101,9 +101,8 @@ def name_users_in_errors(users: Tensor) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        note = (
-            f"(while {users.numel()} users were ranked: {list_some([*map(str, users.tolist())])})"
-        )
+        named = list_some([str(user) for user in users.tolist()])
+        note = f"(while {users.numel()} users were ranked: {named})"
         if add_note := getattr(error, "add_note", None):  # since Python 3.11
             add_note(note)
         elif error.args and isinstance(error.args[0], str):

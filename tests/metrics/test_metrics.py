@@ -27,7 +27,7 @@ def expected(case, metric):
     return naive.per_user(metric.name, case.rankings, case.truths, **arguments)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(case=cases(), k=st.sampled_from(CUT_OFFS), batch_size=st.sampled_from([None, 1, 2]))
 def test_all_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k, batch_size):
     ranked = rank(case.score_matrix, case.task(), k=k + 7, batch_size=batch_size)
@@ -47,7 +47,7 @@ def test_metrics_of_all_ranks_equal_naive_loops(case):
         assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(case=cases(), k=st.sampled_from(CUT_OFFS), width=st.integers(1, 12))
 def test_all_metrics_of_given_lists_equal_naive_loops(case, k, width):
     lists = [ranking[:width] for ranking in case.rankings]
