@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.runs import find_runs
 
 
 class Ranks(NamedTuple):
@@ -58,19 +58,10 @@ def ranks_within_rows(row: Tensor, score: Tensor) -> Ranks:
     order = score.argsort(descending=True, stable=True)
     order = order[row[order].argsort(stable=True)]
     row, score = row[order], score[order]
-    is_new_row = _differs_from_before(row)
-    is_new_run = is_new_row | _differs_from_before(score)
     position = torch.arange(order.numel(), device=order.device)
-    start_of_row = torch.where(is_new_row, position, 0).cummax(dim=0).values
-    start_of_run = torch.where(is_new_run, position, 0).cummax(dim=0).values
-    is_last = F.pad(is_new_run[1:], (0, 1), value=True)
-    last = max(order.numel() - 1, 0)
-    end_of_run = torch.where(is_last, position, last).flip(0).cummin(dim=0).values.flip(0)
-    in_order = (
-        1 + position - start_of_row,
-        start_of_run - start_of_row,
-        end_of_run - start_of_run,
-    )
+    start_of_row, _ = find_runs(row)
+    start_of_run, num_equal = find_runs(row, score)
+    in_order = (1 + position - start_of_row, start_of_run - start_of_row, num_equal - 1)
     return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
 
 
@@ -106,7 +97,3 @@ def ranks_in_top_scores(
     num_above = torch.where(is_in_run, first_of_run[place], NOT_RETRIEVED)
     num_tied = torch.where(is_in_run, last_of_run[place] - first_of_run[place], 0)
     return Ranks(rank, num_above, num_tied), is_in_run & (last_of_run[place] == last)
-
-
-def _differs_from_before(values: Tensor) -> Tensor:
-    return F.pad(values[1:] != values[:-1], (1, 0), value=True)

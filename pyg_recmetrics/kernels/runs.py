@@ -13,7 +13,12 @@ def find_runs(*keys: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         Where the run of each position starts, and how long it is, of shape `[num_positions]` each.
     """
-    is_first = torch.ones_like(keys[0], dtype=torch.bool)
+    # Extremes so far find both ends of a run without waiting for the device.
+    position = torch.arange(keys[0].numel(), device=keys[0].device)
+    is_first = torch.ones_like(position, dtype=torch.bool)
     is_first[1:] = torch.stack([key[1:] != key[:-1] for key in keys]).any(dim=0)
-    run = is_first.cumsum(dim=0) - 1
-    return is_first.nonzero().squeeze(1)[run], torch.bincount(run)[run]
+    is_last = torch.ones_like(is_first)
+    is_last[:-1] = is_first[1:]
+    first = torch.where(is_first, position, 0).cummax(dim=0).values
+    last = torch.where(is_last, position, keys[0].numel()).flip(0).cummin(dim=0).values.flip(0)
+    return first, last - first + 1

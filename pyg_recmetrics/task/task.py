@@ -510,7 +510,8 @@ class RankingTask:
             check_ids(items_or_edges, "candidates", "item", self.num_items)
             shared: Tensor = torch.unique(items_or_edges)
             return shared
-        edges = check_bipartite(candidates, "candidates", self.num_users, self.num_items)
+        check_matrix(candidates, "candidates", self.num_users, self.num_items)
+        edges = check_bipartite(items_or_edges, "candidates", self.num_users, self.num_items)
         return self._coalesce(edges)
 
     def _prepare_users(self, users: TensorLike | None) -> Tensor:

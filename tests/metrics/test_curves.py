@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from cases import cases
+from cases import cases, scored_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,17 +134,6 @@ def test_torchmetrics_reads_the_same_recall_off_a_curve(
     )
     for value, wanted in zip(ours, theirs(score, target, indexes=query), strict=True):
         assert float(value) == pytest.approx(float(wanted), abs=1e-6)
-
-
-def scored_pairs(case):
-    """Pairs as torchmetrics needs them: with positive scores, and without ties."""
-    scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
-    rows = [
-        (float(scores[user, item]), item in case.truths[user], user)
-        for user, ranking in enumerate(case.rankings)
-        for item in ranking
-    ]
-    return tuple(torch.tensor(column) for column in zip(*rows, strict=True))
 
 
 class TestRecallAtFixedPrecision:

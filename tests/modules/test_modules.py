@@ -19,20 +19,11 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from laws import values_of
+from optional import needs_collection, needs_torchmetrics, torchmetrics
 from torch_geometric import metrics as pyg
 
 from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, metrics, modules
 from pyg_recmetrics.metrics import registry
-
-try:
-    import torchmetrics
-except ImportError:
-    torchmetrics = None
-
-needs_torchmetrics = pytest.mark.skipif(torchmetrics is None, reason="needs torchmetrics")
-needs_collection = pytest.mark.skipif(
-    not hasattr(pyg, "LinkPredMetricCollection"), reason="needs PyG 2.7"
-)
 
 #: What is said of lists that are too short, where a test is about something else.
 SHORT = "ignore:'pred_index_mat' holds lists of"

@@ -8,19 +8,13 @@ import pickle
 
 import pytest
 import torch
-from cases import cases
+from cases import cases, scored_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional import needs_torchmetrics, torchmetrics
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from pyg_recmetrics.modules import PrecisionRecallCurve, RecallAtFixedPrecision
-
-try:
-    import torchmetrics
-except ImportError:
-    torchmetrics = None
-
-needs_torchmetrics = pytest.mark.skipif(torchmetrics is None, reason="needs torchmetrics")
 
 PREDS = torch.tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5, 0.9, 0.8])
 TARGET = torch.tensor([1, 0, 0, 1, 1, 0, 1, 0, 0])
@@ -29,17 +23,6 @@ PAIRS = (PREDS, TARGET, INDEXES)
 
 #: What is kept as sums, and what is kept as ranks.
 KEPT = ({"max_k": 4}, {"max_k": 4, "aggregation": "median"}, {})
-
-
-def scored_pairs(case):
-    """Pairs as torchmetrics needs them: with positive scores, and without ties."""
-    scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
-    rows = [
-        (float(scores[user, item]), item in case.truths[user], user)
-        for user, ranking in enumerate(case.rankings)
-        for item in ranking
-    ]
-    return tuple(torch.tensor(column) for column in zip(*rows, strict=True))
 
 
 def batches(pairs, size):

@@ -9,19 +9,10 @@ import math
 
 import pytest
 import torch
+from optional import needs_collection, needs_torchmetrics, torchmetrics
 from torch_geometric import metrics as pyg
 
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules
-
-try:
-    import torchmetrics
-except ImportError:
-    torchmetrics = None
-
-needs_torchmetrics = pytest.mark.skipif(torchmetrics is None, reason="needs torchmetrics")
-needs_collection = pytest.mark.skipif(
-    not hasattr(pyg, "LinkPredMetricCollection"), reason="needs PyG 2.7"
-)
 
 #: What torchmetrics says of `compute` before any `update`.
 NO_UPDATE = "ignore:The ``compute`` method of metric"

@@ -155,3 +155,14 @@ def cases(draw, max_users=6, max_items=9):
         if weights is not None:
             case.weights = [max(weights[0], 1), *weights[1:]]
     return case
+
+
+def scored_pairs(case):
+    """Pairs as torchmetrics needs them: with positive scores, and without ties."""
+    scores = case.score_matrix * 100 - torch.arange(case.num_items) + 1000
+    rows = [
+        (float(scores[user, item]), item in case.truths[user], user)
+        for user, ranking in enumerate(case.rankings)
+        for item in ranking
+    ]
+    return tuple(torch.tensor(column) for column in zip(*rows, strict=True))
