@@ -5,7 +5,6 @@ the package, their modules are imported one by one.
 """
 
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.bounded_searching import BoundedSearch
 from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.lists import (
     NOT_RETRIEVED,
@@ -14,13 +13,14 @@ from pyg_recmetrics.kernels.lists import (
     without_repeats,
 )
 from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.searching import Search
 from pyg_recmetrics.kernels.sorting import top_k
 
 __all__ = [
     "NOT_RETRIEVED",
     "BoundedCount",
-    "BoundedSearch",
     "Scratch",
+    "Search",
     "count_ranks",
     "ranks_in_lists",
     "ranks_in_ragged_lists",

@@ -15,15 +15,16 @@ only looks into the stretches in which the two counts differ.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.kernels.bounds import BoundedRanking, Depth, ErrorBound, UserItems
+from pyg_recmetrics.kernels.bounds import ErrorBound
 from pyg_recmetrics.kernels.packed_counts import MAX_FLAGS, pack_counts, unpack_counts
 from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.scores import inner_products, scaled_by_row
+from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many scores are computed at once, so that they stay in the caches until they are compared.
@@ -38,6 +39,9 @@ NUM_COMPARISONS_AT_ONCE = 2**21
 #: How many items a stretch has.
 STRETCH = 128
 
+#: The rows and the items of some edges, sorted by row.
+UserItems: TypeAlias = tuple[Tensor, Tensor]
+
 #: How many users are taken at once. With more of them, the product gets no faster.
 MAX_ROWS = 1024
 
@@ -45,28 +49,45 @@ _LARGEST = torch.iinfo(torch.int16).max
 _MASKED = torch.iinfo(torch.int16).min
 
 
-class BoundedCount(BoundedRanking):
-    """Proves all ranks, however deep, from scores in single precision."""
+class BoundedCount:
+    """Proves all ranks, however deep, from scores in single precision.
 
-    dtype = torch.float32
-    group_size = STRETCH
+    Args:
+        items (RoundedItems): The items, in single precision.
+    """
+
+    def __init__(self, items: RoundedItems) -> None:
+        self.items = items
 
     def num_rows(self, depth: int) -> int:
+        """Returns how many users are ranked at once, if they are ranked down to `depth`."""
         return max(1, min(MAX_ROWS, NUM_COMPARISONS_IN_TILE // (depth * MAX_ROWS)))
 
     def ranks(
-        self, users: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+        self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
     ) -> tuple[Ranks, Tensor]:
+        """Ranks the relevant items of some users.
+
+        Args:
+            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
+            depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
+            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each.
+            seen (tuple): The rows and the items that must not be retrieved.
+            scratch (Scratch): The buffers to compute in.
+
+        Returns:
+            The ranks of the relevant items, and which users could not be settled, of shape
+            `[num_rows]`. The ranks of these users are not valid.
+        """
         row, item = relevant
-        num_rows = users.numel()
+        num_rows = depth.numel()
         if row.numel() == 0:
-            return Ranks.unknown(item), torch.zeros_like(users, dtype=torch.bool)
-        user = scaled_by_row(self.user[users])
+            return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
         single = user.float()
-        score = inner_products(user, row, self.item, item)
+        score = self.items.factors.exact_scores(user, row, item)
         bound = ErrorBound(user, single, 1.01 * (user.size(1) + 1) * 2.0**-24)
-        error = bound.of_any(self.bound)
-        scale = _scale_to_int16(bound.norm * self.bound.norm.max() + 2 * error)
+        error = bound.of_items(self.items.rounded_norm, self.items.error)
+        scale = _scale_to_int16(bound.norm * self.items.norm[0] + 2 * error)
         low, high = (
             (limit * scale[row]).short() for limit in (score - error[row], score + error[row])
         )
@@ -75,9 +96,10 @@ class BoundedCount(BoundedRanking):
         ranked = _side_by_side(number, row, slot, num_rows, fill=-1)
         low, high = (_side_by_side(x, row, slot, num_rows, fill=_LARGEST) for x in (low, high))
         num_above = torch.zeros_like(ranked)
-        num_close = torch.zeros_like(users)
+        num_close = torch.zeros_like(depth)
         found = []
         single *= scale.float().unsqueeze(1)
+        seen = (seen[0], self.items.column[seen[1]])
         for first, keys in self._tiles(single, seen, low.size(1), scratch):
             above, close = _counts(keys, low, high, scratch)
             num_above += above
@@ -86,10 +108,10 @@ class BoundedCount(BoundedRanking):
             if is_crowded.any():
                 close[is_crowded] = 0
             at_row, at_slot, other = _find_close(keys, close, low, high)
-            found.append((ranked[at_row, at_slot], at_row, other + first))
+            found.append((ranked[at_row, at_slot], at_row, self.items.item[other + first]))
         numbers, rows, others = (torch.cat(parts) for parts in zip(*found, strict=True))
         pairs = numbers, rows, others
-        return self.ranks_among(pairs, user, item, score, num_above[row, slot]), is_crowded
+        return self._ranks_among(pairs, user, item, score, num_above[row, slot]), is_crowded
 
     def _tiles(
         self, user: Tensor, seen: UserItems, num_slots: int, scratch: Scratch
@@ -99,29 +121,56 @@ class BoundedCount(BoundedRanking):
         Yields:
             The first item, and integers of shape `[num_rows, num_stretches, STRETCH]`.
         """
-        row, item = seen
+        row, column = seen
         num_rows = user.size(0)
         max_width = min(NUM_SCORES_IN_TILE, NUM_COMPARISONS_IN_TILE // num_slots) // num_rows
         width = max(1, min(MAX_FLAGS, max_width) // STRETCH) * STRETCH
-        tile_of_seen = item // width
-        order = tile_of_seen.argsort(stable=True)
-        num_tiles = -(-self.rounded.size(0) // width)
-        num_seen = torch.bincount(tile_of_seen, minlength=num_tiles).tolist()
-        rows_and_columns = zip(
-            row[order].split(num_seen), (item % width)[order].split(num_seen), strict=True
-        )
-        for tile, (row_in_tile, column) in enumerate(rows_and_columns):
-            items = self.rounded[tile * width : (tile + 1) * width]
-            shape = (num_rows, items.size(0))
+        num_columns = self.items.item.numel()
+        num_padded = -(-num_columns // STRETCH) * STRETCH
+        for start in range(0, num_padded, width):
+            end = min(start + width, num_padded)
+            shape = (num_rows, end - start)
             scores = scratch("bounded_count.scores", shape, torch.float32)
-            torch.mm(user, items.t(), out=scores)
+            torch.mm(user, self.items.rounded(start, end).t(), out=scores)
             keys = scratch("bounded_count.keys", shape, torch.int16).copy_(scores)
-            keys[:, max(0, self.item.size(0) - tile * width) :] = _MASKED
-            keys.view(-1).index_fill_(0, row_in_tile * shape[1] + column, _MASKED)
-            yield tile * width, keys.view(num_rows, -1, STRETCH)
+            keys[:, max(0, num_columns - start) :] = _MASKED
+            inside = ((column >= start) & (column < end)).nonzero().squeeze(1)
+            keys.view(-1).index_fill_(0, row[inside] * shape[1] + column[inside] - start, _MASKED)
+            yield start, keys.view(num_rows, -1, STRETCH)
+
+    def _ranks_among(
+        self,
+        close: tuple[Tensor, Tensor, Tensor],
+        user: Tensor,
+        item: Tensor,
+        score: Tensor,
+        num_above: Tensor,
+    ) -> Ranks:
+        """Ranks items of known score, by comparing them with the exact scores of close ones.
+
+        Args:
+            close (tuple): What is not proved to rank above or below: the number of an item to
+                rank, the row of its user, and the other item.
+            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
+            item (torch.Tensor): The items to rank, of shape `[num_ranked]`.
+            score (torch.Tensor): Their exact scores, of shape `[num_ranked]`.
+            num_above (torch.Tensor): How many items are proved to score higher than each.
+        """
+        ranked, row, other = close
+        is_other = (other != item[ranked]).nonzero().squeeze(1)
+        ranked, row, other = (values[is_other] for values in close)
+        others_score, own = self.items.factors.exact_scores(user, row, other), score[ranked]
+        is_tied = others_score == own
+        is_before = is_tied & (other < item[ranked])
+        above, tied, before = (
+            torch.bincount(ranked[flags], minlength=item.numel())
+            for flags in (others_score > own, is_tied, is_before)
+        )
+        num_above = num_above + above
+        return Ranks(1 + num_above + before, num_above, tied)
 
 
-def _max_close(depth: Depth) -> Depth:
+def _max_close(depth: Tensor) -> Tensor:
     """Returns how many undecided items a user may have before it is left unsettled."""
     return 32 * depth + 256
 

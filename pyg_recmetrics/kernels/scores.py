@@ -94,12 +94,16 @@ def scaled_by_all(embedding: Tensor) -> Tensor:
 
 def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
     """Copies to double precision, and scales such that `largest` comes near `2**_EXPONENT`."""
-    # In two steps, since the power of two may be too large for one number in double precision.
+    embedding = scale_(embedding.to(torch.double, copy=True), largest)
+    return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
+
+
+def scale_(embedding: Tensor, largest: Tensor) -> Tensor:
+    """Scales, in place, by the power of two that brings `largest` near `2**_EXPONENT`."""
+    # In two steps, since the power of two may be too large for one number.
     exponent = _EXPONENT - largest.double().frexp().exponent.double()
     half = (exponent / 2).floor()
-    embedding = embedding.to(torch.double, copy=True)
-    embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
-    return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
+    return embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
 
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:

@@ -48,17 +48,27 @@ def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
     return TopK(column, key, scores.view(torch.int32))
 
 
+def key_of(scores: Tensor) -> Tensor:
+    """Returns the keys that :func:`top_k` compares scores in single precision by."""
+    bits = (scores + 0.0).view(torch.int32)
+    return _put_in_order(bits, torch.empty_like(bits))
+
+
 def _sortable_keys(scores: Tensor, low_half: Tensor, scratch: Scratch) -> Tensor:
     """Packs a score and an integer into one 64-bit integer that sorts by the one, then the other.
 
     `torch.topk` leaves open which of two equal values it returns. No two keys are equal.
     """
-    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
-    # flipping all bits but the sign of the negative ones mends that. Adding zero turns the
-    # negative zero, which equals zero but has other bits, into zero.
+    # Adding zero turns the negative zero, which equals zero but has other bits, into zero.
     bits = scores.add_(0.0).view(torch.int32)
     flip = scratch("top_k.flip", tuple(bits.shape), torch.int32)
-    torch.bitwise_right_shift(bits, 31, out=flip)
-    bits.bitwise_xor_(flip.bitwise_and_(0x7FFFFFFF))
+    _put_in_order(bits, flip)
     keys = scratch("top_k.keys", tuple(bits.shape), torch.int64).copy_(bits)
     return keys.bitwise_left_shift_(32).bitwise_or_(low_half)
+
+
+def _put_in_order(bits: Tensor, flip: Tensor) -> Tensor:
+    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
+    # flipping all bits but the sign of the negative ones mends that.
+    torch.bitwise_right_shift(bits, 31, out=flip)
+    return bits.bitwise_xor_(flip.bitwise_and_(0x7FFFFFFF))

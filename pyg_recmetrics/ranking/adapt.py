@@ -21,7 +21,7 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
-from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
+from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
 from pyg_recmetrics.ranking.models import (
@@ -35,7 +35,11 @@ from pyg_recmetrics.ranking.models import (
 )
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.recommender import Recommender
-from pyg_recmetrics.ranking.recommenders import FixedListRecommender, FunctionRecommender
+from pyg_recmetrics.ranking.recommenders import (
+    FixedListRecommender,
+    FunctionRecommender,
+    MatrixRecommender,
+)
 from pyg_recmetrics.task import RankingTask
 
 #: Whatever :func:`as_recommender` understands.
@@ -50,9 +54,6 @@ RecommenderLike: TypeAlias = (
     | PairScorer
     | Recommend
 )
-
-#: How many bytes all item embeddings may take in double precision. Larger tables go in tiles.
-MAX_BYTES_OF_ITEMS = 2**30
 
 
 def as_recommender(
@@ -214,11 +215,7 @@ def _from_embeddings(
 ) -> Recommender:
     if bias is not None:
         _check_range(user, item, bias)
-    parts = [part for part in (user, item, bias) if part is not None]
-    is_elsewhere = any(part.device != task.device for part in parts)
-    if is_elsewhere or item.numel() * 8 > MAX_BYTES_OF_ITEMS:
-        return TiledRecommender(user, item, bias, task.device)
-    return EmbeddingRecommender(user, item, bias)
+    return EmbeddingRecommender(user, item, bias, task.device)
 
 
 def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
@@ -256,7 +253,7 @@ def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
     check_shape(
         value, "recommender", (task.num_users, task.num_items), "scores [num_users, num_items]"
     )
-    return FunctionRecommender(lambda users: value[users], task)
+    return MatrixRecommender(value, task)
 
 
 def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
@@ -265,7 +262,7 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
     exact = level.float() if scores.numel() <= 2**24 else level.double()
     # What is not finite has no place in that order.
     exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
-    return FunctionRecommender(lambda users: exact.expand(users.numel(), -1), task)
+    return MatrixRecommender(exact.expand(task.num_users, -1), task)
 
 
 def _from_lists(value: Tensor, task: RankingTask) -> Recommender:

@@ -1,7 +1,8 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -9,14 +10,19 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.bounded_searching import BoundedSearch, has_fast_bfloat16
-from pyg_recmetrics.kernels.bounds import BoundedRanking, has_exact_single_precision
+from pyg_recmetrics.kernels.bounds import has_exact_single_precision, has_fast_bfloat16
+from pyg_recmetrics.kernels.fast_products import FastProducts
+from pyg_recmetrics.kernels.fast_scores import FastScores
+from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import ranks_in_lists
 from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
+from pyg_recmetrics.kernels.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.searching import Search, rows_to_search
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
-from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory
+from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender
+from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, rows_in_memory
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
@@ -44,8 +50,12 @@ class Request:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the exact algorithm counts instead of sorting. Lists then take a second pass."""
+        """Whether all ranks are wanted of a recommender with scores, which are counted then."""
         return self.is_full and isinstance(self.recommender, ScoreRecommender)
+
+    def of_lists(self) -> "Request":
+        """Returns the request for nothing but the lists."""
+        return replace(self, depth=self.list_width, is_full=False)
 
 
 class Findings(NamedTuple):
@@ -143,13 +153,6 @@ class RankByPairs(_ExactAlgorithm):
         return Findings(ranks, lists=lists)
 
 
-class ListItems(_ExactAlgorithm):
-    """Makes lists of the best items, and ranks no edges. Takes any recommender."""
-
-    def rank(self, chunk: Chunk) -> Findings:
-        return Findings(lists=self.recommender.top_k(chunk, min(self.depth, self.num_items)))
-
-
 class RankByCounts(_ExactAlgorithm):
     """Counts what scores above a relevant item, however deep. Takes a recommender with scores."""
 
@@ -159,74 +162,89 @@ class RankByCounts(_ExactAlgorithm):
         return Findings(rank=self.recommender.ranks(chunk))
 
 
-class RankByBound(RankingAlgorithm):
-    """Proves ranks from fast scores of embeddings and a bound on their error, on a CPU.
+class RankBySearch(RankingAlgorithm):
+    """Searches for the items that may matter, and compares these alone."""
 
-    Args:
-        kernel (BoundedRanking): What proves the ranks.
-        depth (int): How deep it looks at each user.
-    """
+    def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
+        self.num_items = request.task.num_items
+        self.depth, self.makes_lists = request.depth, request.list_width > 0
+        self.bytes_per_score = recommender.bytes_per_score
 
-    def __init__(self, kernel: BoundedRanking, depth: int) -> None:
-        self.kernel = kernel
-        self.depth = depth
-
-    @classmethod
     @abstractmethod
-    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "RankByBound":
-        """Returns the algorithm for a recommender."""
-
-    @classmethod
-    def applies(cls, request: Request) -> bool:
-        """Returns whether this algorithm can rank embeddings as deep as requested."""
-        return True
-
-    @classmethod
-    @abstractmethod
-    def is_fast(cls, request: Request) -> bool:
-        """Returns whether this algorithm is fast on this machine."""
+    def fast_scores(self, chunk: Chunk) -> FastScores:
+        """Returns the scores to search for the users of a chunk."""
 
     def num_rows(self, depth: int) -> int:
-        return self.kernel.num_rows(depth)
+        bytes_per_row = max(1, self.num_items * self.bytes_per_score)
+        return max(1, min(rows_to_search(depth), SCRATCH_BYTES // bytes_per_row))
 
     def rank(self, chunk: Chunk) -> Findings:
-        relevant = (chunk.truth.row, chunk.truth.item)
-        seen = (chunk.seen.row, chunk.seen.item)
-        return Findings(*self.kernel.ranks(chunk.users, chunk.depth, relevant, seen, chunk.scratch))
+        return self._search(chunk, self.fast_scores(chunk))
+
+    def _search(self, chunk: Chunk, scores: FastScores) -> Findings:
+        relevant, masked = (chunk.truth.row, chunk.truth.item), (chunk.seen.row, chunk.seen.item)
+        arguments = chunk.depth, relevant, masked, self.makes_lists, chunk.scratch
+        found = Search(scores, *arguments).run()
+        return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
-class SearchByBound(RankByBound):
-    """Proves ranks down to a depth from scores in half precision."""
+class SearchProducts(RankBySearch):
+    """Searches products of embeddings that are rounded to some precision."""
 
-    @classmethod
-    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "SearchByBound":
-        return cls(BoundedSearch(recommender.user, recommender.item), depth)
+    def __init__(
+        self, recommender: EmbeddingRecommender, request: Request, dtype: torch.dtype
+    ) -> None:
+        super().__init__(recommender, request)
+        self.recommender, self.candidates, self.dtype = recommender, request.task.candidates, dtype
 
-    @classmethod
-    def applies(cls, request: Request) -> bool:
-        return request.depth < request.task.num_items
+    def fast_scores(self, chunk: Chunk) -> FastScores:
+        return FastProducts(self.recommender.users(chunk.users), self._items)
 
-    @classmethod
-    def is_fast(cls, request: Request) -> bool:
-        # Deep rankings have too many items above the bound, and small ones too few to gain.
-        return 8 * request.depth <= request.task.num_items and has_fast_bfloat16()
-
-
-class CountByBound(RankByBound):
-    """Proves ranks, however deep, from scores in single precision."""
-
-    @classmethod
-    def of(cls, recommender: EmbeddingRecommender, depth: int) -> "CountByBound":
-        # The cost of a user depends on its number of truth edges, not on their ranks.
-        return cls(BoundedCount(recommender.user, recommender.item), depth=1)
-
-    @classmethod
-    def is_fast(cls, request: Request) -> bool:
-        return has_exact_single_precision()
+    @cached_property
+    def _items(self) -> RoundedItems:
+        return RoundedItems(self.recommender.items, self.candidates, self.dtype)
 
 
-#: The algorithms that prove ranks by a bound, the fastest first.
-_BOUNDED: dict[str, type[RankByBound]] = {"search": SearchByBound, "count": CountByBound}
+class SearchGivenScores(RankBySearch):
+    """Searches scores that are given."""
+
+    def __init__(self, recommender: GivenScoresRecommender, request: Request) -> None:
+        super().__init__(recommender, request)
+        self.recommender = recommender
+
+    def fast_scores(self, chunk: Chunk) -> GivenScores:
+        return self.recommender.fast_scores(chunk)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        scores = self.fast_scores(chunk)
+        findings = self._search(chunk, scores)
+        self.recommender.learn_from(scores, chunk)
+        return findings
+
+    def check(self) -> None:
+        self.recommender.check()
+
+
+class CountByBound(RankingAlgorithm):
+    """Proves ranks of embeddings, however deep, from scores in single precision."""
+
+    # The cost of a user depends on its number of truth edges, not on their ranks.
+    depth = 1
+
+    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
+        self.recommender, self.candidates = recommender, request.task.candidates
+
+    def num_rows(self, depth: int) -> int:
+        return self._kernel.num_rows(depth)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        relevant, masked = (chunk.truth.row, chunk.truth.item), (chunk.seen.row, chunk.seen.item)
+        user = self.recommender.users(chunk.users)
+        return Findings(*self._kernel.ranks(user, chunk.depth, relevant, masked, chunk.scratch))
+
+    @cached_property
+    def _kernel(self) -> BoundedCount:
+        return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
 
 
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
@@ -242,16 +260,21 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         ValueError: If there is no such algorithm, or it does not apply.
     """
     check_choice(wanted, "algorithm", get_args(Algorithm))
-    embeddings = _provable_embeddings(request)
-    if wanted in _BOUNDED and (embeddings is None or not _BOUNDED[wanted].applies(request)):
+    searching = _searching(request, only_fast=wanted == "auto")
+    counting = _counting(request)
+    exact = _exact_algorithms(request)
+    if (wanted == "search" and not searching) or (wanted == "count" and not counting):
         raise ValueError(
-            f"'algorithm' can be 'search' or 'count' for embeddings on a CPU, without 'candidates' "
-            f"and 'keep_items', and 'search' only for a part of the ranking (got {wanted!r})"
+            f"'algorithm' can be 'search' for a part of the ranking by scores or embeddings, and "
+            f"'count' for embeddings without 'keep_items', on a CPU and without 'candidates' of "
+            f"each user (got {wanted!r})"
         )
-    chosen = _fastest(request) if wanted == "auto" else _BOUNDED.get(wanted)
-    if chosen is None or embeddings is None:
-        return _exact_algorithms(request)
-    return [chosen.of(embeddings, request.depth), *_exact_algorithms(request)]
+    if wanted in ("search", "auto") and searching:
+        # Whom a search leaves unsettled has many ties. To count them takes less than to sort.
+        return [*searching, *counting, *(exact if request.list_width > 0 else exact[-1:])]
+    if wanted in ("count", "auto"):
+        return [*counting, *exact]
+    return exact
 
 
 def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
@@ -267,20 +290,32 @@ def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
     return [RankByBestItems(*arguments), RankByCounts(*arguments)]
 
 
-def _provable_embeddings(request: Request) -> EmbeddingRecommender | None:
-    """Returns the embeddings whose ranks can be proved by a bound, or `None` if there are none."""
-    recommender, task = request.recommender, request.task
-    makes_lists = request.list_width > 0 and not request.is_counted
-    if task.device.type != "cpu" or task.candidates is not None or makes_lists:
-        return None
-    return recommender if isinstance(recommender, EmbeddingRecommender) else None
+def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
+    """Returns the algorithms that search, the fastest first."""
+    recommender, num_items = request.recommender, request.task.num_items
+    # Deep rankings have too many items that matter, and small ones too few that do not.
+    max_depth = num_items // 8 if only_fast else num_items - 1
+    if request.depth > max_depth or not _shares_candidates_on_cpu(request.task):
+        return []
+    if isinstance(recommender, GivenScoresRecommender):
+        return [SearchGivenScores(recommender, request)]
+    if not isinstance(recommender, EmbeddingRecommender):
+        return []
+    dtypes = [torch.bfloat16] if has_fast_bfloat16() or not only_fast else []
+    dtypes += [torch.float32] if has_exact_single_precision() else []
+    return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
 
 
-def _fastest(request: Request) -> type[RankByBound] | None:
-    """Returns the fastest algorithm that proves ranks by a bound, or `None` if none is fast."""
-    fast = (
-        bounded
-        for bounded in _BOUNDED.values()
-        if bounded.applies(request) and bounded.is_fast(request)
-    )
-    return next(fast, None)
+def _counting(request: Request) -> list[RankingAlgorithm]:
+    """Returns the algorithm that counts scores of embeddings, if it applies."""
+    recommender = request.recommender
+    if request.list_width > 0 or not _shares_candidates_on_cpu(request.task):
+        return []
+    if isinstance(recommender, EmbeddingRecommender) and has_exact_single_precision():
+        return [CountByBound(recommender, request)]
+    return []
+
+
+def _shares_candidates_on_cpu(task: RankingTask) -> bool:
+    has_own = task.candidates is not None and task.candidates.dim() == 2
+    return task.device.type == "cpu" and not has_own

@@ -1,6 +1,7 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_mo
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
     Findings,
-    ListItems,
     RankingAlgorithm,
     Request,
     find_algorithms,
@@ -135,9 +135,9 @@ def rank(
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
         ranker = adapt(recommender, task, edge_index, edge_weight)
-        request = Request(ranker, task, depth, is_full=full, list_width=list_width)
+        request = Request(ranker, task, depth, full, list_width)
         _warn_about_short_lists(request)
-        ranking = _rank_share(request, find_algorithms(algorithm, request), batch_size, progress)
+        ranking = _rank_share(request, algorithm, batch_size, progress)
     distributed.check_same(*task.to_dict().values(), depth, full, keep_items, ties, seed)
     distributed.take_smallest(ranking.ranks.rank)
     distributed.take_smallest(ranking.ranks.num_above)
@@ -217,24 +217,24 @@ class _Ranking:
 
 
 def _rank_share(
-    request: Request,
-    algorithms: Iterable[RankingAlgorithm],
-    batch_size: int | None,
-    progress: bool,
+    request: Request, algorithm: Algorithm, batch_size: int | None, progress: bool
 ) -> _Ranking:
     """Ranks the users that fall to this process."""
     task = request.task
+    if request.is_counted and request.list_width > 0:
+        # Counting makes no lists.
+        ranks, lists = replace(request, list_width=0), request.of_lists()
+        ranking = _rank_share(ranks, algorithm, batch_size, progress)
+        algorithm = algorithm if algorithm == "auto" else "dense"
+        ranking.lists = _rank_share(lists, algorithm, batch_size, progress).lists
+        return ranking
     ranking = _Ranking(request)
     users = task.users if request.list_width else task.users[task.degree[task.users] > 0]
-    users = pending = distributed.share(users)
+    pending = distributed.share(users)
     is_quiet = not progress or distributed.process_index() > 0
-    with tqdm(total=users.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
-        for algorithm in algorithms:
-            pending = ranking.find_out(algorithm, pending, batch_size, bar)
-    if request.list_width and request.is_counted:
-        lists = ListItems(request.recommender, task.num_items, request.list_width)
-        with tqdm(total=users.numel(), desc="Listing", unit=" users", disable=is_quiet) as bar:
-            ranking.find_out(lists, users, batch_size, bar)
+    with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
+        for way in find_algorithms(algorithm, request):
+            pending = ranking.find_out(way, pending, batch_size, bar)
     # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own depth
     # are discarded, since they would depend on the size of the chunks.
     ranking.ranks.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])

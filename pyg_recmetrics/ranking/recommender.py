@@ -20,6 +20,10 @@ class Recommender(ABC):
     #: How many bytes a chunk takes for each of its users and items, besides the adjacency.
     bytes_per_pair: int
 
+    #: How many bytes the scores of a chunk take for each of its users and items, before anything
+    #: is done with them.
+    bytes_per_score = 0
+
     #: How many items a chunk looks at at once; `None` for all of them.
     items_at_once: int | None = None
 

@@ -1,5 +1,6 @@
 """Recommenders that score by a function, or have lists at hand."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
+from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
@@ -17,26 +19,43 @@ from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.wording import list_some
 
 
-class FunctionRecommender(DenseRecommender):
-    """Scores by a function `users -> scores [len(users), num_items]`."""
+class GivenScoresRecommender(DenseRecommender):
+    """Ranks by scores that are given for all items.
+
+    Args:
+        task (RankingTask): The task.
+    """
 
     mask: ScoreMask
 
-    def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
-        self.function = function
-        self.num_items = task.num_items
+    def __init__(self, task: RankingTask) -> None:
+        self.task = task
         self.mask = ScoreMask(task)
 
+    @abstractmethod
+    def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns a matrix of scores, which is only read, and the row of each user in it."""
+
+    def fast_scores(self, chunk: Chunk) -> GivenScores:
+        """Returns the scores of the users of a chunk, to be searched."""
+        return GivenScores(*self.given(chunk.users), self.task.candidates)
+
+    def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
+        """Notes what a search came across."""
+        self.mask.note_highest(scores.highest)
+        truth, seen = chunk.truth, chunk.seen
+        of_truth = scores.exactly(truth.row, truth.item)
+        num_missing = scores.num_missing
+        if bool(num_missing.any()):
+            is_missing = scores.exactly(seen.row, seen.item).isneginf()
+            is_missing &= scores.column[seen.item] >= 0
+            num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
+        self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
+
     def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
-        with name_users_in_errors(users):
-            # A function may overwrite what it is given.
-            scores = check_scores(self.function(users.clone()), "recommender")
-        check_shape(
-            scores, "recommender", (users.numel(), self.num_items), "scores [len(users), num_items]"
-        )
-        check_device(scores, "recommender", users.device, "task")
-        dtype = torch.promote_types(scores.dtype, torch.float32)
-        return scratch("function.scores", tuple(scores.shape), dtype).copy_(scores)
+        matrix, row = self.given(users)
+        dtype = torch.promote_types(matrix.dtype, torch.float32)
+        return scratch("given.scores", (row.numel(), matrix.size(1)), dtype).copy_(matrix[row])
 
     def check(self) -> None:
         self.mask.check()
@@ -50,6 +69,37 @@ class FunctionRecommender(DenseRecommender):
             num_candidates = (scores > -torch.inf).sum(dim=1)
             self.mask.note(chunk, num_candidates, scores[chunk.truth.row, chunk.truth.item])
         return scores
+
+
+class MatrixRecommender(GivenScoresRecommender):
+    """Ranks by a matrix of scores `[num_users, num_items]`."""
+
+    def __init__(self, matrix: Tensor, task: RankingTask) -> None:
+        super().__init__(task)
+        self.matrix = matrix
+
+    def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        return self.matrix, users
+
+
+class FunctionRecommender(GivenScoresRecommender):
+    """Ranks by a function `users -> scores [len(users), num_items]`."""
+
+    #: What the function returns takes up to 8 bytes.
+    bytes_per_score = 8
+
+    def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
+        super().__init__(task)
+        self.function = function
+
+    def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        with name_users_in_errors(users):
+            # A function may overwrite what it is given.
+            scores = check_scores(self.function(users.clone()), "recommender")
+        shape = (users.numel(), self.task.num_items)
+        check_shape(scores, "recommender", shape, "scores [len(users), num_items]")
+        check_device(scores, "recommender", users.device, "task")
+        return scores, torch.arange(users.numel(), device=users.device)
 
 
 class ListRecommender(Recommender):

@@ -33,8 +33,12 @@ class ScoreMask:
         """Notes scores that are NaN or `inf`. Returns the lowest and the highest of all."""
         # To count what is wrong would take longer than to rank.
         lowest, highest = scores.aminmax()
-        self._is_wrong |= highest.isnan() | highest.isposinf()
+        self.note_highest(highest)
         return lowest, highest
+
+    def note_highest(self, highest: Tensor) -> None:
+        """Notes the highest of some scores: NaN or `inf` if one of them is."""
+        self._is_wrong |= highest.isnan() | highest.isposinf()
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.

@@ -1,0 +1,73 @@
+"""Embeddings of items that stay where they are, and are read a few at a time."""
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.scores import inner_products, scale_, scaled
+
+#: How many numbers of the embeddings of pairs are held at once.
+_NUM_NUMBERS = 2**20
+
+
+class ItemFactors:
+    """The scaled embeddings of items. A bias is one more dimension, in which users have a one.
+
+    Only what is asked for is scaled, converted and copied. So the embeddings may lie in a file that
+    is mapped into memory, or in the memory of the host while a GPU computes.
+
+    Args:
+        embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
+        device (torch.device): The device to compute on.
+    """
+
+    def __init__(self, embedding: Tensor, bias: Tensor | None, device: torch.device) -> None:
+        self.embedding, self.bias, self.device = embedding, bias, device
+        self.num_items = embedding.size(0)
+        self.dim = embedding.size(1) + (bias is not None)
+        parts = [embedding] if bias is None else [embedding, bias]
+        bounds = [bound.to(device, torch.double) for part in parts for bound in part.aminmax()]
+        self.largest = torch.stack(bounds).abs().max()
+
+    def double(self, index: Tensor | slice) -> Tensor:
+        """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
+        return scaled(self._rows(index), self.largest)
+
+    def single(self, index: Tensor | slice) -> Tensor:
+        """Returns some embeddings in single precision, of shape `[num_asked, dim]`."""
+        rows = self._rows(index)
+        dtype = torch.promote_types(rows.dtype, torch.float32)
+        return scale_(rows.to(dtype, copy=True), self.largest).float()
+
+    def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
+        """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.
+
+        Args:
+            user (torch.Tensor): The scaled embeddings of users, in double precision.
+            row (torch.Tensor): The row of the user of each pair.
+            item (torch.Tensor): The item of each pair.
+        """
+        scores = [torch.empty(0, device=self.device)]
+        pairs_at_once = max(1, _NUM_NUMBERS // self.dim)
+        for rows, items in zip(row.split(pairs_at_once), item.split(pairs_at_once), strict=True):
+            number = torch.arange(items.numel(), device=self.device)
+            scores.append(inner_products(user, rows, self.double(items), number))
+        return torch.cat(scores)
+
+    def _rows(self, index: Tensor | slice) -> Tensor:
+        rows = _copied(self.embedding, index, self.device)
+        if self.bias is None:
+            return rows
+        return with_column(rows, _copied(self.bias, index, self.device))
+
+
+def with_column(embedding: Tensor, column: Tensor) -> Tensor:
+    """Appends one more dimension, in a precision that loses nothing."""
+    dtype = torch.promote_types(embedding.dtype, column.dtype)
+    return torch.cat([embedding.to(dtype), column.to(dtype).unsqueeze(1)], dim=1)
+
+
+def _copied(table: Tensor, index: Tensor | slice, device: torch.device) -> Tensor:
+    if isinstance(index, slice):
+        return table[index].to(device)
+    return table.index_select(0, index.to(table.device)).to(device)

@@ -1,0 +1,84 @@
+"""Fast scores of embeddings: products in `bfloat16` or in single precision."""
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.bounds import ErrorBound
+from pyg_recmetrics.kernels.fast_scores import FastScores
+from pyg_recmetrics.kernels.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.scratch import Scratch
+
+#: How many numbers of embeddings are multiplied at once, so that they stay in the caches.
+_NUM_NUMBERS = 2**18
+
+#: One in so many columns belongs to the sieve.
+_PART_IN_SIEVE = 16
+
+
+class FastProducts(FastScores):
+    """Products of the rounded embeddings of some users and all items.
+
+    Args:
+        user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`, in
+            double precision.
+        items (RoundedItems): The items.
+    """
+
+    def __init__(self, user: Tensor, items: RoundedItems) -> None:
+        self.user, self.items = user, items
+        self.item, self.column = items.item, items.column
+        self.num_in_sieve = self.item.numel() // _PART_IN_SIEVE
+        self.rounded, self.single = user.to(items.dtype), user.float()
+        dim = user.size(1)
+        self.bound = ErrorBound(user, self.rounded, rounding_of_sum=dim * 2.0**-22)
+        self.error = self.bound.of_items(items.rounded_norm, items.error)
+        of_single = ErrorBound(user, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
+        largest = items.norm[0]
+        self.error_of_items = of_single.of_items(largest, 2.0**-24 * largest)
+
+    def values(
+        self, rows: Tensor, start: int, end: int, lowest: Tensor, scratch: Scratch
+    ) -> Tensor:
+        user, items = self.rounded[rows], self.items.rounded(start, end)
+        scores = scratch("fast_products", (rows.numel(), end - start), self.items.dtype)
+        torch.mm(user, items.t(), out=scores)
+        if scores.dtype == torch.float32:
+            return scores
+        bits = scores.view(torch.int16)
+        # The bits of positive numbers have the order of the numbers, and lie above all others.
+        return _in_order(bits, out=bits) if bool((lowest <= 0).any()) else bits
+
+    def to_value(self, score: Tensor) -> Tensor:
+        value = score.to(self.items.dtype)
+        return value if value.dtype == torch.float32 else _in_order(value.view(torch.int16))
+
+    def to_score(self, value: Tensor) -> Tensor:
+        if value.dtype == torch.float32:
+            return value.double()
+        number = _in_order(value).view(torch.bfloat16).double()
+        # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
+        return number - 2.0**-8 * number.abs()
+
+    def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
+        num_asked = items.size(1)
+        rows_at_once = max(1, _NUM_NUMBERS // max(1, num_asked * self.single.size(1)))
+        scores = [torch.empty(0, num_asked, device=items.device)]
+        for some, asked in zip(rows.split(rows_at_once), items.split(rows_at_once), strict=True):
+            product = self.items.factors.single(asked.flatten()).view(*asked.shape, -1)
+            scores.append(product.mul_(self.single[some].unsqueeze(1)).sum(dim=2))
+        return torch.cat(scores)
+
+    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.items.factors.exact_scores(self.user, row, item)
+
+    def num_within_reach(self, score: Tensor) -> Tensor:
+        norm = score / self.bound.norm
+        return torch.searchsorted(-self.items.norm, -norm, right=True)
+
+
+def _in_order(bits: Tensor, out: Tensor | None = None) -> Tensor:
+    """Converts the bits of `bfloat16` to integers in the order of the numbers, or back.
+
+    Among negative numbers, the bits have the opposite order.
+    """
+    return torch.bitwise_xor(bits, (bits >> 15).bitwise_and_(0x7FFF), out=out)

@@ -1,0 +1,71 @@
+"""Scores that are given, and are looked at as if they were fast ones."""
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.fast_scores import FastScores
+from pyg_recmetrics.kernels.scratch import Scratch
+
+
+class GivenScores(FastScores):
+    """Rows of a matrix, which are only read.
+
+    Args:
+        matrix (torch.Tensor): Scores of shape `[?, num_items]`.
+        row (torch.Tensor): Which of its rows belong to the users, of shape `[num_rows]`.
+        candidates (torch.Tensor or None): The items that may be recommended, if not all may be.
+
+    Attributes:
+        highest (torch.Tensor): NaN or `inf` if one of the scores is.
+        num_missing (torch.Tensor): How many candidates of each user have a score of `-inf`, of
+            shape `[num_rows]`.
+    """
+
+    num_in_sieve = 0
+
+    def __init__(self, matrix: Tensor, row: Tensor, candidates: Tensor | None) -> None:
+        self.matrix, self.row, self.candidates = matrix, row, candidates
+        self.dtype = torch.promote_types(matrix.dtype, torch.float32)
+        num_items = matrix.size(1)
+        every = torch.arange(num_items, device=row.device)
+        self.item = every if candidates is None else candidates
+        self.column = torch.full_like(every, -1)
+        self.column[self.item] = every[: self.item.numel()]
+        self.error = self.error_of_items = torch.zeros_like(row, dtype=torch.double)
+        self.highest = torch.zeros((), device=row.device)
+        self.num_missing = torch.zeros_like(row)
+
+    def values(
+        self, rows: Tensor, start: int, end: int, lowest: Tensor, scratch: Scratch
+    ) -> Tensor:
+        values = scratch("given_scores", (rows.numel(), end - start), self.dtype)
+        columns = slice(start, min(end, self.item.numel()))
+        known = values[:, : columns.stop - start].copy_(self._read(rows, columns))
+        low, high = known.aminmax()
+        self.highest = self.highest.maximum(high)
+        if bool(low.isneginf()):
+            self.num_missing[rows] += known.isneginf().sum(dim=1)
+        return values
+
+    def to_value(self, score: Tensor) -> Tensor:
+        return score.to(self.dtype)
+
+    def to_score(self, value: Tensor) -> Tensor:
+        return value.double()
+
+    def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
+        return self.matrix[self.row[rows].unsqueeze(1), items].to(self.dtype)
+
+    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.matrix[self.row[row], item].to(self.dtype)
+
+    def num_within_reach(self, score: Tensor) -> Tensor:
+        return torch.full_like(self.row, self.item.numel())
+
+    def _read(self, rows: Tensor, columns: slice) -> Tensor:
+        row = self.row[rows]
+        if self.candidates is not None:
+            return self.matrix[row.unsqueeze(1), self.candidates[columns]]
+        if bool((row.diff() == 1).all()):  # a slice is not copied
+            return self.matrix[int(row[0]) : int(row[-1]) + 1, columns]
+        return self.matrix[row, columns]

@@ -1,0 +1,75 @@
+"""Items in the order of their norms, rounded to the precision of a fast product."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pyg_recmetrics.kernels.bounds import largest_norms
+from pyg_recmetrics.kernels.factors import ItemFactors
+
+#: How many bytes the rounded embeddings of all items may take. If they take more, they are rounded
+#: anew whenever they are read.
+_MAX_BYTES = 2**29
+
+#: How many items are rounded at once.
+_ITEMS_AT_ONCE = 2**13
+
+
+class RoundedItems:
+    """Items in the order of their norms, the largest first, in the precision of a product.
+
+    Args:
+        factors (ItemFactors): The embeddings of all items.
+        candidates (torch.Tensor or None): The items that may be recommended, if not all may be.
+        dtype (torch.dtype): The precision of the product.
+
+    Attributes:
+        item (torch.Tensor): The item of each column, of shape `[num_columns]`.
+        column (torch.Tensor): The column of each item, of shape `[num_items]`; `-1` for none.
+        norm (torch.Tensor): Upper bounds of the norms, descending, of shape `[num_columns]`.
+        rounded_norm (torch.Tensor): The largest norm of a rounded embedding.
+        error (torch.Tensor): The largest norm of a rounding error.
+    """
+
+    def __init__(self, factors: ItemFactors, candidates: Tensor | None, dtype: torch.dtype) -> None:
+        self.factors, self.dtype = factors, dtype
+        device = factors.device
+        items = torch.arange(factors.num_items, device=device) if candidates is None else candidates
+        norm = self._measure(items)
+        self.norm, order = norm.sort(descending=True)
+        self.item = items[order]
+        self.column = torch.full((factors.num_items,), -1, device=device)
+        self.column[self.item] = torch.arange(items.numel(), device=device)
+        self._table: Tensor | None = None
+        num_bytes = items.numel() * factors.dim * dtype.itemsize
+        if num_bytes <= _MAX_BYTES:
+            self._table = self._round(self.item)
+
+    def rounded(self, start: int, end: int) -> Tensor:
+        """Returns the rounded embeddings of some columns, of shape `[end - start, dim]`.
+
+        Behind the last column, there are zeros.
+        """
+        if self._table is not None and end <= self._table.size(0):
+            return self._table[start:end]
+        rows = self._round(self.item[start:end]) if self._table is None else self._table[start:end]
+        return F.pad(rows, (0, 0, 0, end - start - rows.size(0)))
+
+    def _round(self, items: Tensor) -> Tensor:
+        rounded = [self.factors.single(part).to(self.dtype) for part in items.split(_ITEMS_AT_ONCE)]
+        return torch.cat(rounded)
+
+    def _measure(self, items: Tensor) -> Tensor:
+        """Finds the largest norms of rounded embeddings and of errors, and returns all norms."""
+        norms, rounded_norms, errors = [], [], []
+        for part in items.split(_ITEMS_AT_ONCE):
+            single = self.factors.single(part)
+            rounded = single.to(self.dtype).float()
+            norms.append(largest_norms(single))
+            rounded_norms.append(largest_norms(rounded).max())
+            errors.append(largest_norms(rounded - single).max())
+        norm = torch.cat(norms)
+        self.rounded_norm = torch.stack(rounded_norms).max()
+        # What is already lost in single precision is at most half of its last bit.
+        self.error = torch.stack(errors).max() + 2.0**-24 * norm.max()
+        return norm

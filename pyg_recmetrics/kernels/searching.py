@@ -1,0 +1,356 @@
+r"""The first of each user's ranking, from fast scores and a bound on their error.
+
+A metric needs the ranks of a few items, or the top of a list. Nearly all items are far from both,
+and fast scores tell so. The search finds the few that may matter, and looks closely at them alone.
+
+**What is within reach.** The fast scores of a user are cut into strided blocks. If the largest
+scores of as many blocks as the user's depth are at least :math:`t`, then as many items have an
+exact score of at least :math:`t - \alpha`, where :math:`\alpha` is the bound. So an item with a
+lower exact score is beyond the depth. All others are found in blocks whose largest score is at
+least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
+within reach; and a user without any is not looked at further.
+
+**The sieve.** A first pass looks at a sixteenth of the items in the same way: those of the largest
+norms, which are likely to have high scores. It leaves out many users and relevant items. By the
+Cauchy-Schwarz inequality, an item whose norm is too small for the score that matters has no chance.
+As items are in the order of their norms, only the first of them take part in the second pass.
+
+**The order** of the items that were found follows from their scores in single precision, wherever
+two neighbours differ by more than the bound. Others are compared by their exact scores, and equal
+ones by item id.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.kernels.fast_scores import FastScores
+from pyg_recmetrics.kernels.lists import max_id
+from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.kernels.scratch import Scratch
+
+#: How many values form a block.
+BLOCK_SIZE = 16
+
+#: The number of blocks is a multiple of this, so that they can be joined to larger ones.
+MAX_JOINED = 16
+
+#: How many maxima there are for each position of a ranking, so that few positions share one.
+MAXIMA_PER_POSITION = 8
+
+#: How many users are taken at once. With more of them, nothing gets faster.
+MAX_ROWS = 2048
+
+#: How many items are put in order at once.
+NUM_FOUND = 2**20
+
+#: How many values are looked at at once, so that they stay in the caches.
+NUM_VALUES = 2**23
+
+#: How many columns are looked at at once.
+MAX_COLUMNS = 2**17
+
+
+_MULTIPLE = BLOCK_SIZE * MAX_JOINED
+
+#: How deep one user is ranked, or each of several users.
+_Depth = TypeVar("_Depth", int, Tensor)
+
+
+class Found(NamedTuple):
+    """What a search found out.
+
+    Attributes:
+        ranks: The ranks of the relevant items.
+        lists: The best items, of shape `[num_rows, ?]`, best first; `-1` where none is left.
+        is_unsettled: For which users too many items may matter, of shape `[num_rows]`. What else
+            was found out about these is not valid.
+    """
+
+    ranks: Ranks
+    lists: Tensor
+    is_unsettled: Tensor
+
+
+def rows_to_search(depth: int) -> int:
+    """Returns how many users are searched at once, if they are ranked down to `depth`."""
+    return max(1, min(MAX_ROWS, NUM_FOUND // _max_found(depth)))
+
+
+class Search:
+    """Searches for the items that may matter to the users of a chunk, and puts them in order.
+
+    Args:
+        scores (FastScores): The fast scores of the users.
+        depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
+        relevant (tuple): The rows and the items to rank, sorted by row, of shape `[num_relevant]`.
+        masked (tuple): The rows and the items that must not be retrieved, sorted by row.
+        makes_lists (bool): Whether the best items are wanted, and not only ranks.
+        scratch (Scratch): The buffers to compute in.
+    """
+
+    def __init__(
+        self,
+        scores: FastScores,
+        depth: Tensor,
+        relevant: tuple[Tensor, Tensor],
+        masked: tuple[Tensor, Tensor],
+        makes_lists: bool,
+        scratch: Scratch,
+    ) -> None:
+        self.scores, self.depth, self.makes_lists = scores, depth, makes_lists
+        self.scratch = scratch
+        self.max_depth = int(depth.max())
+        num_rows = depth.numel()
+        row, item = relevant
+        self.relevant = _Edges(row, scores.column[item], num_rows)
+        self.masked = _Edges(masked[0], scores.column[masked[1]], num_rows)
+        self.slot = torch.arange(item.numel(), device=item.device) - self.relevant.ptr[row]
+        self.item = _side_by_side(row, self.slot, item, num_rows)
+        self.own = self._scores(torch.arange(num_rows, device=depth.device), self.item)
+        self.is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
+        # At least as many items as the user's depth have this score or a higher one.
+        self.reach = torch.full(depth.shape, -torch.inf, dtype=torch.double, device=depth.device)
+
+    def run(self) -> Found:
+        """Searches, and returns what was found."""
+        self._sieve()
+        lowest = self._lowest(slice(None))
+        width = torch.where(lowest < torch.inf, self.scores.num_within_reach(lowest), 0)
+        width, rows = width.sort(descending=True)
+        widths = [num for num in _rounded_up(width).tolist() if num > 0]
+        rows = rows[: len(widths)]
+        return self._in_order(rows, self._find(rows, widths))
+
+    def _sieve(self) -> None:
+        """Looks at the first columns, to find what is out of reach because of these alone."""
+        width = self.scores.num_in_sieve // _MULTIPLE * _MULTIPLE
+        if width < 2 * BLOCK_SIZE * self.max_depth:
+            return
+        all_rows = torch.arange(self.depth.numel(), device=self.depth.device)
+        lowest = self.scores.to_value(torch.ones_like(self.reach))
+        for part in _parts([width] * all_rows.numel(), 0):
+            blocks = self._blocks(all_rows[part], part, self.masked, 0, width, lowest[part])
+            self._raise_reach(all_rows[part], blocks.amax(dim=1), lowest[part])
+
+    def _find(self, rows: Tensor, widths: list[int]) -> Tensor:
+        """Returns the items that may matter, of shape `[len(rows), ?]`; `-1` is none.
+
+        Args:
+            rows (torch.Tensor): The rows to look at.
+            widths (list): How many of the first columns to look at for each of them, descending.
+        """
+        relevant, masked = self.relevant.of(rows), self.masked.of(rows)
+        num_found = torch.zeros_like(rows)
+        found = []
+        for start in range(0, max(widths, default=0), MAX_COLUMNS):
+            for part in _parts(widths, start):
+                end = min(widths[part.start], start + MAX_COLUMNS)
+                lowest = self._lowest_value(rows[part])
+                blocks = self._blocks(rows[part], part, masked, start, end, lowest)
+                best = blocks.amax(dim=1)
+                self._raise_reach(rows[part], best, lowest)
+                # What is relevant need not be found, as it is known already.
+                relevant.fill_(blocks, part, start)
+                row, column = self._take(rows[part], blocks, best)
+                item = self.scores.item[column + start]
+                num_in_row = torch.bincount(row, minlength=best.size(0))
+                slot = num_found[part][row] + _numbers_within(row, num_in_row)
+                num_found[part] += num_in_row
+                found.append((row + part.start, slot, item))
+            self._leave_unsettled(rows, num_found)
+        if not found:
+            return rows.new_empty(0, 0)
+        row, slot, item = (torch.cat(values) for values in zip(*found, strict=True))
+        return _side_by_side(row, slot, item, rows.numel())
+
+    def _blocks(
+        self, rows: Tensor, part: slice, masked: "_Edges", start: int, end: int, lowest: Tensor
+    ) -> Tensor:
+        """Returns the values of columns, without what is masked: `[num, BLOCK_SIZE, num_blocks]`.
+
+        Args:
+            rows (torch.Tensor): The rows to look at, of shape `[num]`.
+            part (slice): Where these stand among the rows of `masked`.
+            masked (_Edges): What must not be retrieved.
+            start (int): The first column.
+            end (int): The end of the columns. Behind the last item, there is nothing.
+            lowest (torch.Tensor): The lowest values that matter, of shape `[num]`.
+        """
+        values = self.scores.values(rows, start, end, lowest, self.scratch)
+        values[:, max(0, self.scores.item.numel() - start) :] = _nothing(values.dtype)
+        blocks = values.view(rows.numel(), BLOCK_SIZE, -1)
+        masked.fill_(blocks, part, start)
+        return blocks
+
+    def _raise_reach(self, rows: Tensor, best: Tensor, lowest: Tensor) -> None:
+        """Learns from the largest values of blocks, of shape `[num, num_blocks]`, what is in reach.
+
+        Args:
+            rows (torch.Tensor): The rows, of shape `[num]`.
+            best (torch.Tensor): The largest values.
+            lowest (torch.Tensor): Values below this one are in no order, of shape `[num]`.
+        """
+        num_wanted = MAXIMA_PER_POSITION * self.max_depth
+        num_joined = MAX_JOINED
+        while num_joined > 1 and best.size(1) < num_wanted * num_joined:
+            num_joined //= 2
+        best = best.view(rows.numel(), num_joined, -1).amax(dim=1)
+        depth = self.depth[rows].unsqueeze(1)
+        top = best.topk(min(self.max_depth, best.size(1)), dim=1).values
+        value = top.gather(1, (depth - 1).clamp(max=top.size(1) - 1)).squeeze(1)
+        score = self.scores.to_score(value).sub_(self.scores.error[rows])
+        is_known = (depth.squeeze(1) <= top.size(1)) & (value >= lowest)
+        self.reach[rows] = torch.where(is_known, score, -torch.inf).maximum(self.reach[rows])
+
+    def _take(self, rows: Tensor, blocks: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns where the values are that may matter, as rows and columns, sorted by row."""
+        lowest = self._lowest_value(rows).unsqueeze(1)
+        row, block = (best >= lowest).nonzero(as_tuple=True)
+        max_blocks = _max_found(self.depth[rows])
+        is_crowded = torch.bincount(row, minlength=rows.numel()) > max_blocks
+        if bool(is_crowded.any()):
+            self.is_unsettled[rows] |= is_crowded
+            is_left = ~is_crowded[row]
+            row, block = row[is_left], block[is_left]
+        found, offset = (blocks[row, :, block] >= lowest[row]).nonzero(as_tuple=True)
+        return row[found], offset * best.size(1) + block[found]
+
+    def _leave_unsettled(self, rows: Tensor, num_found: Tensor) -> None:
+        self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
+
+    def _is_open(self, rows: Tensor | slice) -> Tensor:
+        """Returns which relevant items may be within reach, of shape `[num_rows, num_slots]`."""
+        highest = self.own[rows] + self.scores.error_of_items[rows].unsqueeze(1)
+        return (highest >= self.reach[rows].unsqueeze(1)) & (self.item[rows] >= 0)
+
+    def _lowest(self, rows: Tensor | slice) -> Tensor:
+        """Returns the lowest exact score that matters; `inf` if none does."""
+        lowest = self.reach[rows]
+        if not self.makes_lists:
+            own = self.own[rows] - self.scores.error_of_items[rows].unsqueeze(1)
+            lowest = own.masked_fill(~self._is_open(rows), torch.inf).amin(dim=1).double()
+        return lowest.masked_fill(self.is_unsettled[rows], torch.inf)
+
+    def _lowest_value(self, rows: Tensor) -> Tensor:
+        """Returns the lowest value of a score that matters."""
+        value = self.scores.to_value(self._lowest(rows) - self.scores.error[rows])
+        return value.clamp(min=_least(value.dtype))
+
+    def _in_order(self, rows: Tensor, found: Tensor) -> Found:
+        """Puts what was found for some rows, and what is relevant, in order."""
+        score = self._scores(rows, found)
+        is_open = self._is_open(rows)
+        own = self.own[rows].masked_fill(~is_open, -torch.inf)
+        item, score = torch.cat([found, self.item[rows]], 1), torch.cat([score, own], 1)
+        score, order = score.sort(dim=1, descending=True)
+        item = item.gather(1, order)
+        self._settle(rows, item, score, order)
+        lists = torch.full((self.depth.numel(), item.size(1)), -1, device=item.device)
+        lists[rows] = item.masked_fill(score == -torch.inf, -1)
+        numbers = torch.arange(order.size(1), device=order.device).expand_as(order)
+        position = torch.empty_like(order).scatter_(1, order, numbers)
+        position = position[:, found.size(1) :].contiguous()
+        own = -score.gather(1, position)
+        above = torch.searchsorted(-score, own)
+        tied = torch.searchsorted(-score, own, right=True) - above - 1
+        return Found(
+            self._ranks(rows, is_open, position + 1, above, tied), lists, self.is_unsettled
+        )
+
+    def _scores(self, rows: Tensor, item: Tensor) -> Tensor:
+        """Returns the scores of items, of shape `[num_rows, num_slots]`; `-inf` of none."""
+        return self.scores.of_items(rows, item.clamp(min=0)).masked_fill_(item < 0, -torch.inf)
+
+    def _settle(self, rows: Tensor, item: Tensor, score: Tensor, order: Tensor) -> None:
+        """Puts items in the order of their exact scores, in place, where these may be another."""
+        error = 2.001 * self.scores.error_of_items[rows].unsqueeze(1)
+        is_close = torch.zeros_like(score, dtype=torch.bool)
+        is_close[:, 1:] = score[:, :-1] - score[:, 1:] <= error
+        is_close[:, :-1] |= is_close[:, 1:]
+        close = is_close.any(dim=1).nonzero().squeeze(1)
+        at, column = is_close[close].nonzero(as_tuple=True)
+        place = close[at], column
+        score[place] = self.scores.exactly(rows[place[0]], item[place]).to(score.dtype)
+        first = item[close].argsort(dim=1)
+        second = score[close].gather(1, first).argsort(dim=1, descending=True, stable=True)
+        new = first.gather(1, second)
+        for values in (item, score, order):
+            values[close] = values[close].gather(1, new)
+
+    def _ranks(self, rows: Tensor, is_open: Tensor, *found: Tensor) -> Ranks:
+        """Returns the ranks of what is relevant, given those of some rows, side by side."""
+        ranks = Ranks.unknown(self.relevant.row)
+        number = torch.full_like(self.item, -1)
+        number[self.relevant.row, self.slot] = torch.arange(self.slot.numel(), device=rows.device)
+        ranks.update(number[rows][is_open], Ranks(*(values[is_open] for values in found)))
+        return ranks
+
+
+class _Edges:
+    """Columns of rows, sorted by row."""
+
+    def __init__(self, row: Tensor, column: Tensor, num_rows: int) -> None:
+        self.row, self.column = row, column
+        self.ptr = index2ptr(row, num_rows)
+
+    def of(self, rows: Tensor) -> "_Edges":
+        """Returns the edges of some rows, which are numbered anew."""
+        degree = self.ptr[rows + 1] - self.ptr[rows]
+        row = torch.arange(rows.numel(), device=rows.device).repeat_interleave(degree)
+        edge = self.ptr[rows][row] + _numbers_within(row, degree)
+        return _Edges(row, self.column[edge], rows.numel())
+
+    def fill_(self, blocks: Tensor, rows: slice, start: int) -> None:
+        """Takes the columns of some rows out of values whose first column is `start`."""
+        first, last = self.ptr[[rows.start, rows.stop]].tolist()
+        values = blocks.view(blocks.size(0), -1)
+        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
+        inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
+        place = row[inside] * values.size(1) + column[inside]
+        values.view(-1).index_fill_(0, place, _nothing(values.dtype))
+
+
+def _max_found(depth: _Depth) -> _Depth:
+    """Returns how many items may matter to a user before it is left unsettled."""
+    return 4 * depth + 64
+
+
+def _nothing(dtype: torch.dtype) -> float:
+    """Returns a number that is less than all values."""
+    return -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def _least(dtype: torch.dtype) -> float:
+    """Returns the least value that may stand for a score."""
+    return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min + 1
+
+
+def _rounded_up(width: Tensor) -> Tensor:
+    return (width + _MULTIPLE - 1) // _MULTIPLE * _MULTIPLE
+
+
+def _parts(widths: list[int], start: int) -> Iterator[slice]:
+    """Yields slices of rows that are looked at together, given how many columns each row has."""
+    first, num_rows = 0, sum(width > start for width in widths)
+    while first < num_rows:
+        width = min(widths[first] - start, MAX_COLUMNS)
+        end = min(first + max(1, NUM_VALUES // width), num_rows)
+        yield slice(first, end)
+        first = end
+
+
+def _numbers_within(row: Tensor, degree: Tensor) -> Tensor:
+    """Numbers the edges of each row from zero, given the rows, sorted, and their degrees."""
+    first = degree.cumsum(0) - degree
+    return torch.arange(row.numel(), device=row.device) - first[row]
+
+
+def _side_by_side(row: Tensor, slot: Tensor, item: Tensor, num_rows: int) -> Tensor:
+    """Puts the items of every row side by side, of shape `[num_rows, num_slots]`; `-1` is none."""
+    matrix = item.new_full((num_rows, max_id(slot) + 1), -1)
+    matrix[row, slot] = item
+    return matrix
