@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
@@ -268,9 +269,8 @@ class Search:
     def _settle(self, rows: Tensor, item: Tensor, score: Tensor, order: Tensor) -> None:
         """Puts items in the order of their exact scores, in place, where these may be another."""
         error = 2.001 * self.scores.error_of_items[rows].unsqueeze(1)
-        is_close = torch.zeros_like(score, dtype=torch.bool)
-        is_close[:, 1:] = score[:, :-1] - score[:, 1:] <= error
-        is_close[:, :-1] |= is_close[:, 1:]
+        is_near = score[:, :-1] - score[:, 1:] <= error
+        is_close = F.pad(is_near, (1, 0)) | F.pad(is_near, (0, 1))
         close = is_close.any(dim=1).nonzero().squeeze(1)
         at, column = is_close[close].nonzero(as_tuple=True)
         place = close[at], column
