@@ -83,9 +83,10 @@ class BoundedCount:
         num_rows = depth.numel()
         if row.numel() == 0:
             return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
-        single = user.float()
+        scaled = self.items.factors.for_single(user)
+        single = scaled.float()
         score = self.items.factors.exact_scores(user, row, item)
-        bound = ErrorBound(user, single, 1.01 * (user.size(1) + 1) * 2.0**-24)
+        bound = ErrorBound(scaled, single, 1.01 * (user.size(1) + 1) * 2.0**-24)
         error = bound.of_items(self.items.rounded_norm, self.items.error)
         scale = _scale_to_int16(bound.norm * self.items.norm[0] + 2 * error)
         low, high = (

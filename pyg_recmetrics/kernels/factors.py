@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.scores import inner_products, scale_, scaled
+from pyg_recmetrics.kernels.scores import EXPONENT, inner_products, scale_, scaled
 
 #: How many numbers of the embeddings of pairs are held at once.
 _NUM_NUMBERS = 2**20
@@ -28,16 +28,25 @@ class ItemFactors:
         parts = [embedding] if bias is None else [embedding, bias]
         bounds = [bound.to(device, torch.double) for part in parts for bound in part.aminmax()]
         self.largest = torch.stack(bounds).abs().max()
+        # Numbers of moderate size are read as they are, and users are scaled instead.
+        exponent = int(self.largest.frexp().exponent)
+        is_double = torch.double in (part.dtype for part in parts)
+        self.is_moderate = not is_double and -15 <= exponent <= 40
+        self.scale = 2.0 ** (EXPONENT - exponent) if self.is_moderate else 1.0
 
     def double(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
         return scaled(self._rows(index), self.largest)
 
-    def single(self, index: Tensor | slice) -> Tensor:
-        """Returns some embeddings in single precision, of shape `[num_asked, dim]`."""
+    def single(self, index: Tensor) -> Tensor:
+        """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
         rows = self._rows(index)
-        dtype = torch.promote_types(rows.dtype, torch.float32)
-        return scale_(rows.to(dtype, copy=True), self.largest).float()
+        rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
+        return rows if self.is_moderate else scale_(rows, self.largest).float()
+
+    def for_single(self, user: Tensor) -> Tensor:
+        """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""
+        return user * self.scale
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.

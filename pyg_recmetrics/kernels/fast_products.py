@@ -28,32 +28,34 @@ class FastProducts(FastScores):
         self.user, self.items = user, items
         self.item, self.column = items.item, items.column
         self.num_in_sieve = self.item.numel() // _PART_IN_SIEVE
-        self.rounded, self.single = user.to(items.dtype), user.float()
+        scaled = items.factors.for_single(user)
+        self.rounded, self.single = scaled.to(items.dtype), scaled.float()
+        self.is_half = items.dtype == torch.bfloat16
+        # The bits of positive numbers have the order of the numbers, and lie above all others.
+        self.lowest_in_order = 1 if self.is_half else torch.finfo(items.dtype).min
         dim = user.size(1)
-        self.bound = ErrorBound(user, self.rounded, rounding_of_sum=dim * 2.0**-22)
+        self.bound = ErrorBound(scaled, self.rounded, rounding_of_sum=dim * 2.0**-22)
         self.error = self.bound.of_items(items.rounded_norm, items.error)
-        of_single = ErrorBound(user, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
+        of_single = ErrorBound(scaled, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
         largest = items.norm[0]
         self.error_of_items = of_single.of_items(largest, 2.0**-24 * largest)
 
-    def values(
-        self, rows: Tensor, start: int, end: int, lowest: Tensor, scratch: Scratch
-    ) -> Tensor:
+    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         user, items = self.rounded[rows], self.items.rounded(start, end)
         scores = scratch("fast_products", (rows.numel(), end - start), self.items.dtype)
         torch.mm(user, items.t(), out=scores)
-        if scores.dtype == torch.float32:
-            return scores
-        bits = scores.view(torch.int16)
-        # The bits of positive numbers have the order of the numbers, and lie above all others.
-        return _in_order(bits, out=bits) if bool((lowest <= 0).any()) else bits
+        return scores.view(torch.int16) if self.is_half else scores
+
+    def put_in_order_(self, values: Tensor) -> None:
+        if self.is_half:
+            _in_order(values, out=values)
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
-        return value if value.dtype == torch.float32 else _in_order(value.view(torch.int16))
+        return _in_order(value.view(torch.int16)) if self.is_half else value
 
     def to_score(self, value: Tensor) -> Tensor:
-        if value.dtype == torch.float32:
+        if not self.is_half:
             return value.double()
         number = _in_order(value).view(torch.bfloat16).double()
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.

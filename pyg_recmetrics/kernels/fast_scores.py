@@ -21,6 +21,7 @@ class FastScores(ABC):
             Zero if there are no such columns.
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
             user, of shape `[num_rows]`.
+        lowest_in_order (float): Values from this one on are in the order of their scores.
         error_of_items (torch.Tensor): How far the scores of some items can be from the exact ones,
             for each user, of shape `[num_rows]`. Zero if they are exact.
     """
@@ -30,23 +31,24 @@ class FastScores(ABC):
     num_in_sieve: int
     error: Tensor
     error_of_items: Tensor
+    lowest_in_order: float
 
     @abstractmethod
-    def values(
-        self, rows: Tensor, start: int, end: int, lowest: Tensor, scratch: Scratch
-    ) -> Tensor:
+    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         """Returns the values of columns from `start` to `end` for some rows.
 
-        They may be overwritten. The next call overwrites them, too.
+        They may be overwritten, and the next call overwrites them. Where there is no column any
+        more, they can be anything.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num_asked]`.
             start (int): The first column.
             end (int): The end of the columns.
-            lowest (torch.Tensor): The lowest value that matters, of shape `[num_asked]`. Lower
-                ones need not be in the right order among each other.
             scratch (Scratch): The buffers to compute in.
         """
+
+    def put_in_order_(self, values: Tensor) -> None:  # noqa: B027 (they may be in order)
+        """Puts also the lowest values in the order of their scores, in place."""
 
     @abstractmethod
     def to_value(self, score: Tensor) -> Tensor:

@@ -32,19 +32,19 @@ class GivenScores(FastScores):
         self.column = torch.full_like(every, -1)
         self.column[self.item] = every[: self.item.numel()]
         self.error = self.error_of_items = torch.zeros_like(row, dtype=torch.double)
+        self.lowest_in_order = torch.finfo(self.dtype).min
         self.highest = torch.zeros((), device=row.device)
         self.num_missing = torch.zeros_like(row)
 
-    def values(
-        self, rows: Tensor, start: int, end: int, lowest: Tensor, scratch: Scratch
-    ) -> Tensor:
+    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         values = scratch("given_scores", (rows.numel(), end - start), self.dtype)
-        columns = slice(start, min(end, self.item.numel()))
-        known = values[:, : columns.stop - start].copy_(self._read(rows, columns))
-        low, high = known.aminmax()
-        self.highest = self.highest.maximum(high)
-        if bool(low.isneginf()):
-            self.num_missing[rows] += known.isneginf().sum(dim=1)
+        last = min(end, self.item.numel())
+        values[:, last - start :] = 0
+        values[:, : last - start] = self._read(rows, slice(start, last))
+        lowest, highest = values.aminmax()
+        self.highest = self.highest.maximum(highest)
+        if bool(lowest.isneginf()):
+            self.num_missing[rows] += values.isneginf().sum(dim=1)
         return values
 
     def to_value(self, score: Tensor) -> Tensor:

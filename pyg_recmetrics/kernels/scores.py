@@ -52,7 +52,7 @@ from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The power of two near which the largest number of scaled embeddings lies. The inner product of
 #: two embeddings then stays in the range of single precision up to a dimension of 2**15.
-_EXPONENT = 55
+EXPONENT = 55
 
 #: Scaled numbers up to this one count as zero, so that no product of two halves can underflow.
 _NEGLIGIBLE = 2.0**-400
@@ -83,25 +83,25 @@ _PRECISION = 2.0**-40
 
 
 def scaled_by_row(embedding: Tensor) -> Tensor:
-    """Scales every row by the power of two that brings its largest number near `2**_EXPONENT`."""
+    """Scales every row by the power of two that brings its largest number near `2**EXPONENT`."""
     return scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
 
 
 def scaled_by_all(embedding: Tensor) -> Tensor:
-    """Scales all rows by the power of two that brings the largest number near `2**_EXPONENT`."""
+    """Scales all rows by the power of two that brings the largest number near `2**EXPONENT`."""
     return scaled(embedding, torch.stack(embedding.aminmax()).abs().max())
 
 
 def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
-    """Copies to double precision, and scales such that `largest` comes near `2**_EXPONENT`."""
+    """Copies to double precision, and scales such that `largest` comes near `2**EXPONENT`."""
     embedding = scale_(embedding.to(torch.double, copy=True), largest)
     return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
 
 
 def scale_(embedding: Tensor, largest: Tensor) -> Tensor:
-    """Scales, in place, by the power of two that brings `largest` near `2**_EXPONENT`."""
+    """Scales, in place, by the power of two that brings `largest` near `2**EXPONENT`."""
     # In two steps, since the power of two may be too large for one number.
-    exponent = _EXPONENT - largest.double().frexp().exponent.double()
+    exponent = EXPONENT - largest.double().frexp().exponent.double()
     half = (exponent / 2).floor()
     return embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
 

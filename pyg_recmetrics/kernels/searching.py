@@ -40,7 +40,7 @@ BLOCK_SIZE = 16
 MAX_JOINED = 16
 
 #: How many maxima there are for each position of a ranking, so that few positions share one.
-MAXIMA_PER_POSITION = 8
+MAXIMA_PER_POSITION = 2
 
 #: How many users are taken at once. With more of them, nothing gets faster.
 MAX_ROWS = 2048
@@ -67,12 +67,13 @@ class Found(NamedTuple):
     Attributes:
         ranks: The ranks of the relevant items.
         lists: The best items, of shape `[num_rows, ?]`, best first; `-1` where none is left.
+            `None` if no lists are wanted.
         is_unsettled: For which users too many items may matter, of shape `[num_rows]`. What else
             was found out about these is not valid.
     """
 
     ranks: Ranks
-    lists: Tensor
+    lists: Tensor | None
     is_unsettled: Tensor
 
 
@@ -118,82 +119,89 @@ class Search:
 
     def run(self) -> Found:
         """Searches, and returns what was found."""
-        self._sieve()
-        lowest = self._lowest(slice(None))
-        width = torch.where(lowest < torch.inf, self.scores.num_within_reach(lowest), 0)
-        width, rows = width.sort(descending=True)
-        widths = [num for num in _rounded_up(width).tolist() if num > 0]
-        rows = rows[: len(widths)]
-        return self._in_order(rows, self._find(rows, widths))
+        width = torch.full_like(self.depth, self.scores.item.numel())
+        if self._sieve():
+            width = self.scores.num_within_reach(self._lowest(slice(None)))
+        width.masked_fill_(self._lowest(slice(None)) == torch.inf, 0)
+        width, rows = width.sort(descending=True, stable=True)
+        rows = rows[: int((width > 0).sum())]
+        return self._in_order(rows, self._find(rows, _rounded_up(width)))
 
-    def _sieve(self) -> None:
-        """Looks at the first columns, to find what is out of reach because of these alone."""
+    def _sieve(self) -> bool:
+        """Looks at the first columns, to find what is out of reach because of these alone.
+
+        Returns:
+            Whether these are enough to find anything.
+        """
         width = self.scores.num_in_sieve // _MULTIPLE * _MULTIPLE
         if width < 2 * BLOCK_SIZE * self.max_depth:
-            return
-        all_rows = torch.arange(self.depth.numel(), device=self.depth.device)
-        lowest = self.scores.to_value(torch.ones_like(self.reach))
-        for part in _parts([width] * all_rows.numel(), 0):
-            blocks = self._blocks(all_rows[part], part, self.masked, 0, width, lowest[part])
-            self._raise_reach(all_rows[part], blocks.amax(dim=1), lowest[part])
+            return False
+        rows = torch.arange(self.depth.numel(), device=self.depth.device)
+        for part in _parts(torch.full_like(rows, width), 0):
+            blocks = self._blocks(rows[part], 0, width)
+            self._mask_(blocks, self.masked, part, 0)
+            self._raise_reach(rows[part], blocks.amax(dim=1), self.scores.lowest_in_order)
+        return True
 
-    def _find(self, rows: Tensor, widths: list[int]) -> Tensor:
+    def _find(self, rows: Tensor, width: Tensor) -> Tensor:
         """Returns the items that may matter, of shape `[len(rows), ?]`; `-1` is none.
 
         Args:
             rows (torch.Tensor): The rows to look at.
-            widths (list): How many of the first columns to look at for each of them, descending.
+            width (torch.Tensor): How many of the first columns to look at for each, descending.
         """
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
         num_found = torch.zeros_like(rows)
-        found = []
-        for start in range(0, max(widths, default=0), MAX_COLUMNS):
-            for part in _parts(widths, start):
-                end = min(widths[part.start], start + MAX_COLUMNS)
-                lowest = self._lowest_value(rows[part])
-                blocks = self._blocks(rows[part], part, masked, start, end, lowest)
-                best = blocks.amax(dim=1)
-                self._raise_reach(rows[part], best, lowest)
+        found = [(num_found[:0],) * 3]
+        for start in range(0, max_id(width), MAX_COLUMNS):
+            for part in _parts(width, start):
+                end = min(int(width[part.start]), start + MAX_COLUMNS)
+                blocks = self._blocks(rows[part], start, end)
+                best = self._best(rows[part], blocks, masked, part, start)
                 # What is relevant need not be found, as it is known already.
                 relevant.fill_(blocks, part, start)
                 row, column = self._take(rows[part], blocks, best)
-                item = self.scores.item[column + start]
                 num_in_row = torch.bincount(row, minlength=best.size(0))
                 slot = num_found[part][row] + _numbers_within(row, num_in_row)
                 num_found[part] += num_in_row
-                found.append((row + part.start, slot, item))
-            self._leave_unsettled(rows, num_found)
-        if not found:
-            return rows.new_empty(0, 0)
+                found.append((row + part.start, slot, self.scores.item[column + start]))
+            self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
         row, slot, item = (torch.cat(values) for values in zip(*found, strict=True))
         return _side_by_side(row, slot, item, rows.numel())
 
-    def _blocks(
-        self, rows: Tensor, part: slice, masked: "_Edges", start: int, end: int, lowest: Tensor
-    ) -> Tensor:
-        """Returns the values of columns, without what is masked: `[num, BLOCK_SIZE, num_blocks]`.
+    def _blocks(self, rows: Tensor, start: int, end: int) -> Tensor:
+        """Returns the values of some columns, of shape `[len(rows), BLOCK_SIZE, num_blocks]`."""
+        values = self.scores.values(rows, start, end, self.scratch)
+        return values.view(rows.numel(), BLOCK_SIZE, -1)
 
-        Args:
-            rows (torch.Tensor): The rows to look at, of shape `[num]`.
-            part (slice): Where these stand among the rows of `masked`.
-            masked (_Edges): What must not be retrieved.
-            start (int): The first column.
-            end (int): The end of the columns. Behind the last item, there is nothing.
-            lowest (torch.Tensor): The lowest values that matter, of shape `[num]`.
-        """
-        values = self.scores.values(rows, start, end, lowest, self.scratch)
+    def _mask_(self, blocks: Tensor, masked: "_Edges", part: slice, start: int) -> None:
+        values = blocks.view(blocks.size(0), -1)
         values[:, max(0, self.scores.item.numel() - start) :] = _nothing(values.dtype)
-        blocks = values.view(rows.numel(), BLOCK_SIZE, -1)
-        masked.fill_(blocks, part, start)
-        return blocks
+        masked.fill_(values, part, start)
 
-    def _raise_reach(self, rows: Tensor, best: Tensor, lowest: Tensor) -> None:
+    def _best(
+        self, rows: Tensor, blocks: Tensor, masked: "_Edges", part: slice, start: int
+    ) -> Tensor:
+        """Masks values, and returns the largest of each block: `[len(rows), num_blocks]`."""
+        self._mask_(blocks, masked, part, start)
+        best = blocks.amax(dim=1)
+        lowest_in_order = self.scores.lowest_in_order
+        self._raise_reach(rows, best, lowest_in_order)
+        if bool((self._lowest_value(rows) >= lowest_in_order).all()):
+            return best
+        self.scores.put_in_order_(blocks)
+        self._mask_(blocks, masked, part, start)
+        best = blocks.amax(dim=1)
+        self._raise_reach(rows, best, _least(best.dtype))
+        return best
+
+    def _raise_reach(self, rows: Tensor, best: Tensor, lowest: float) -> None:
         """Learns from the largest values of blocks, of shape `[num, num_blocks]`, what is in reach.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num]`.
             best (torch.Tensor): The largest values.
-            lowest (torch.Tensor): Values below this one are in no order, of shape `[num]`.
+            lowest (float): Values below this one are in no order.
         """
         num_wanted = MAXIMA_PER_POSITION * self.max_depth
         num_joined = MAX_JOINED
@@ -250,8 +258,10 @@ class Search:
         score, order = score.sort(dim=1, descending=True)
         item = item.gather(1, order)
         self._settle(rows, item, score, order)
-        lists = torch.full((self.depth.numel(), item.size(1)), -1, device=item.device)
-        lists[rows] = item.masked_fill(score == -torch.inf, -1)
+        lists = None
+        if self.makes_lists:
+            lists = torch.full((self.depth.numel(), item.size(1)), -1, device=item.device)
+            lists[rows] = item.masked_fill(score == -torch.inf, -1)
         numbers = torch.arange(order.size(1), device=order.device).expand_as(order)
         position = torch.empty_like(order).scatter_(1, order, numbers)
         position = position[:, found.size(1) :].contiguous()
@@ -270,16 +280,15 @@ class Search:
         """Puts items in the order of their exact scores, in place, where these may be another."""
         error = 2.001 * self.scores.error_of_items[rows].unsqueeze(1)
         is_near = score[:, :-1] - score[:, 1:] <= error
-        is_close = F.pad(is_near, (1, 0)) | F.pad(is_near, (0, 1))
-        close = is_close.any(dim=1).nonzero().squeeze(1)
-        at, column = is_close[close].nonzero(as_tuple=True)
-        place = close[at], column
-        score[place] = self.scores.exactly(rows[place[0]], item[place]).to(score.dtype)
-        first = item[close].argsort(dim=1)
-        second = score[close].gather(1, first).argsort(dim=1, descending=True, stable=True)
-        new = first.gather(1, second)
-        for values in (item, score, order):
-            values[close] = values[close].gather(1, new)
+        row, column = (F.pad(is_near, (1, 0)) | F.pad(is_near, (0, 1))).nonzero(as_tuple=True)
+        exact = self.scores.exactly(rows[row], item[row, column]).to(score.dtype)
+        # The others stay where they are, and so does each run of items that are close.
+        new = item[row, column].argsort()
+        new = new[exact[new].argsort(descending=True, stable=True)]
+        new = new[row[new].argsort(stable=True)]
+        score[row, column] = exact[new]
+        for values in (item, order):
+            values[row, column] = values[row, column[new]]
 
     def _ranks(self, rows: Tensor, is_open: Tensor, *found: Tensor) -> Ranks:
         """Returns the ranks of what is relevant, given those of some rows, side by side."""
@@ -304,10 +313,10 @@ class _Edges:
         edge = self.ptr[rows][row] + _numbers_within(row, degree)
         return _Edges(row, self.column[edge], rows.numel())
 
-    def fill_(self, blocks: Tensor, rows: slice, start: int) -> None:
+    def fill_(self, values: Tensor, rows: slice, start: int) -> None:
         """Takes the columns of some rows out of values whose first column is `start`."""
+        values = values.view(values.size(0), -1)
         first, last = self.ptr[[rows.start, rows.stop]].tolist()
-        values = blocks.view(blocks.size(0), -1)
         row, column = self.row[first:last] - rows.start, self.column[first:last] - start
         inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
         place = row[inside] * values.size(1) + column[inside]
@@ -333,12 +342,13 @@ def _rounded_up(width: Tensor) -> Tensor:
     return (width + _MULTIPLE - 1) // _MULTIPLE * _MULTIPLE
 
 
-def _parts(widths: list[int], start: int) -> Iterator[slice]:
+def _parts(width: Tensor, start: int) -> Iterator[slice]:
     """Yields slices of rows that are looked at together, given how many columns each row has."""
-    first, num_rows = 0, sum(width > start for width in widths)
+    widths = width[width > start].tolist()
+    first, num_rows = 0, len(widths)
     while first < num_rows:
-        width = min(widths[first] - start, MAX_COLUMNS)
-        end = min(first + max(1, NUM_VALUES // width), num_rows)
+        num_columns = min(widths[first] - start, MAX_COLUMNS)
+        end = min(first + max(1, NUM_VALUES // num_columns), num_rows)
         yield slice(first, end)
         first = end
 
