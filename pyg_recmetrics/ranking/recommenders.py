@@ -42,9 +42,10 @@ class GivenScoresRecommender(DenseRecommender):
 
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
-        self.mask.note_highest(scores.highest)
         truth, seen = chunk.truth, chunk.seen
         of_truth = scores.exactly(truth.row, truth.item)
+        # A user is not searched if no relevant item has a score that anything can be ranked by.
+        self.mask.note_highest(torch.cat([scores.highest.reshape(1), of_truth]).amax())
         num_missing = scores.num_missing
         if bool(num_missing.any()):
             is_missing = scores.exactly(seen.row, seen.item).isneginf()

@@ -114,6 +114,17 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"'scores' needs to hold finite .*\(got 1 NaN or"):
             RankedEdges.from_scores(scores, TRUTH)
 
+    @pytest.mark.parametrize("wrong", [math.nan, math.inf])
+    @pytest.mark.parametrize("form", range(4))
+    @pytest.mark.parametrize("item", [1, 5, 99])
+    @pytest.mark.parametrize("options", [{}, {"keep_items": True}, {"batch_size": 1}])
+    def test_a_search_comes_across_them(self, wrong, form, item, options):
+        scores = torch.rand(3, 100, generator=torch.Generator().manual_seed(0))
+        scores[1, item] = wrong  # item 1 is all that is relevant
+        task = RankingTask(torch.tensor([[0, 1, 2], [0, 1, 2]]), num_users=3, num_items=100)
+        with pytest.raises(ValueError, match=r"finite, or '-inf' .*\(got NaN or 'inf'\)"):
+            rank(list(forms(scores))[form], task, k=5, algorithm="search", **options)
+
     @pytest.mark.parametrize("form", range(5))
     def test_a_row_without_a_score(self, form):
         scores = SCORES.clone()
