@@ -62,11 +62,11 @@ class FastProducts(FastScores):
         return number - 2.0**-8 * number.abs()
 
     def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
-        num_asked = items.size(1)
-        rows_at_once = max(1, _NUM_NUMBERS // max(1, num_asked * self.single.size(1)))
+        num_asked, dim = items.size(1), self.single.size(1)
+        rows_at_once = max(1, _NUM_NUMBERS // max(1, num_asked * dim))
         scores = [torch.empty(0, num_asked, device=items.device)]
         for some, asked in zip(rows.split(rows_at_once), items.split(rows_at_once), strict=True):
-            product = self.items.factors.single(asked.flatten()).view(*asked.shape, -1)
+            product = self.items.factors.single(asked.flatten()).view(*asked.shape, dim)
             scores.append(product.mul_(self.single[some].unsqueeze(1)).sum(dim=2))
         return torch.cat(scores)
 

@@ -39,16 +39,17 @@ KINDS = {
 
 def rank_by_all_algorithms(user, item, task, k, batch_size=None):
     """Ranks by every algorithm, which all have to agree, and returns what they agree on."""
-    found = {
-        algorithm: rank((user, item), task, k=k, algorithm=algorithm, batch_size=batch_size)
-        for algorithm in ("dense", "count", "search")
-    }
+    options = {"k": k, "batch_size": batch_size}
+    dense = rank((user, item), task, algorithm="dense", keep_items=True, **options)
+    for algorithm in ("count", "search"):
+        assert_same_ranks(rank((user, item), task, algorithm=algorithm, **options), dense)
+    lists = rank((user, item), task, algorithm="search", keep_items=True, **options)
+    assert_same_ranks(lists, dense)
+    assert torch.equal(lists.items, dense.items)
     full = rank((user, item), task, full=True, algorithm="count", batch_size=batch_size)
-    dense = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
-    assert_same_ranks(full, dense)
-    for ranked in found.values():
-        assert_same_ranks(found["dense"], ranked)
-    return found["dense"]
+    every = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
+    assert_same_ranks(full, every)
+    return dense
 
 
 def assert_same_ranks(one, other):
