@@ -19,9 +19,9 @@ from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.searching import Search, rows_to_search
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.pairs import PairRecommender
+from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
-from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender
+from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender, MatrixRecommender
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, rows_in_memory
 from pyg_recmetrics.task import RankingTask
 
@@ -269,6 +269,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
             f"'count' for embeddings without 'keep_items', on a CPU and without 'candidates' of "
             f"each user (got {wanted!r})"
         )
+    if wanted == "auto" and (pairing := _pairing(request)):
+        return pairing
     if wanted in ("search", "auto") and searching:
         # Whom a search leaves unsettled has many ties. To count them takes less than to sort.
         return [*searching, *counting, *(exact if request.list_width > 0 else exact[-1:])]
@@ -290,12 +292,26 @@ def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
     return [RankByBestItems(*arguments), RankByCounts(*arguments)]
 
 
+def _pairing(request: Request) -> list[RankingAlgorithm]:
+    """Returns the algorithm that looks at nothing but the few candidates of each user."""
+    recommender, task = request.recommender, request.task
+    if not isinstance(recommender, EmbeddingRecommender | MatrixRecommender):
+        return []
+    if not _has_candidates_of_each_user(task):
+        return []
+    if 16 * int(task.num_candidates.sum()) > task.num_users * task.num_items:
+        return []
+    pairs = PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
+    return [RankByPairs(pairs, task.num_items, request.list_width or 1)]
+
+
 def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     """Returns the algorithms that search, the fastest first."""
     recommender, num_items = request.recommender, request.task.num_items
-    # Deep rankings have too many items that matter, and small ones too few that do not.
-    max_depth = num_items // 8 if only_fast else num_items - 1
-    if request.depth > max_depth or not _shares_candidates_on_cpu(request.task):
+    # Deep rankings have too many items that matter. To count takes less then, but makes no lists.
+    max_part = 8 if request.list_width > 0 else 64
+    max_depth = num_items // max_part if only_fast else num_items - 1
+    if request.depth > max_depth or not _is_searchable(request.task):
         return []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
@@ -309,13 +325,16 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
 def _counting(request: Request) -> list[RankingAlgorithm]:
     """Returns the algorithm that counts scores of embeddings, if it applies."""
     recommender = request.recommender
-    if request.list_width > 0 or not _shares_candidates_on_cpu(request.task):
+    if request.list_width > 0 or not _is_searchable(request.task):
         return []
     if isinstance(recommender, EmbeddingRecommender) and has_exact_single_precision():
         return [CountByBound(recommender, request)]
     return []
 
 
-def _shares_candidates_on_cpu(task: RankingTask) -> bool:
-    has_own = task.candidates is not None and task.candidates.dim() == 2
-    return task.device.type == "cpu" and not has_own
+def _is_searchable(task: RankingTask) -> bool:
+    return task.device.type == "cpu" and not _has_candidates_of_each_user(task)
+
+
+def _has_candidates_of_each_user(task: RankingTask) -> bool:
+    return task.candidates is not None and task.candidates.dim() == 2

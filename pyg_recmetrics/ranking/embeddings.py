@@ -65,6 +65,11 @@ class EmbeddingRecommender(ScoreRecommender):
             with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
         )
 
+    def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
+        """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
+        users, row = user.unique_consecutive(return_inverse=True)
+        return self.items.exact_scores(self.users(users), row, item)
+
     def best(self, chunk: Chunk, k: int) -> BestItems:
         items, keys = [], []
         for first, scores in self._masked_tiles(chunk):

@@ -66,6 +66,7 @@ class PairRecommender(Recommender):
     Args:
         scorer (PairScorer): What scores the pairs.
         task (RankingTask): The task.
+        mask (ScoreMask, optional): Where to note scores of `-inf`. (default: `None`, a new mask)
     """
 
     has_scores = True
@@ -75,10 +76,12 @@ class PairRecommender(Recommender):
 
     mask: ScoreMask
 
-    def __init__(self, scorer: PairScorer, task: RankingTask) -> None:
+    def __init__(
+        self, scorer: PairScorer, task: RankingTask, mask: ScoreMask | None = None
+    ) -> None:
         self.scorer = scorer
         self.num_items = task.num_items
-        self.mask = ScoreMask(task)
+        self.mask = ScoreMask(task) if mask is None else mask
         self.items = torch.arange(task.num_items, device=task.device)
         num_asked = task.num_items
         if task.candidates is not None and task.candidates.dim() == 1:

@@ -82,6 +82,10 @@ class MatrixRecommender(GivenScoresRecommender):
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         return self.matrix, users
 
+    def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
+        """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
+        return self.matrix[user, item]
+
 
 class FunctionRecommender(GivenScoresRecommender):
     """Ranks by a function `users -> scores [len(users), num_items]`."""
