@@ -112,7 +112,10 @@ class Search:
         self.masked = _Edges(masked[0], scores.column[masked[1]], num_rows)
         self.slot = torch.arange(item.numel(), device=item.device) - self.relevant.ptr[row]
         self.item = _side_by_side(row, self.slot, item, num_rows)
-        self.own = self._scores(torch.arange(num_rows, device=depth.device), self.item)
+        rows = torch.arange(num_rows, device=depth.device)
+        own = scores.of_items(rows, self.item.clamp(min=0))
+        # Nothing is as large as NaN, so that it is never within reach.
+        self.own = own.masked_fill_(self.item < 0, torch.nan)
         self.is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
         # At least as many items as the user's depth have this score or a higher one.
         self.reach = torch.full(depth.shape, -torch.inf, dtype=torch.double, device=depth.device)
@@ -157,10 +160,10 @@ class Search:
             for part in _parts(width, start):
                 end = min(int(width[part.start]), start + MAX_COLUMNS)
                 blocks = self._blocks(rows[part], start, end)
-                best = self._best(rows[part], blocks, masked, part, start)
+                best, lowest = self._best(rows[part], blocks, masked, part, start)
                 # What is relevant need not be found, as it is known already.
                 relevant.fill_(blocks, part, start)
-                row, column = self._take(rows[part], blocks, best)
+                row, column = self._take(rows[part], blocks, best, lowest)
                 num_in_row = torch.bincount(row, minlength=best.size(0))
                 slot = num_found[part][row] + _numbers_within(row, num_in_row)
                 num_found[part] += num_in_row
@@ -181,19 +184,24 @@ class Search:
 
     def _best(
         self, rows: Tensor, blocks: Tensor, masked: "_Edges", part: slice, start: int
-    ) -> Tensor:
-        """Masks values, and returns the largest of each block: `[len(rows), num_blocks]`."""
+    ) -> tuple[Tensor, Tensor]:
+        """Masks values, and finds the largest of each block, and the lowest that matter.
+
+        Returns:
+            Values of shape `[len(rows), num_blocks]` and `[len(rows)]`.
+        """
         self._mask_(blocks, masked, part, start)
         best = blocks.amax(dim=1)
         lowest_in_order = self.scores.lowest_in_order
         self._raise_reach(rows, best, lowest_in_order)
-        if bool((self._lowest_value(rows) >= lowest_in_order).all()):
-            return best
+        lowest = self._lowest_value(rows)
+        if bool((lowest >= lowest_in_order).all()):
+            return best, lowest
         self.scores.put_in_order_(blocks)
         self._mask_(blocks, masked, part, start)
         best = blocks.amax(dim=1)
         self._raise_reach(rows, best, _least(best.dtype))
-        return best
+        return best, self._lowest_value(rows)
 
     def _raise_reach(self, rows: Tensor, best: Tensor, lowest: float) -> None:
         """Learns from the largest values of blocks, of shape `[num, num_blocks]`, what is in reach.
@@ -215,9 +223,11 @@ class Search:
         is_known = (depth.squeeze(1) <= top.size(1)) & (value >= lowest)
         self.reach[rows] = torch.where(is_known, score, -torch.inf).maximum(self.reach[rows])
 
-    def _take(self, rows: Tensor, blocks: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+    def _take(
+        self, rows: Tensor, blocks: Tensor, best: Tensor, lowest: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Returns where the values are that may matter, as rows and columns, sorted by row."""
-        lowest = self._lowest_value(rows).unsqueeze(1)
+        lowest = lowest.unsqueeze(1)
         row, block = (best >= lowest).nonzero(as_tuple=True)
         max_blocks = _max_found(self.depth[rows])
         is_crowded = torch.bincount(row, minlength=rows.numel()) > max_blocks
@@ -233,15 +243,15 @@ class Search:
 
     def _is_open(self, rows: Tensor | slice) -> Tensor:
         """Returns which relevant items may be within reach, of shape `[num_rows, num_slots]`."""
-        highest = self.own[rows] + self.scores.error_of_items[rows].unsqueeze(1)
-        return (highest >= self.reach[rows].unsqueeze(1)) & (self.item[rows] >= 0)
+        lowest = self.reach[rows] - self.scores.error_of_items[rows]
+        return self.own[rows] >= lowest.unsqueeze(1)
 
     def _lowest(self, rows: Tensor | slice) -> Tensor:
         """Returns the lowest exact score that matters; `inf` if none does."""
         lowest = self.reach[rows]
         if not self.makes_lists:
-            own = self.own[rows] - self.scores.error_of_items[rows].unsqueeze(1)
-            lowest = own.masked_fill(~self._is_open(rows), torch.inf).amin(dim=1).double()
+            own = self.own[rows].masked_fill(~self._is_open(rows), torch.inf)
+            lowest = own.amin(dim=1) - self.scores.error_of_items[rows]
         return lowest.masked_fill(self.is_unsettled[rows], torch.inf)
 
     def _lowest_value(self, rows: Tensor) -> Tensor:
@@ -265,9 +275,10 @@ class Search:
         numbers = torch.arange(order.size(1), device=order.device).expand_as(order)
         position = torch.empty_like(order).scatter_(1, order, numbers)
         position = position[:, found.size(1) :].contiguous()
-        own = -score.gather(1, position)
-        above = torch.searchsorted(-score, own)
-        tied = torch.searchsorted(-score, own, right=True) - above - 1
+        score = score.neg_()  # as numbers are searched for in ascending order
+        own = score.gather(1, position)
+        above = torch.searchsorted(score, own)
+        tied = torch.searchsorted(score, own, right=True) - above - 1
         return Found(
             self._ranks(rows, is_open, position + 1, above, tied), lists, self.is_unsettled
         )
@@ -308,6 +319,8 @@ class _Edges:
 
     def of(self, rows: Tensor) -> "_Edges":
         """Returns the edges of some rows, which are numbered anew."""
+        if torch.equal(rows, torch.arange(self.ptr.numel() - 1, device=rows.device)):
+            return self
         degree = self.ptr[rows + 1] - self.ptr[rows]
         row = torch.arange(rows.numel(), device=rows.device).repeat_interleave(degree)
         edge = self.ptr[rows][row] + _numbers_within(row, degree)

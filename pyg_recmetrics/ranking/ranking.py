@@ -65,7 +65,7 @@ def rank(
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision. Item biases as a third entry are added. Each table may stay
               in the memory of the host or in a memory-mapped file. It then passes through the
-              device of the task in parts, and so does a table of items that is too large;
+              device of the task in parts;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
@@ -92,14 +92,15 @@ def rank(
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
-            items. For embeddings on a CPU, `"count"` proves most ranks from scores in single
-            precision (:mod:`pyg_recmetrics.kernels.bounded_counting`), and `"search"` from scores
-            in half precision (:mod:`pyg_recmetrics.kernels.bounded_searching`). Both compare
-            near-ties by exact scores, and take a fraction of the time. The ranks are the same.
-            `"recommend"` asks a model for each chunk by its own `recommend`, also a LightGCN. Its
-            ranks can differ where scores are so close that they are rounded differently.
-            (default: `"auto"`, the fastest one that applies; `"search"` is fast on a processor
-            that multiplies `bfloat16` fast)
+            items, and sorts them. On a CPU, `"search"` finds the few items that may matter to ranks
+            and lists down to a depth (:mod:`pyg_recmetrics.kernels.searching`): by products of
+            rounded embeddings and a bound on their error, or in given scores. `"count"` proves
+            all ranks of embeddings in a similar way
+            (:mod:`pyg_recmetrics.kernels.bounded_counting`). Both compare near-ties by exact
+            scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
+            model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
+            scores are so close that they are rounded differently. (default: `"auto"`, the fastest
+            one that applies)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:
