@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.scratch import Scratch
+
 #: The rank of an edge whose item was not retrieved. It is larger than any k.
 NOT_RETRIEVED = torch.iinfo(torch.int64).max
 
@@ -45,6 +47,42 @@ def ranks_in_ragged_lists(
     entry_key = torch.where(listed < 0, -1, listed + entry_row * num_items)
     position = torch.arange(1, listed.numel() + 1, device=ptr.device) - ptr[entry_row]
     return _first_positions(entry_key, position, row * num_items + item)
+
+
+def are_edges(lists: Tensor, row: Tensor, item: Tensor, num_items: int, scratch: Scratch) -> Tensor:
+    """Returns which entries of `lists` have an edge (`row`, `item`): `[num_rows, K]`.
+
+    Args:
+        lists (torch.Tensor): Item ids of shape `[num_rows, K]`; `-1` is no item.
+        row (torch.Tensor): The rows of the edges, of shape `[num_edges]`.
+        item (torch.Tensor): The items of the edges. No edge comes twice.
+        num_items (int): The number of items.
+        scratch (Scratch): The buffers to compute in.
+    """
+    # Every row and item has one bit. Booleans would take eight times the memory, and to search
+    # through sorted edges would take several times as long.
+    shape = (lists.size(0), num_items // 64 + 1)
+    words = scratch("are_edges.words", shape, torch.long).zero_()
+    bit = torch.ones_like(item) << (item & 63)
+    words.view(-1).scatter_add_(0, row * shape[1] + (item >> 6), bit)
+    found = words.gather(1, lists.clamp(min=0) >> 6) >> (lists & 63)
+    return (found & 1).bool() & (lists >= 0)
+
+
+def first_kept(lists: Tensor, is_kept: Tensor, k: int) -> Tensor:
+    """Returns the first `k` entries of each list that are kept: `[num_rows, k]`.
+
+    `-1` stands where there are fewer.
+
+    Args:
+        lists (torch.Tensor): Entries of shape `[num_rows, K]`.
+        is_kept (torch.Tensor): Which of them are kept, of the same shape.
+        k (int): How many to return.
+    """
+    # One more column takes all other entries.
+    column = torch.where(is_kept, is_kept.cumsum(dim=1) - 1, k).clamp_(max=k)
+    kept = lists.new_full((lists.size(0), k + 1), -1)
+    return kept.scatter_(1, column, lists)[:, :k]
 
 
 def without_repeats(lists: Tensor) -> Tensor:

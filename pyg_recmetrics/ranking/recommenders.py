@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
 from pyg_recmetrics.kernels.given_scores import GivenScores
-from pyg_recmetrics.kernels.lists import without_repeats
+from pyg_recmetrics.kernels.lists import first_kept, without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -125,10 +124,7 @@ class ListRecommender(Recommender):
         is_wrong = (items < -1) | (items >= self.num_items)
         self.num_wrong += is_wrong.sum()
         items = items.masked_fill(is_wrong, -1)
-        # A stable sort moves what is dropped to the end, and keeps the order of the others.
-        is_dropped, order = chunk.must_not_retrieve(items).sort(dim=1, stable=True)
-        items = items.gather(1, order).masked_fill_(is_dropped, -1)[:, :k]
-        return without_repeats(F.pad(items, (0, k - items.size(1)), value=-1))
+        return without_repeats(first_kept(items, ~chunk.must_not_retrieve(items), k))
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):

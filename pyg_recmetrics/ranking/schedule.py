@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.kernels.lists import are_edges
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task import RankingTask
 
@@ -91,8 +92,15 @@ class Chunk:
 
     def must_not_retrieve(self, lists: Tensor) -> Tensor:
         """Returns which entries of lists are excluded items: `[num_rows, K]`; `-1` is none."""
-        adjacency = self._adjacency(0, self.num_items)
-        return adjacency.gather(1, lists.clamp(min=0)) & (lists >= 0)
+        is_excluded = self._are_edges(lists, self.seen)
+        if self.candidates is not None:
+            is_excluded |= ~self._are_edges(lists, self.candidates)
+        elif self.is_excluded is not None:
+            is_excluded |= self.is_excluded[lists.clamp(min=0)]
+        return is_excluded & (lists >= 0)
+
+    def _are_edges(self, lists: Tensor, edges: ChunkEdges) -> Tensor:
+        return are_edges(lists, edges.row, edges.item, self.num_items, self.scratch)
 
     def _adjacency(self, first: int, last: int) -> Tensor:
         """Returns which items from `first` to `last` are excluded: `[num_rows, last - first]`.

@@ -6,11 +6,14 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.lists import (
     NOT_RETRIEVED,
+    are_edges,
+    first_kept,
     max_id,
     ranks_in_lists,
     ranks_in_ragged_lists,
     without_repeats,
 )
+from pyg_recmetrics.kernels.scratch import Scratch
 
 NUM_ITEMS = 6
 
@@ -50,6 +53,44 @@ def test_lists_may_differ_in_length(lists, data):
     assert ranks == [
         lists[row].index(item) + 1 if item in lists[row] else NOT_RETRIEVED for row, item in edges
     ]
+
+
+@given(num_items=st.sampled_from([1, 63, 64, 65, 200]), data=st.data())
+def test_entries_that_are_edges_are_found(num_items, data):
+    num_rows, width = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 5))
+    edges = sorted(
+        data.draw(st.sets(st.tuples(st.integers(0, num_rows - 1), st.integers(0, num_items - 1))))
+    )
+    # What is listed is near to the edges, so that a bit that is one off is noticed.
+    near = {item + shift for _, item in edges for shift in (-64, -1, 0, 1, 64)} | {0, num_items - 1}
+    listed = st.sampled_from(sorted({-1} | (near & set(range(num_items)))))
+    lists = data.draw(
+        st.lists(
+            st.lists(listed, min_size=width, max_size=width), min_size=num_rows, max_size=num_rows
+        )
+    )
+    row, item = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
+    matrix = torch.tensor(lists, dtype=torch.long).view(num_rows, width)
+    scratch = Scratch(torch.device("cpu"))
+    for _ in range(2):  # the second time, the buffers hold what the first time left
+        found = are_edges(matrix, row, item, num_items, scratch).tolist()
+        assert found == [
+            [(index, item) in edges for item in items] for index, items in enumerate(lists)
+        ]
+
+
+@given(lists_and_width=lists_of_items(), k=st.integers(1, 8), data=st.data())
+def test_the_first_that_are_kept_move_up(lists_and_width, k, data):
+    lists, width = lists_and_width
+    is_kept = [[data.draw(st.booleans()) for _ in items] for items in lists]
+    matrix = torch.tensor(lists, dtype=torch.long).view(len(lists), width)
+    kept_matrix = torch.tensor(is_kept, dtype=torch.bool).view(len(lists), width)
+    expected = []
+    for items, kept in zip(lists, is_kept, strict=True):
+        rest = [item for item, is_left in zip(items, kept, strict=True) if is_left][:k]
+        expected.append(rest + [-1] * (k - len(rest)))
+    assert first_kept(matrix, kept_matrix, k).tolist() == expected
+    assert matrix.tolist() == lists  # which is only read
 
 
 @given(lists_and_width=lists_of_items())

@@ -44,3 +44,36 @@ def test_no_chunk_waits_for_the_device(device):
         # Embeddings wait, to look for scores that need exact sums.
         for recommender in (scores, scores.argsort(dim=1)):
             rank(recommender, task, k=10, batch_size=100)
+
+
+@pytest.mark.parametrize("kind", ["everything", "shared candidates", "candidates of each user"])
+@pytest.mark.parametrize("exclude_seen", [True, False])
+def test_excluded_items_are_found_in_lists(kind, exclude_seen):
+    num_users, num_items = 9, 150
+    generator = torch.Generator().manual_seed(0)
+    seen, pairs = torch.rand(2, num_users, num_items, generator=generator) < 0.3
+    candidates, may_be_retrieved = None, torch.ones(num_users, num_items, dtype=torch.bool)
+    if kind == "shared candidates":
+        candidates = pairs[0].nonzero().view(-1)
+        may_be_retrieved = pairs[:1].expand(num_users, -1)
+    elif kind == "candidates of each user":
+        candidates, may_be_retrieved = pairs.nonzero().t(), pairs
+    task = RankingTask(
+        (may_be_retrieved & ~seen).nonzero().t()[:, ::7],
+        num_users=num_users,
+        num_items=num_items,
+        seen=seen.nonzero().t(),
+        candidates=candidates,
+        exclude_seen=exclude_seen,
+    )
+    chunks = Schedule(task, torch.arange(num_users), depth=5, num_rows=lambda depth: 4).chunks()
+    for chunk in chunks:
+        lists = torch.randint(-1, num_items, (chunk.users.numel(), 200), generator=generator)
+        assert chunk.must_not_retrieve(lists).tolist() == [
+            [
+                item >= 0
+                and bool(not may_be_retrieved[user, item] or (exclude_seen and seen[user, item]))
+                for item in items
+            ]
+            for user, items in zip(chunk.users.tolist(), lists.tolist(), strict=True)
+        ]
