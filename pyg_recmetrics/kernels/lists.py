@@ -60,13 +60,14 @@ def are_edges(lists: Tensor, row: Tensor, item: Tensor, num_items: int, scratch:
         scratch (Scratch): The buffers to compute in.
     """
     # Every row and item has one bit. Booleans would take eight times the memory, and to search
-    # through sorted edges would take several times as long.
+    # through sorted edges would take several times as long. The first bit of a row is that of `-1`.
     shape = (lists.size(0), num_items // 64 + 1)
     words = scratch("are_edges.words", shape, torch.long).zero_()
-    bit = torch.ones_like(item) << (item & 63)
-    words.view(-1).scatter_add_(0, row * shape[1] + (item >> 6), bit)
-    found = words.gather(1, lists.clamp(min=0) >> 6) >> (lists & 63)
-    return (found & 1).bool() & (lists >= 0)
+    of_edge, of_entry = item + 1, lists + 1
+    bit = torch.ones_like(item) << (of_edge & 63)
+    words.view(-1).scatter_add_(0, row * shape[1] + (of_edge >> 6), bit)
+    found = words.gather(1, of_entry >> 6).bitwise_right_shift_(of_entry & 63)
+    return found.bitwise_and_(1).bool()
 
 
 def first_kept(lists: Tensor, is_kept: Tensor, k: int) -> Tensor:
