@@ -25,6 +25,9 @@ Recommend: TypeAlias = Callable[..., Tensor]
 #: What `recommend` is given by name. Edges come first, whatever they are called.
 _NAMED = ("edge_weight", "src_index", "dst_index", "k")
 
+#: What the scores of a model take at most, which it computes for all items.
+_BYTES_PER_SCORE = 8
+
 _POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -104,7 +107,10 @@ class ModelRecommender(ListRecommender):
     """
 
     def __init__(self, recommend: Recommend, task: RankingTask) -> None:
-        super().__init__(task)
+        max_excluded = int((task.num_items - task.num_candidates[task.users]).max())
+        super().__init__(task, max_excluded)
+        # A model may propagate whenever it is asked, so the fewer calls, the better.
+        self.bytes_per_pair += _BYTES_PER_SCORE
         self.recommend = recommend
         self.num_users = task.num_users
         items = torch.arange(task.num_items, device=task.device)
@@ -120,7 +126,7 @@ class ModelRecommender(ListRecommender):
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         num_left_out = self.num_items - self.dst_index.numel()
-        num_asked = min(k + chunk.max_excluded - num_left_out, self.dst_index.numel())
+        num_asked = min(chunk.num_needed - num_left_out, self.dst_index.numel())
         answer = self._ask(chunk.users, num_asked)
         lists = self.best_allowed(answer, chunk, k)
         if answer.size(1) < num_asked:

@@ -12,7 +12,7 @@ from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import first_kept, without_repeats
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
-from pyg_recmetrics.ranking.schedule import Chunk
+from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.wording import list_some
@@ -107,13 +107,16 @@ class FunctionRecommender(GivenScoresRecommender):
 
 
 class ListRecommender(Recommender):
-    """Recommends from lists of items, after dropping the excluded ones."""
+    """Recommends from lists of items, after dropping the excluded ones.
 
-    #: What a model takes that scores all items and sorts them.
-    bytes_per_pair = 24
+    Args:
+        task (RankingTask): The task.
+        width (int): How long the lists are at most, besides the depth to which users are ranked.
+    """
 
-    def __init__(self, task: RankingTask) -> None:
+    def __init__(self, task: RankingTask, width: int) -> None:
         self.num_items = task.num_items
+        self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
 
     def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
@@ -138,7 +141,7 @@ class FixedListRecommender(ListRecommender):
     """Recommends from a matrix `[num_users, K]` of item ids."""
 
     def __init__(self, pred_index_mat: Tensor, task: RankingTask) -> None:
-        super().__init__(task)
+        super().__init__(task, pred_index_mat.size(1))
         self.pred_index_mat = pred_index_mat
         self.max_depth = pred_index_mat.size(1)
 

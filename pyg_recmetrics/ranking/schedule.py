@@ -18,7 +18,7 @@ SCRATCH_BYTES = 256 * 2**20
 _BYTES_OF_ADJACENCY = 1
 
 #: How many bytes each position of a list takes.
-_BYTES_PER_POSITION = 64
+BYTES_PER_POSITION = 64
 
 
 def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int) -> int:
@@ -29,7 +29,7 @@ def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int) -> int:
         bytes_per_pair (int): How many bytes a user and an item take, besides the adjacency.
         depth (int): How long the lists of the users are.
     """
-    bytes_per_row = num_items * (bytes_per_pair + _BYTES_OF_ADJACENCY) + depth * _BYTES_PER_POSITION
+    bytes_per_row = num_items * (bytes_per_pair + _BYTES_OF_ADJACENCY) + depth * BYTES_PER_POSITION
     return max(1, SCRATCH_BYTES // bytes_per_row)
 
 
@@ -56,7 +56,8 @@ class Chunk:
         users (torch.Tensor): User ids of shape `[num_rows]`.
         depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
         max_depth (int): How deep the deepest user is ranked, at most `num_items`.
-        max_excluded (int): The largest number of excluded items of a user.
+        num_needed (int): How many of the best items leave every user with enough, whichever of
+            them are excluded.
         num_candidates (int): How many items all users together can be recommended.
         num_items (int): The number of items of the task.
         truth (ChunkEdges): The edges to rank.
@@ -71,7 +72,7 @@ class Chunk:
     users: Tensor
     depth: Tensor
     max_depth: int
-    max_excluded: int
+    num_needed: int
     num_candidates: int
     num_items: int
     truth: ChunkEdges
@@ -127,9 +128,10 @@ class Chunk:
 class Schedule:
     """The order in which users are ranked: the deepest first.
 
-    A single deep user therefore makes only the first chunk deep. What a chunk needs to know
-    on the host, such as where its edges start, is fetched from the device once, so that no chunk
-    has to wait for it.
+    A single deep user therefore makes only the first chunk deep. Of equally deep users, those with
+    the most excluded items come first, for whom models need longer lists. What a chunk needs to
+    know on the host, such as where its edges start, is fetched from the device once, so that no
+    chunk has to wait for it.
 
     Args:
         task (RankingTask): The task.
@@ -145,11 +147,14 @@ class Schedule:
         self.task = task
         self.num_rows = num_rows
         depths = task.degree[users].clamp(min=depth).clamp(max=task.num_items)
-        order = depths.argsort(descending=True, stable=True)
+        num_excluded = task.num_items - task.num_candidates[users]
+        key = depths * (task.num_items + 1) + num_excluded
+        order = key.argsort(descending=True, stable=True)
         self.users = users[order]
         self.depth = depths[order]
         self._depths: list[int] = self.depth.tolist()
-        self._num_excluded = (task.num_items - task.num_candidates[self.users]).tolist()
+        self._num_excluded: list[int] = num_excluded[order].tolist()
+        self._num_needed: list[int] = (depths + num_excluded)[order].tolist()
         self._truth = _EdgesByUser(task.truth, self.users, task.num_users)
         self._seen = _EdgesByUser(task.excluded, self.users, task.num_users)
         self._candidates: _EdgesByUser | None = None
@@ -176,7 +181,7 @@ class Schedule:
             users=self.users[start:end],
             depth=self.depth[start:end],
             max_depth=self._depths[start],
-            max_excluded=max(num_excluded),
+            num_needed=max(self._num_needed[start:end]),
             num_candidates=(end - start) * num_items - sum(num_excluded),
             num_items=num_items,
             truth=self._truth.between(start, end),

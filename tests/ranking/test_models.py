@@ -15,6 +15,7 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_undirected
 
 from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics.ranking import schedule
 
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)
 SCORES = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0], [0.0, 3.0, 1.0, 2.0, 4.0]])
@@ -53,6 +54,38 @@ def test_a_model_is_asked_for_as_many_items_as_can_be_needed():
     rank(model, few, k=1, edge_index=NO_EDGES)
     _, dst, k, *_ = model.calls[-1]
     assert (dst.tolist(), k) == ([7, 8, 9], 2)
+
+
+def test_users_who_need_longer_lists_are_asked_about_together():
+    seen = torch.stack([torch.tensor([1, 1, 1, 3, 3, 4]), torch.tensor([0, 1, 2, 0, 1, 0])])
+    truth = torch.stack([torch.tensor([0, 1, 2, 2, 3, 4]), torch.tensor([5, 5, 5, 6, 5, 5])])
+    task = RankingTask(truth, num_users=5, num_items=9, seen=seen)
+    model = RecordingModel(torch.rand(5, 9), 5)
+    rank(model, task, k=1, edge_index=NO_EDGES, batch_size=2)
+    # User 2 has two relevant items. Of the others, user 1 has seen three items, and user 3 two.
+    assert [(users.tolist(), k) for users, _, k, *_ in model.calls] == [
+        ([2, 1], 4),
+        ([3, 4], 3),
+        ([0], 1),
+    ]
+
+
+@pytest.mark.parametrize("max_seen", [5, 300])
+def test_what_a_model_computes_fits_into_memory(monkeypatch, max_seen):
+    num_users, num_items, num_bytes = 500, 400, 2**19
+    monkeypatch.setattr(schedule, "SCRATCH_BYTES", num_bytes)
+    users = torch.arange(num_users)
+    truth = torch.stack([users, users % 50 + 350])
+    seen = torch.stack([torch.zeros(max_seen).long(), torch.arange(max_seen)])
+    task = RankingTask(truth, num_users=num_users, num_items=num_items, seen=seen)
+    model = RecordingModel(torch.rand(num_users, num_items), num_users)
+    rank(model, task, k=10, edge_index=NO_EDGES)
+    assert sum(len(users) for users, *_ in model.calls) == num_users
+    for users, _, k, *_ in model.calls:
+        # Scores take up to 8 bytes, and the best scores, their items and two copies 32.
+        assert len(users) * (num_items * 8 + k * 32) <= num_bytes
+    assert model.calls[0][2] == 10 + max_seen
+    assert model.calls[-1][2] == 10
 
 
 class TestForms:
