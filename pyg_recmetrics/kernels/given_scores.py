@@ -40,7 +40,7 @@ class GivenScores(FastScores):
         values = scratch("given_scores", (rows.numel(), end - start), self.dtype)
         last = min(end, self.item.numel())
         values[:, last - start :] = 0
-        values[:, : last - start] = self._read(rows, slice(start, last))
+        self._read(rows, slice(start, last), out=values[:, : last - start])
         lowest, highest = values.aminmax()
         self.highest = self.highest.maximum(highest)
         if bool(lowest.isneginf()):
@@ -62,10 +62,11 @@ class GivenScores(FastScores):
     def num_within_reach(self, score: Tensor) -> Tensor:
         return torch.full_like(self.row, self.item.numel())
 
-    def _read(self, rows: Tensor, columns: slice) -> Tensor:
+    def _read(self, rows: Tensor, columns: slice, out: Tensor) -> None:
         row = self.row[rows]
         if self.candidates is not None:
-            return self.matrix[row.unsqueeze(1), self.candidates[columns]]
-        if bool((row.diff() == 1).all()):  # a slice is not copied
-            return self.matrix[int(row[0]) : int(row[-1]) + 1, columns]
-        return self.matrix[row, columns]
+            out.copy_(self.matrix[row.unsqueeze(1), self.candidates[columns]])
+        elif self.matrix.dtype == out.dtype:
+            torch.index_select(self.matrix[:, columns], 0, row, out=out)
+        else:
+            out.copy_(self.matrix[row, columns])
