@@ -11,6 +11,9 @@ from pyg_recmetrics.kernels.factors import ItemFactors
 #: anew whenever they are read.
 _MAX_BYTES = 2**29
 
+#: How many columns may be asked for behind the last one.
+MAX_PADDING = 2**8
+
 #: How many items are rounded at once.
 _ITEMS_AT_ONCE = 2**13
 
@@ -43,16 +46,16 @@ class RoundedItems:
         self._table: Tensor | None = None
         num_bytes = items.numel() * factors.dim * dtype.itemsize
         if num_bytes <= _MAX_BYTES:
-            self._table = self._round(self.item)
+            self._table = F.pad(self._round(self.item), (0, 0, 0, MAX_PADDING))
 
     def rounded(self, start: int, end: int) -> Tensor:
         """Returns the rounded embeddings of some columns, of shape `[end - start, dim]`.
 
-        Behind the last column, there are zeros.
+        Behind the last column, there are up to `MAX_PADDING` rows of zeros.
         """
-        if self._table is not None and end <= self._table.size(0):
+        if self._table is not None:
             return self._table[start:end]
-        rows = self._round(self.item[start:end]) if self._table is None else self._table[start:end]
+        rows = self._round(self.item[start:end])
         return F.pad(rows, (0, 0, 0, end - start - rows.size(0)))
 
     def _round(self, items: Tensor) -> Tensor:

@@ -39,8 +39,9 @@ BLOCK_SIZE = 16
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
 MAX_JOINED = 16
 
-#: How many maxima there are for each position of a ranking, so that few positions share one.
-MAXIMA_PER_POSITION = 2
+#: How many maxima tell what is within reach. There are at least twice as many as positions down to
+#: the depth, so that few of these share one.
+NUM_MAXIMA = 160
 
 #: How many users are taken at once. With more of them, nothing gets faster.
 MAX_ROWS = 2048
@@ -211,7 +212,7 @@ class Search:
             best (torch.Tensor): The largest values.
             lowest (float): Values below this one are in no order.
         """
-        num_wanted = MAXIMA_PER_POSITION * self.max_depth
+        num_wanted = max(2 * self.max_depth, min(8 * self.max_depth, NUM_MAXIMA))
         num_joined = MAX_JOINED
         while num_joined > 1 and best.size(1) < num_wanted * num_joined:
             num_joined //= 2
