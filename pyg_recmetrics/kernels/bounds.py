@@ -62,6 +62,16 @@ class ErrorBound:
         """
         return self.error * rounded_norm + self.norm * error + _UNDERFLOW
 
+    def of_pairs(self, row: Tensor, rounded_norm: Tensor, error: Tensor) -> Tensor:
+        """Returns the bound for scores of pairs of a user and an item, of shape `[num_pairs]`.
+
+        Args:
+            row (torch.Tensor): The row of the user of each pair.
+            rounded_norm (torch.Tensor): The norm of the rounded embedding of each item.
+            error (torch.Tensor): The norm of its rounding error.
+        """
+        return self.error[row] * rounded_norm + self.norm[row] * error + _UNDERFLOW
+
 
 def has_exact_single_precision() -> bool:
     """Returns whether matrix products in single precision are computed in single precision.

@@ -5,17 +5,22 @@ import torch
 from embeddings import KINDS, rank_by_all_algorithms
 
 from pyg_recmetrics import RankingTask
-from pyg_recmetrics.kernels import bounded_counting
+from pyg_recmetrics.kernels import bounded_counting, threshold_counting
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 
 
 @pytest.mark.parametrize("users", sorted(KINDS))
 @pytest.mark.parametrize("items", sorted(KINDS))
-def test_counts_over_many_tiles_of_items(monkeypatch, users, items):
+@pytest.mark.parametrize("max_comparisons", [0, 100])
+def test_counts_over_many_tiles_of_items(monkeypatch, users, items, max_comparisons):
+    monkeypatch.setattr(bounded_counting, "MAX_COMPARISONS", max_comparisons)
     monkeypatch.setattr(bounded_counting, "STRETCH", 8)
+    monkeypatch.setattr(threshold_counting, "STRETCH", 8)
     monkeypatch.setattr(BoundedCount, "group_size", 8)
     monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
-    monkeypatch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", 100)
+    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", 12 * 8 * 3)
+    monkeypatch.setattr(threshold_counting, "NUM_KEYS_AT_ONCE", 50)
+    monkeypatch.setattr(threshold_counting, "NUM_COMPARISONS_AT_ONCE", 100)
     generator = torch.Generator().manual_seed(len(users) * len(items))
     user, item = KINDS[users]((12, 7), generator), KINDS[items]((203, 7), generator)
     truth = torch.stack([torch.arange(60) % 12, torch.randint(203, (60,), generator=generator)])

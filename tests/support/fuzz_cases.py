@@ -14,7 +14,14 @@ from recommender_forms import PlainModel, RecordingModel
 from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
-from pyg_recmetrics.kernels import bounded_counting, bounded_searching, bounds, counting, scores
+from pyg_recmetrics.kernels import (
+    bounded_counting,
+    bounded_searching,
+    bounds,
+    counting,
+    scores,
+    threshold_counting,
+)
 from pyg_recmetrics.ranking import adapt, algorithms, schedule
 from pyg_recmetrics.ranking.embeddings import TiledRecommender
 
@@ -582,12 +589,16 @@ def draw_patches(draw, task):
     """Smaller chunks, tiles and blocks than those of the package, so that few items fill many."""
     patches = [(algorithms, "has_fast_bfloat16", draw.choice([lambda: True, lambda: False]))]
     if draw.chance(0.5):
-        stretch = draw.choice([4, 8])
+        stretch = draw.choice([8, 16])
         patches += [
             (bounded_counting, "STRETCH", stretch),
+            (threshold_counting, "STRETCH", stretch),
+            (bounded_counting, "MAX_COMPARISONS", draw.choice([0, 2, 64])),
             (bounded_counting.BoundedCount, "group_size", stretch),
             (bounded_counting, "NUM_SCORES_IN_TILE", draw.choice([1, 50, 400])),
-            (bounded_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
+            (bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", draw.choice([1, 50, 400])),
+            (threshold_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
+            (threshold_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
         ]
     if draw.chance(0.5):
         block, group = draw.choice([1, 2, 4]), draw.choice([1, 2])
