@@ -1,6 +1,7 @@
 """Several processes rank together: the same results, and the same errors."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,15 +64,20 @@ def test_every_process_has_the_results_of_a_single_one(seen):
 
 
 def test_all_raise_if_one_does(seen):
+    users = processes.small_task().truth[0].unique().tolist()
     for name, culprit, error in (
-        ("one", 1, "ValueError: no such item (while 4 users were ranked: 1, "),
-        ("first", 0, "IndexError: no such user (while 4 users were ranked: 0, "),
+        ("one", 1, "ValueError: no such item (while 4 users were ranked: "),
+        ("first", 0, "IndexError: no such user (while 4 users were ranked: "),
         ("interrupt", 1, "KeyboardInterrupt"),
     ):
         for number, process in enumerate(seen):
             message, is_training = process["failures"][name]
             told = f"RuntimeError: process {culprit} of {len(seen)} could not rank: "
-            assert message.startswith(error if number == culprit else told + error)
+            start = error if number == culprit else told + error
+            assert message.startswith(start)
+            named = re.findall(r"\d+", message.removeprefix(start))
+            assert {int(user) for user in named} <= set(users[culprit :: len(seen)])
+            assert len(named) == (0 if name == "interrupt" else 4)
             assert is_training
 
 
