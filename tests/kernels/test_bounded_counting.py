@@ -6,7 +6,6 @@ from embeddings import KINDS, rank_by_all_algorithms
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels import bounded_counting, threshold_counting
-from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 
 
 @pytest.mark.parametrize("users", sorted(KINDS))
@@ -16,7 +15,6 @@ def test_counts_over_many_tiles_of_items(monkeypatch, users, items, max_comparis
     monkeypatch.setattr(bounded_counting, "MAX_COMPARISONS", max_comparisons)
     monkeypatch.setattr(bounded_counting, "STRETCH", 8)
     monkeypatch.setattr(threshold_counting, "STRETCH", 8)
-    monkeypatch.setattr(BoundedCount, "group_size", 8)
     monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
     monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", 12 * 8 * 3)
     monkeypatch.setattr(threshold_counting, "NUM_KEYS_AT_ONCE", 50)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import naive
 import pytest
 import torch
-from embeddings import rank_by_all_algorithms
+from embeddings import KINDS, rank_by_all_algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
-from pyg_recmetrics.kernels import searching
+from pyg_recmetrics.kernels import fast_products, searching
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.searching import Search, rows_to_search
+from pyg_recmetrics.task.edges import contains
 
 
 class WrongScores(FastScores):
@@ -261,6 +262,30 @@ def test_embeddings_whose_relevant_items_are_all_out_of_reach():
     task = RankingTask(torch.tensor([[0, 1], [5000, 8000]]), num_users=2, num_items=9000)
     ranked = rank_by_all_algorithms(torch.ones(2, 8), item, task, k=5)
     assert ranked.rank.eq(NOT_RETRIEVED).all()
+
+
+@pytest.mark.parametrize("users", sorted(KINDS))
+@pytest.mark.parametrize("candidates", [None, torch.arange(0, 203, 2)])
+def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates):
+    for name, value in {"BLOCK_SIZE": 2, "MAX_JOINED": 4, "_MULTIPLE": 8}.items():
+        monkeypatch.setattr(searching, name, value)
+    monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
+    monkeypatch.setattr(searching, "NUM_VALUES", 300)
+    monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)
+    for number, items in enumerate(sorted(KINDS)):
+        generator = torch.Generator().manual_seed(number)
+        user, item = KINDS[users]((6, 7), generator), KINDS[items]((203, 7), generator)
+        relevant = 2 * torch.randint(100, (20,), generator=generator)
+        truth = torch.stack([torch.arange(20) % 6, relevant])
+        seen = torch.stack([truth[0].repeat(5), torch.randint(203, (100,), generator=generator)])
+        task = RankingTask(
+            truth[:, ~contains(seen.unique(dim=1), truth, 203)],
+            num_users=6,
+            num_items=203,
+            seen=seen,
+            candidates=candidates,
+        )
+        rank_by_all_algorithms(user, item, task, k=7)
 
 
 def test_users_that_cannot_be_proved_are_ranked_by_sorting():

@@ -16,14 +16,16 @@ from torch_geometric.nn.models import LightGCN
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels import (
     bounded_counting,
-    bounded_searching,
-    bounds,
     counting,
+    factors,
+    fast_products,
+    rounded_items,
     scores,
+    searching,
     threshold_counting,
 )
-from pyg_recmetrics.ranking import adapt, algorithms, schedule
-from pyg_recmetrics.ranking.embeddings import TiledRecommender
+from pyg_recmetrics.ranking import algorithms, schedule
+from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 TIES = ("index", "best", "worst", "mean", "random")
@@ -290,6 +292,17 @@ def draw_masked_scores(draw, task):
     return matrix
 
 
+def spoil(draw, task, matrix):
+    """Makes a score NaN or infinite that somebody is ranked by, at times, and returns the error."""
+    asked = [user for user, relevant in enumerate(task.relevant) if relevant]
+    if not asked or draw.chance(0.95):
+        return None
+    user = draw.choice(asked)
+    item = draw.choice(draw.choice([list(task.relevant[user]), task.candidates[user]]))
+    matrix[user, item] = draw.choice([math.nan, math.inf])
+    return "'recommender' needs to give scores that are finite, or '-inf' for items"
+
+
 #: Embeddings for which a bound on the error of a score decides least.
 KINDS_OF_CLOSE_SCORES = (
     "near-ties below the precision of bfloat16",
@@ -343,27 +356,36 @@ class Input:
         recommender: What the package takes.
         scores: The scores, or `None`.
         lists: The lists, or `None`.
-        can_be_proved: Whether ranks can be proved by a bound.
+        can_be_searched: Whether ranks can be found by a search.
+        can_be_counted: Whether ranks can be counted in scores with a bound.
         is_asked: Whether it is a model that is asked by its own `recommend`.
         patches: What to replace in the package.
         tensors: The tensors that have to stay what they are.
         needs: What else the recommender needs.
+        error: The start of the error that is due; `None` for none.
     """
 
     words: str
     recommender: Any
     scores: list | None = None
     lists: list | None = None
-    can_be_proved: bool = False
+    can_be_searched: bool = False
+    can_be_counted: bool = False
     is_asked: bool = False
     patches: list = field(default_factory=list)
     tensors: list = field(default_factory=list)
     needs: dict = field(default_factory=dict)
+    error: str | None = None
 
 
 def score_matrix(draw, task):
     matrix = draw_masked_scores(draw, task)
-    return Input(f"scores of {matrix.dtype}", matrix, matrix.tolist(), tensors=[matrix])
+    return _given(f"scores of {matrix.dtype}", matrix, matrix, spoil(draw, task, matrix))
+
+
+def _given(words, recommender, matrix, error):
+    table = matrix.tolist()
+    return Input(words, recommender, table, can_be_searched=True, tensors=[matrix], error=error)
 
 
 def pair_scorer(draw, task):
@@ -377,6 +399,7 @@ def pair_scorer(draw, task):
 
 def function_of_users(draw, task):
     matrix = draw_masked_scores(draw, task)
+    error = spoil(draw, task, matrix)
     functions = {
         "rows": lambda users: matrix[users],
         "columns": lambda users: matrix.t()[:, users].t(),
@@ -384,7 +407,7 @@ def function_of_users(draw, task):
     }
     kind = draw.choice(list(functions))
     words = f"a function that returns {kind} of {matrix.dtype}"
-    return Input(words, functions[kind], matrix.tolist(), tensors=[matrix])
+    return _given(words, functions[kind], matrix, error)
 
 
 def item_scores(draw, task):
@@ -395,7 +418,8 @@ def item_scores(draw, task):
             if draw.chance(0.3):
                 values[item] = -math.inf
     table = [values.tolist()] * task.num_users
-    return Input(f"one score per item of {values.dtype}", values, table, tensors=[values])
+    words = f"one score per item of {values.dtype}"
+    return Input(words, values, table, can_be_searched=True, tensors=[values])
 
 
 def embedding_pair(draw, task):
@@ -403,16 +427,18 @@ def embedding_pair(draw, task):
     tables = [table for table in (user, item, bias) if table is not None]
     recommender = draw.choice([tuple, list])(tables)
     table = rounded_scores(user, item, bias)
-    return Input(words, recommender, table, can_be_proved=True, tensors=tables)
+    return Input(
+        words, recommender, table, can_be_searched=True, can_be_counted=True, tensors=tables
+    )
 
 
 def tiled_embeddings(draw, task):
     taken = embedding_pair(draw, task)
-    taken.words, taken.can_be_proved = f"tiles of {taken.words}", False
-    width = draw.choice([1, 2, 5, 64]) * (1 + task.num_items // 100)
+    taken.words = f"tiles of {taken.words}"
+    width = draw.choice([1, 2, 5, 64]) * _scale(task)
     taken.patches = [
-        (adapt, "MAX_BYTES_OF_ITEMS", 0),
-        (TiledRecommender, "items_at_once", width),
+        (ranked_embeddings, "MAX_BYTES_OF_ITEMS", 0),
+        (ranked_embeddings, "ITEMS_IN_TILE", width),
     ]
     return taken
 
@@ -430,7 +456,7 @@ def light_gcn(draw, task):
     user, item = embedding.split([task.num_users, task.num_items])
     table = rounded_scores(user, item)
     needs = {"edge_index": edge_index}
-    return Input("a LightGCN", model, table, can_be_proved=True, needs=needs)
+    return Input("a LightGCN", model, table, can_be_searched=True, can_be_counted=True, needs=needs)
 
 
 def draw_message_passing(draw, task):
@@ -475,9 +501,9 @@ def model_with_recommend(draw, task):
 
 
 INPUTS = {
-    score_matrix: 3,
+    score_matrix: 4,
     pair_scorer: 1.5,
-    function_of_users: 1,
+    function_of_users: 2,
     item_scores: 1.5,
     embedding_pair: 14,
     tiled_embeddings: 3,
@@ -525,11 +551,13 @@ def draw_ranking(draw):
     if task.max_degree == 0:
         case.error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
-        case.error = "'algorithm' can be 'search' or 'count' for embeddings on a CPU"
+        case.error = "'algorithm' can be 'search' for a part of the ranking by scores or embeddings"
         if options["algorithm"] == "recommend":
             case.error = "'algorithm' can be 'recommend' for a model that has a method"
     elif made.scores is None and case.ties != "index":
         case.error = "'ties' needs to be 'index' where scores are not known"
+    else:
+        case.error = made.error
     case.compute = lambda **others: rank(
         made.recommender, RankingTask(**tensors), **made.needs, **options | others
     )
@@ -549,7 +577,7 @@ def _error_without_truth(task):
 
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
-ALGORITHMS = ("auto", "dense", "recommend", *["count"] * 2, *["search"] * 6)
+ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 6)
 
 
 def draw_depth(draw, task):
@@ -574,15 +602,11 @@ def _applies(algorithm, made, task, depth, options):
         return True
     if algorithm == "recommend":
         return made.is_asked
-    has_candidates = task.shared is not None or task.own is not None
-    makes_lists = "keep_items" in options and "full" not in options
-    is_part = depth < task.num_items
-    return (
-        made.can_be_proved
-        and not has_candidates
-        and not makes_lists
-        and (algorithm == "count" or is_part)
-    )
+    if task.own is not None:
+        return False
+    if algorithm == "search":
+        return made.can_be_searched and depth < task.num_items
+    return made.can_be_counted and ("keep_items" not in options or "full" in options)
 
 
 def draw_patches(draw, task):
@@ -594,35 +618,46 @@ def draw_patches(draw, task):
             (bounded_counting, "STRETCH", stretch),
             (threshold_counting, "STRETCH", stretch),
             (bounded_counting, "MAX_COMPARISONS", draw.choice([0, 2, 64])),
-            (bounded_counting.BoundedCount, "group_size", stretch),
             (bounded_counting, "NUM_SCORES_IN_TILE", draw.choice([1, 50, 400])),
             (bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", draw.choice([1, 50, 400])),
             (threshold_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
             (threshold_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
         ]
     if draw.chance(0.5):
-        block, group = draw.choice([1, 2, 4]), draw.choice([1, 2])
+        block, joined = draw.choice([1, 2, 4]), draw.choice([1, 2, 4])
+        multiple = block * joined
         patches += [
-            (bounded_searching, "BLOCK_SIZE", block),
-            (bounded_searching, "GROUP_SIZE", group),
-            (bounded_searching.BoundedSearch, "group_size", 4 * block * group),
-            (bounded_searching, "PART_IN_SIEVE", draw.choice([2, 4])),
-            (bounded_searching, "NUM_SCORES_AT_ONCE", draw.choice([1, 1000])),
-            (bounded_searching, "NUM_COMPARISONS", draw.choice([1, 100])),
+            (searching, "BLOCK_SIZE", block),
+            (searching, "MAX_JOINED", joined),
+            (searching, "_MULTIPLE", multiple),
+            (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
+            (searching, "MAX_COLUMNS", multiple * draw.choice([1, 3, 9]) * _scale(task)),
+            (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
+            (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
+            (searching, "NUM_FOUND", draw.choice([1, 2**20])),
+            (fast_products, "_PART_IN_SIEVE", draw.choice([1, 2, 4])),
         ]
     if draw.chance(0.3):  # users with few close items are left unsettled
         patches += [
             (bounded_counting, "_max_close", lambda depth: depth + 2),
-            (bounded_searching, "_max_candidates", lambda depth: depth + 2),
+            (searching, "_max_found", lambda depth: depth + 2),
         ]
     if draw.chance(0.3):
         patches += [
-            (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * (1 + task.num_items // 100)),
+            (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
-            (bounds, "_ROWS_AT_ONCE", draw.choice([1, 5])),
+            (factors, "_NUM_NUMBERS", draw.choice([1, 50])),
+            (fast_products, "_NUM_NUMBERS", draw.choice([1, 50])),
+            (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
+            (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),
             (schedule, "SCRATCH_BYTES", draw.choice([1, 3000])),
         ]
     return patches
+
+
+def _scale(task):
+    """How many times larger patches are, so that a case of many items does not take long."""
+    return 1 + task.num_items // 100
 
 
 #: What only a task of the package knows, and no other source.
