@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
+from unittest import mock
 
 import fuzz
 import naive
@@ -14,9 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics
-from pyg_recmetrics.kernels import bounds, scores
+from pyg_recmetrics.kernels import bounds, fast_products, scores, searching
+from pyg_recmetrics.kernels.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.factors import ItemFactors
+from pyg_recmetrics.kernels.fast_products import FastProducts
+from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.scores import scaled_by_row
+from pyg_recmetrics.kernels.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.searching import Search
 from pyg_recmetrics.metrics import accuracy
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
 from pyg_recmetrics.ranking import (
@@ -27,7 +33,8 @@ from pyg_recmetrics.ranking import (
     recommenders,
     score_mask,
 )
-from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender, TiledRecommender
+from pyg_recmetrics.ranking import embeddings as ranked_embeddings
+from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import edges, task
@@ -98,6 +105,23 @@ def without_seen(chunk):
     return replace(chunk, seen=replace(chunk.seen, index=nothing, row=nothing, item=nothing))
 
 
+def with_other(name, change):
+    """A method that finds an attribute of its object changed."""
+
+    def wrap(method):
+        def changed(self, *args):
+            with mock.patch.object(self, name, change(getattr(self, name))):
+                return method(self, *args)
+
+        return changed
+
+    return wrap
+
+
+def without_edges(edges):
+    return searching._Edges(edges.row[:0], edges.column[:0], edges.ptr.numel() - 1)
+
+
 def higher_id_first(top_k):
     def reversed_top_k(values, k, scratch):
         found = top_k(values.flip(1), k, scratch)
@@ -116,8 +140,8 @@ def with_other_shift(shift, change):
 
 DEFECTS = {
     "many items above count as one more": wrapped(
-        bounds.BoundedRanking,
-        "ranks_among",
+        BoundedCount,
+        "_ranks_among",
         lambda ranks_among: (
             lambda self, close, user, item, score, above: ranks_among(
                 self, close, user, item, score, above + (above > 3)
@@ -130,16 +154,117 @@ DEFECTS = {
         "_adjacency",
         lambda adjacency: lambda self, *part: adjacency(without_seen(self), *part),
     ),
-    "kernels rank seen items": wrapped(
-        algorithms.RankByBound,
-        "rank",
-        lambda rank: lambda self, chunk: rank(self, without_seen(chunk)),
+    **{
+        f"seen items are ranked by {how.__name__}": wrapped(
+            how, "rank", lambda rank: lambda self, chunk: rank(self, without_seen(chunk))
+        )
+        for how in (
+            algorithms.SearchProducts,
+            algorithms.SearchGivenScores,
+            algorithms.CountByBound,
+        )
+    },
+    **{
+        f"users left unsettled by {how.__name__} are taken for settled": wrapped(
+            how,
+            "rank",
+            lambda rank: lambda self, chunk: rank(self, chunk)._replace(is_unsettled=None),
+        )
+        for how in (
+            algorithms.SearchProducts,
+            algorithms.SearchGivenScores,
+            algorithms.CountByBound,
+        )
+    },
+    "shared candidates are forgotten by what rounds items": wrapped(
+        RoundedItems,
+        "__init__",
+        lambda init: lambda self, factors, _, dtype: init(self, factors, None, dtype),
     ),
-    "the bound of all items is zero": wrapped(
-        bounds.ErrorBound, "of_any", lambda of_any: lambda *items: 0 * of_any(*items)
+    "shared candidates are forgotten by what searches given scores": wrapped(
+        GivenScores,
+        "__init__",
+        lambda init: lambda self, matrix, row, _: init(self, matrix, row, None),
     ),
-    "the bound of pairs is zero": wrapped(
-        bounds.ErrorBound, "of_pairs", lambda of_pairs: lambda *pairs: 0 * of_pairs(*pairs)
+    "the bound of items is zero": wrapped(
+        bounds.ErrorBound, "of_items", lambda of_items: lambda *items: 0 * of_items(*items)
+    ),
+    "norms are too small": wrapped(
+        FastProducts,
+        "num_within_reach",
+        lambda num_within: lambda self, score: num_within(self, 1.2 * score),
+    ),
+    "the sieve takes all users for settled": wrapped(
+        Search,
+        "_sieve",
+        lambda sieve: (
+            lambda self: (
+                sieve(self),
+                self.reach.masked_fill_(self.reach > -torch.inf, torch.inf),
+            )
+        ),
+    ),
+    "the sieve counts seen items": wrapped(Search, "_sieve", with_other("masked", without_edges)),
+    "what is relevant is found twice": wrapped(
+        Search, "_find", with_other("relevant", without_edges)
+    ),
+    "one position too few is within reach": wrapped(
+        Search, "_raise_reach", with_other("depth", lambda depth: (depth - 1).clamp(min=1))
+    ),
+    "what has the lowest score that matters is not found": wrapped(
+        Search,
+        "_take",
+        lambda take: (
+            lambda self, rows, blocks, best: take(
+                self,
+                rows,
+                blocks - (blocks == self._lowest_value(rows)[:, None, None]).long(),
+                best,
+            )
+        ),
+    ),
+    "close scores are not settled": wrapped(
+        Search, "_settle", lambda settle: lambda self, *found: None
+    ),
+    "the last columns are forgotten": wrapped(
+        Search,
+        "_find",
+        lambda find: (
+            lambda self, rows, widths: find(
+                self, rows, [min(width, searching.MAX_COLUMNS) for width in widths]
+            )
+        ),
+    ),
+    "columns behind the last item are items": wrapped(
+        searching, "_nothing", lambda nothing: lambda dtype: 0
+    ),
+    "negative numbers are in the order of their bits": wrapped(
+        fast_products, "_in_order", lambda _: lambda bits, out=None: bits
+    ),
+    "numbers are not rounded to a neighbour": wrapped(
+        FastProducts,
+        "to_score",
+        lambda to_score: lambda self, value: 1.1 * to_score(self, value),
+    ),
+    "a score that is not finite is not noted": wrapped(
+        score_mask.ScoreMask, "note_highest", lambda note: lambda self, highest: None
+    ),
+    "a user is searched as deep as all others": wrapped(
+        Search,
+        "__init__",
+        lambda init: (
+            lambda self, scores, depth, *others: init(
+                self, scores, torch.full_like(depth, depth.min()), *others
+            )
+        ),
+    ),
+    "a bias counts twice": wrapped(
+        ranked_embeddings,
+        "with_column",
+        lambda with_column: lambda user, ones: with_column(user, 2 * ones),
+    ),
+    "items are read in single precision": wrapped(
+        ItemFactors, "double", lambda _: lambda self, index: self.single(index).double()
     ),
     "the DCG ignores weights": wrapped(
         accuracy, "_gain", lambda gain: lambda ranked, _: gain(ranked, "binary")
@@ -168,11 +293,6 @@ DEFECTS = {
         "ranks_in_top_scores",
         lambda find: lambda *lists: (find(*lists)[0], find(*lists)[1] & False),
     ),
-    "users left unsettled are taken for settled": wrapped(
-        algorithms.RankByBound,
-        "rank",
-        lambda rank: lambda self, chunk: rank(self, chunk)._replace(is_unsettled=None),
-    ),
     "repeated items stay in lists": wrapped(
         recommenders, "without_repeats", lambda _: lambda lists: lists
     ),
@@ -198,22 +318,22 @@ DEFECTS = {
         lambda chunks: lambda self: (replace(chunk, is_excluded=None) for chunk in chunks(self)),
     ),
     "the last tile is forgotten": wrapped(
-        TiledRecommender,
+        EmbeddingRecommender,
         "_tiles",
         lambda tiles: lambda self: list(tiles(self))[: max(1, len(list(tiles(self))) - 1)],
     ),
     "scores are rounded to single precision": wrapped(
         recommenders.FunctionRecommender,
-        "scores",
-        lambda scores: lambda *users: scores(*users).float(),
+        "given",
+        lambda given: lambda *users: (given(*users)[0].float(), given(*users)[1]),
     ),
     "scores of items are rounded to single precision": wrapped(
         adapt, "_from_item_scores", lambda make: lambda scores, task: make(scores.float(), task)
     ),
     "inner products are computed in single precision": lambda patch: patch.setattr(
-        EmbeddingRecommender,
-        "scores",
-        lambda self, users, _: scaled_by_row(self.user[users]).float() @ self.item.float().t(),
+        ranked_embeddings,
+        "inner_product_matrix",
+        lambda user, item, _: user.float() @ item.embedding.float().t(),
     ),
     "inner products are rounded twice": wrapped(
         scores, "_relative_error", lambda _: lambda dim: 0.0

@@ -134,10 +134,10 @@ class Case:
 
 
 SIZES = {
-    "small": 10,
-    "medium": 8,
+    "small": 7,
+    "medium": 9,
     "many users": 1,
-    "more items than a group": 2.5,
+    "more items than a group": 3.5,
     "more items than the sieve": 0.15,
 }
 
@@ -577,7 +577,7 @@ def _error_without_truth(task):
 
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
-ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 6)
+ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8)
 
 
 def draw_depth(draw, task):
@@ -623,8 +623,8 @@ def draw_patches(draw, task):
             (threshold_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
             (threshold_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
         ]
-    if draw.chance(0.5):
-        block, joined = draw.choice([1, 2, 4]), draw.choice([1, 2, 4])
+    if draw.chance(0.75):
+        block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
         multiple = block * joined
         patches += [
             (searching, "BLOCK_SIZE", block),
@@ -635,7 +635,7 @@ def draw_patches(draw, task):
             (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
             (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
             (searching, "NUM_FOUND", draw.choice([1, 2**20])),
-            (fast_products, "_PART_IN_SIEVE", draw.choice([1, 2, 4])),
+            (fast_products, "_PART_IN_SIEVE", draw.choice([1, 1, 2])),
         ]
     if draw.chance(0.3):  # users with few close items are left unsettled
         patches += [
