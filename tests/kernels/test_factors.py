@@ -35,7 +35,7 @@ def test_rows_are_those_of_the_scaled_table(dtype, bias_dtype, index):
     whole = table.double() if bias is None else torch.cat([table, bias.unsqueeze(1)], 1).double()
     assert (items.num_items, items.dim) == tuple(whole.shape)
     assert torch.equal(items.double(index), scaled_by_all(whole)[index])
-    assert torch.equal(items.single(index), scaled_by_all(whole).float()[index])
+    assert torch.equal(items.single(index) * items.scale, scaled_by_all(whole).float()[index])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -28,10 +28,11 @@ class WrongScores(FastScores):
         item (torch.Tensor): The item of each column.
         errors (tuple): The largest errors of the values, and of the scores of some items.
         num_in_sieve (int): How many columns belong to the sieve.
+        lowest_in_order (float): Values from this one on are in the order of their scores.
         generator (torch.Generator): The source of the errors.
     """
 
-    def __init__(self, exact, item, errors, num_in_sieve, generator):
+    def __init__(self, exact, item, errors, num_in_sieve, lowest_in_order, generator):
         def wrong(error):
             noise = torch.rand(exact.shape, generator=generator, dtype=torch.double)
             return exact + error * noise.mul(2).sub(1).mul(3).clamp(-1, 1)
@@ -41,17 +42,22 @@ class WrongScores(FastScores):
         self.error, self.error_of_items = (
             torch.full(exact.shape[:1], error, dtype=torch.double) for error in errors
         )
+        self.lowest_in_order = lowest_in_order
         self.column = torch.full(exact.shape[1:], -1)
         self.column[item] = torch.arange(item.numel())
 
-    def values(self, rows, start, end, lowest, scratch):
+    def values(self, rows, start, end, scratch):
         values = torch.zeros(rows.numel(), end - start, dtype=torch.double)
         known = self.fast[rows][:, self.item[start:end]]
-        # Values that do not matter are in no order.
-        is_low = known < lowest.unsqueeze(1)
-        low = (lowest.unsqueeze(1) - 1e-9 - known.abs()).expand_as(known)
-        values[:, : known.size(1)] = torch.where(is_low & known.isfinite(), low, known)
-        return values
+        values[:, : known.size(1)] = known
+        self.in_order = values.clone()
+        # Low values have the opposite order, until they are put in order.
+        is_low = (values < self.lowest_in_order) & values.isfinite()
+        lowest = values[values.isfinite()].amin() if values.isfinite().any() else 0.0
+        return torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
+
+    def put_in_order_(self, values):
+        values.view(self.in_order.shape).copy_(self.in_order)
 
     def to_value(self, score):
         return score
@@ -137,7 +143,7 @@ def small_blocks(data):
         patch.setattr(searching, "_MULTIPLE", multiple)
         patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
         patch.setattr(searching, "NUM_VALUES", data.draw(st.sampled_from([1, 200, 2**20])))
-        patch.setattr(searching, "MAXIMA_PER_POSITION", data.draw(st.sampled_from([1, 8])))
+        patch.setattr(searching, "NUM_MAXIMA", data.draw(st.sampled_from([1, 160])))
         patch.setattr(searching, "_max_found", lambda depth: depth + num_spare)
         yield num_spare
 
@@ -149,7 +155,8 @@ def test_the_first_of_each_ranking_is_that_of_plain_python(data, seed):
     case = data.draw(draw_case(generator))
     errors = [data.draw(st.sampled_from([0.0, 0.3, 2.0])) for _ in range(2)]
     num_in_sieve = case.item.numel() // data.draw(st.sampled_from([1, 2, 16]))
-    scores = WrongScores(case.exact, case.item, errors, num_in_sieve, generator)
+    lowest_in_order = data.draw(st.sampled_from([-(10.0**9), 0.0, 3.0]))
+    scores = WrongScores(case.exact, case.item, errors, num_in_sieve, lowest_in_order, generator)
     with small_blocks(data) as num_spare:
         found = case.search(scores)
     assert num_spare < 1000 or not found.is_unsettled.any()
