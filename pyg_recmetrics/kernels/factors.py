@@ -38,11 +38,13 @@ class ItemFactors:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
         return scaled(self._rows(index), self.largest)
 
-    def single(self, index: Tensor) -> Tensor:
+    def single(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
         rows = self._rows(index)
-        rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
-        return rows if self.is_moderate else scale_(rows, self.largest).float()
+        if self.is_moderate:
+            return rows.float()
+        rows = rows.to(torch.promote_types(rows.dtype, torch.float32), copy=True)
+        return scale_(rows, self.largest).float()
 
     def for_single(self, user: Tensor) -> Tensor:
         """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""

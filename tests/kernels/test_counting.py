@@ -44,19 +44,34 @@ def rank_of(scores, column):
     data=st.data(),
     dtype=st.sampled_from([torch.float32, torch.float64]),
     num_comparisons=st.sampled_from([1, 5, 17, 2**19]),
+    strip=st.sampled_from([1, 2, 256]),
+    strips_at_once=st.sampled_from([1, 3]),
 )
-def test_ranks_are_those_of_plain_python(matrix, data, dtype, num_comparisons):
+def test_ranks_are_those_of_plain_python(
+    matrix, data, dtype, num_comparisons, strip, strips_at_once
+):
     entries = finite_entries(matrix)
     ranked = data.draw(st.lists(st.sampled_from(entries))) if entries else []
     row, column = torch.tensor(ranked, dtype=torch.long).view(-1, 2).t()
     scores = torch.tensor(matrix, dtype=dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "NUM_COMPARISONS", num_comparisons)
+        patch.setattr(counting, "STRIP", strip)
+        patch.setattr(counting, "STRIPS_AT_ONCE", strips_at_once)
         ranks = count_ranks(scores, row, column, Scratch(CPU))
+        # A GPU does not put the thresholds of a row side by side.
+        apart = [
+            counts.sum(dim=2).squeeze(1)
+            for counts in counting._count_in_strips(
+                scores, row, scores[row, column].unsqueeze(1), Scratch(CPU)
+            )
+        ]
     others = [(matrix[row][column], [*matrix[row]]) for row, column in ranked]
     assert ranks.rank.tolist() == [rank_of(matrix[row], column) for row, column in ranked]
     assert ranks.num_above.tolist() == [sum(x > own for x in scores) for own, scores in others]
     assert ranks.num_tied.tolist() == [scores.count(own) - 1 for own, scores in others]
+    assert torch.equal(apart[0], ranks.num_above)
+    assert torch.equal(apart[1], ranks.num_tied + 1)
     assert torch.equal(scores, torch.tensor(matrix, dtype=dtype))  # which is only read
 
 

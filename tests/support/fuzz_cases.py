@@ -645,6 +645,8 @@ def draw_patches(draw, task):
     if draw.chance(0.3):
         patches += [
             (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
+            (counting, "STRIP", draw.choice([1, 5])),
+            (counting, "STRIPS_AT_ONCE", draw.choice([1, 3])),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
             (factors, "_NUM_NUMBERS", draw.choice([1, 50])),
             (fast_products, "_NUM_NUMBERS", draw.choice([1, 50])),
