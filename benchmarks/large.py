@@ -8,10 +8,10 @@ the memory only by what is kept of the truth.
 """
 
 import argparse
-import resource
 import time
 
 import torch
+from timing import extra_memory
 from torch import Tensor
 
 from pyg_recmetrics import RankingTask, evaluate
@@ -39,11 +39,9 @@ def main() -> None:
     item *= torch.arange(1, args.items + 1).pow(-0.2).unsqueeze(1)
     truth = relevant_items(user, item, generator)
     task = RankingTask(truth, num_users=args.users, num_items=args.items)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    result = evaluate((user, item), task, progress=True)
+    result, megabytes = extra_memory(lambda: evaluate((user, item), task, progress=True))
     seconds = time.perf_counter() - start
-    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
     print(result)
     print(f"{seconds:.1f} s, {seconds / args.users * 1e6:.0f} s for each 1,000,000 users")
     print(f"peak memory {megabytes:.0f} MB above that of the data")

@@ -7,12 +7,10 @@ Everything runs in one process, several times in turn, and is reported as the ra
 """
 
 import argparse
-import platform
-import statistics
-import time
 from collections.abc import Callable
 
 import torch
+from timing import in_turn, machine, medians
 from torch_geometric.data import HeteroData
 from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 
@@ -71,22 +69,17 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
-    times: dict[str, list[float]] = {}
     functions = contenders(random_graph(args.edges, args.users, args.items))
-    for turn in range(args.runs + 1):  # the first one warms up
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            seconds = time.perf_counter() - start
-            if turn > 0:
-                times.setdefault(name, []).append(seconds)
-    bare = statistics.median(times["torch.sort of all edges"])
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}")
+    for function in functions.values():
+        function()
+    times = in_turn(functions, args.runs)
+    median = medians(times)
+    bare = median["torch.sort of all edges"]
+    print(machine())
     print(f"{args.edges:,} edges, {args.users:,} users, {args.items:,} items")
     print(f"{'':56}{'median':>9}{'ratio':>8}{'runs':>6}")
-    for name, seconds_of_all in times.items():
-        median = statistics.median(seconds_of_all)
-        print(f"{name:56}{median:8.2f}s{median / bare:8.2f}{len(seconds_of_all):6}")
+    for name, seconds in median.items():
+        print(f"{name:56}{seconds:8.2f}s{seconds / bare:8.2f}{len(times[name]):6}")
 
 
 if __name__ == "__main__":
