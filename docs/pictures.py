@@ -1,18 +1,26 @@
 """Draws the pictures of the pages, by the code that stands above each of them.
 
 python docs/pictures.py
+
+The picture of how cost grows shows what `benchmarks/growth.py` has measured.
 """
 
 import contextlib
 import io
+import json
+import math
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from pyg_recmetrics.plot import style
+
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "results.md"
+GROWTH = HERE.parent / "benchmarks" / "growth.json"
 
 #: A block of code, and the name of the picture below it if there is one.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n!\[[^\]]*\]\((images/\w+\.png)\))?", flags=re.DOTALL)
@@ -23,8 +31,14 @@ RESOLUTION = 150
 
 def draw(folder: Path) -> None:
     """Writes the pictures into a folder."""
-    torch.manual_seed(0)
     (folder / "images").mkdir(exist_ok=True)
+    draw_results(folder)
+    draw_growth(folder)
+
+
+def draw_results(folder: Path) -> None:
+    """Draws what the page of results shows, by its code."""
+    torch.manual_seed(0)
     namespace: dict[str, Any] = {}
     for code, name in BLOCK.findall(PAGE.read_text()):
         with contextlib.redirect_stdout(io.StringIO()):
@@ -32,6 +46,60 @@ def draw(folder: Path) -> None:
                 eval(code, namespace).figure.savefig(folder / name, dpi=RESOLUTION)
             else:
                 exec(code, namespace)
+
+
+def draw_growth(folder: Path) -> None:
+    """Draws seconds against each size, with logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    *panels, legend = figure.subplots(2, 3).flat
+    growth = json.loads(GROWTH.read_text())
+    for axes, (name, series) in zip(panels, growth.items(), strict=True):
+        points, seconds = series["points"], series["seconds"]
+        bare, *ours = seconds
+        axes.plot(points, seconds[bare], label=bare, color=style.GREY, linewidth=style.LINE_WIDTH)
+        for index, what in enumerate(ours):
+            look = style.line_style(index) | style.point_style(index)
+            axes.plot(points, seconds[what], label=what, **look)
+        _scale(axes, points, [value for values in seconds.values() for value in values])
+        proportional = [seconds[ours[0]][0] * point / points[0] for point in points]
+        axes.plot(points, proportional, ":", color=style.GREY, linewidth=1, label="proportional")
+        axes.set_xlabel(name)
+        axes.set_title(_sizes(series["fixed"]), loc="left", fontsize=8, color=style.NOTE_COLOR)
+        axes.grid(alpha=0.3, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[::3]:
+        axes.set_ylabel("seconds")
+    legend.set_axis_off()
+    lines = panels[0].get_lines()
+    legend.legend(handles=lines, loc="center", frameon=False, handlelength=2.5)
+    figure.savefig(folder / "images" / "growth.png", dpi=RESOLUTION)
+
+
+def _scale(axes: Any, points: list[int], seconds: list[float]) -> None:
+    """Makes both axes logarithmic, with all points on the one and whole decades on the other."""
+    from matplotlib.ticker import EngFormatter
+
+    from pyg_recmetrics.plot.ticks import SpacedFormatter
+
+    axes.set(xscale="log", yscale="log")
+    axes.minorticks_off()
+    axes.set_xticks(points)
+    axes.xaxis.set_major_formatter(SpacedFormatter(EngFormatter(sep="")))
+    axes.yaxis.set_major_formatter("{x:g}")
+    decades = math.floor(math.log10(min(seconds))), math.ceil(math.log10(max(seconds)))
+    axes.set_ylim(*(10.0**decade for decade in decades))
+
+
+def _sizes(fixed: dict[str, int]) -> str:
+    """Says what does not change, such as "4,000 users, k = 20"."""
+    sizes = [
+        f"{name} = {size:,}" if name in ("k", "R") else f"{size:,} {name}"
+        for name, size in fixed.items()
+    ]
+    # Spaces that do not break keep a number with its name.
+    return textwrap.fill(", ".join(size.replace(" ", "\xa0") for size in sizes), 40)
 
 
 if __name__ == "__main__":
