@@ -98,6 +98,10 @@ def with_biases(data: Embeddings) -> Recommender:
     return data.user, data.item, torch.randn(len(data.item), generator=generator)
 
 
+def scores(data: Embeddings) -> Recommender:
+    return data.scores
+
+
 def with_negative_scores(data: Embeddings) -> Recommender:
     """One more dimension takes the same from all scores."""
     largest = float(data.scores.max())
@@ -245,7 +249,6 @@ MAIN = partial(random_embeddings, 10_000, 41_000)
 SMALL = partial(random_embeddings, 2_000, 41_000)
 DEEP = partial(random_embeddings, 4_000, 40_000)
 MATRIX = partial(random_embeddings, 6_000, 41_000)
-scores = Embeddings.scores.func  # type: ignore[attr-defined]
 
 
 def rows(folder: Path | None) -> list[Row]:
