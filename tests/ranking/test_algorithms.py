@@ -6,13 +6,19 @@ from embeddings import KINDS, rank_by_all_algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pyg_recmetrics.ranking.algorithms
-from pyg_recmetrics import RankingTask, rank
-from pyg_recmetrics.kernels.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.bounded_searching import BoundedSearch
+from pyg_recmetrics import PairScorer, RankingTask, rank
+from pyg_recmetrics.ranking import algorithms
+from pyg_recmetrics.ranking.algorithms import (
+    CountByBound,
+    RankByBestItems,
+    RankByCounts,
+    RankByLists,
+    SearchGivenScores,
+    SearchProducts,
+)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     users=st.sampled_from(sorted(KINDS)),
     items=st.sampled_from(sorted(KINDS)),
@@ -62,51 +68,164 @@ def test_items_that_are_equal_rank_by_their_id():
     assert ranked.rank[:1].tolist() == [18]
 
 
+@pytest.fixture
+def used(monkeypatch):
+    """The algorithms that rank something, one after the other."""
+    used = []
+
+    def note(name, rank):
+        def noting(self, chunk):
+            if not used or used[-1] != name:
+                used.append(name)
+            return rank(self, chunk)
+
+        return noting
+
+    for kind in (RankByBestItems, RankByCounts, RankByLists, SearchGivenScores, CountByBound):
+        monkeypatch.setattr(kind, "rank", note(kind.__name__, kind.rank))
+
+    def search(self, chunk):
+        used.append(f"SearchProducts in {str(self.dtype).removeprefix('torch.')}")
+        return rank_by_search(self, chunk)
+
+    rank_by_search = SearchProducts.rank
+    monkeypatch.setattr(SearchProducts, "rank", search)
+    return used
+
+
+TASK = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
+EMBEDDINGS = (torch.rand(1, 4), torch.rand(100, 4))
+BIASED = (*EMBEDDINGS, torch.rand(100))
+GIVEN = {
+    "one score per item": torch.rand(100),
+    "a matrix": torch.rand(1, 100),
+    "a function": lambda users: torch.rand(users.numel(), 100),
+}
+
+COUNT, BEST = "CountByBound", "RankByBestItems"
+HALF, SINGLE = "SearchProducts in bfloat16", "SearchProducts in float32"
+
+
+def processor(monkeypatch, fast, precision):
+    monkeypatch.setattr(algorithms, "has_fast_bfloat16", lambda: fast)
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
+
+
+@pytest.mark.parametrize("embeddings", [EMBEDDINGS, BIASED])
 @pytest.mark.parametrize(
-    ("fast", "precision", "k", "expected"),
+    ("fast", "precision", "options", "expected"),
     [
-        (True, "highest", 5, "BoundedSearch"),
-        (True, "highest", 50, "BoundedCount"),
-        (True, "highest", 100, "BoundedCount"),
-        (False, "highest", 5, "BoundedCount"),
-        (False, "medium", 5, None),
-        (True, "medium", 100, None),
+        (True, "highest", {"k": 12}, HALF),
+        (True, "highest", {"k": 13}, COUNT),
+        (True, "highest", {"k": 13, "keep_items": True}, BEST),
+        (True, "highest", {"k": 5, "keep_items": True}, HALF),
+        (True, "highest", {"k": 100}, COUNT),
+        (True, "highest", {"k": 12, "algorithm": "count"}, COUNT),
+        (False, "highest", {"k": 5}, SINGLE),
+        (False, "highest", {"k": 5, "keep_items": True}, SINGLE),
+        (False, "highest", {"k": 99, "algorithm": "search"}, HALF),
+        (False, "medium", {"k": 5}, BEST),
+        (True, "medium", {"k": 5}, HALF),
+        (True, "medium", {"k": 100}, BEST),
+        (True, "highest", {"full": True}, COUNT),
+        (True, "highest", {"k": 5, "algorithm": "dense"}, BEST),
     ],
 )
-def test_the_choice_is_made_by_what_applies(monkeypatch, fast, precision, k, expected):
-    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
-    embeddings = (torch.rand(1, 4), torch.rand(100, 4))
-    used = []
-    for search in (BoundedSearch, BoundedCount):
-        original = search.ranks
-
-        def note(self, *args, original=original):
-            used.append(type(self).__name__)
-            return original(self, *args)
-
-        monkeypatch.setattr(search, "ranks", note)
-    monkeypatch.setattr(pyg_recmetrics.ranking.algorithms, "has_fast_bfloat16", lambda: fast)
-    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
-    rank(embeddings, task, k=k)
-    assert used == [expected] * (expected is not None)
-    used.clear()
-    rank(torch.rand(100), task, k=5)
-    rank(embeddings, task, k=5, algorithm="dense")
-    rank(embeddings, task, k=5, keep_items=True)
-    assert not used
+def test_the_choice_is_made_by_what_applies(
+    monkeypatch, used, embeddings, fast, precision, options, expected
+):
+    processor(monkeypatch, fast, precision)
+    rank(embeddings, TASK, **options)
+    assert used == [expected]
 
 
-def test_a_forced_choice_that_does_not_apply_is_an_error():
-    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100)
-    embeddings = (torch.rand(1, 4), torch.rand(100, 4))
+@pytest.mark.parametrize("form", GIVEN)
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"k": 12}, "SearchGivenScores"),
+        ({"k": 12, "keep_items": True}, "SearchGivenScores"),
+        ({"k": 13}, BEST),
+        ({"k": 99, "algorithm": "search"}, "SearchGivenScores"),
+        ({"k": 12, "algorithm": "dense"}, BEST),
+        ({"full": True}, "RankByCounts"),
+    ],
+)
+def test_given_scores_are_searched(used, form, options, expected):
+    rank(GIVEN[form], TASK, **options)
+    assert used == [expected]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        (torch.arange(0, 100, 3), (HALF, COUNT, "SearchGivenScores")),
+        (torch.stack([torch.zeros(50).long(), torch.arange(50)]), (BEST, "RankByCounts", BEST)),
+    ],
+)
+def test_the_choice_depends_on_whether_candidates_are_shared(
+    monkeypatch, used, candidates, expected
+):
+    processor(monkeypatch, fast=True, precision="highest")
+    task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100, candidates=candidates)
+    rank(EMBEDDINGS, task, k=5)
+    rank(EMBEDDINGS, task, full=True)
+    rank(GIVEN["a matrix"], task, k=5)
+    assert tuple(used) == expected
+
+
+def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, used):
+    processor(monkeypatch, fast=True, precision="highest")
+    rank(EMBEDDINGS, TASK, full=True, keep_items=5)
+    rank(EMBEDDINGS, TASK, full=True, keep_items=5, algorithm="count")
+    assert used == [COUNT, HALF, COUNT, BEST]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [HALF, SINGLE, COUNT, "RankByCounts"]),
+        ({"keep_items": True}, [HALF, SINGLE, BEST, "RankByCounts"]),
+    ],
+)
+def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(used, options, expected):
+    # More items tie than a search settles, and more than there are in a list.
+    task = RankingTask(torch.tensor([[0], [1500]]), num_users=1, num_items=2000)
+    ranked = rank((torch.ones(1, 4), torch.ones(2000, 4)), task, k=2, algorithm="search", **options)
+    assert used == expected
+    assert ranked.num_above.tolist() == [0]
+    assert ranked.num_tied.tolist() == [1999]
+
+
+APPLIES = r"'algorithm' can be 'search' for a part of .* by scores or embeddings, .* \(got '{}'\)"
+
+
+@pytest.mark.parametrize(
+    ("recommender", "algorithm", "options"),
+    [
+        *((scores, "count", {}) for scores in GIVEN.values()),
+        *((scores, "search", {"full": True}) for scores in (*GIVEN.values(), EMBEDDINGS, BIASED)),
+        (EMBEDDINGS, "count", {"keep_items": True}),
+        (EMBEDDINGS, "search", {"k": 100}),
+        (PairScorer(lambda user, item: item.float()), "search", {}),
+        (PairScorer(lambda user, item: item.float()), "count", {}),
+        (torch.zeros(1, 3).long(), "search", {}),
+        (torch.zeros(1, 3).long(), "count", {}),
+    ],
+)
+def test_a_forced_choice_that_does_not_apply_is_an_error(recommender, algorithm, options):
+    with pytest.raises(ValueError, match=APPLIES.format(algorithm)):
+        rank(recommender, TASK, algorithm=algorithm, **options)
+
+
+def test_neither_applies_to_candidates_of_each_user():
+    candidates = torch.tensor([[0, 0], [1, 2]])
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100, candidates=candidates)
     for algorithm in ("search", "count"):
-        for recommender, options in (
-            (torch.rand(100), {}),
-            (embeddings, {"keep_items": True}),
-        ):
-            with pytest.raises(ValueError, match="'algorithm' can be 'search' or 'count' for"):
-                rank(recommender, task, algorithm=algorithm, **options)
-    with pytest.raises(ValueError, match="'search' only for a part of the ranking"):
-        rank(embeddings, task, full=True, algorithm="search")
+        with pytest.raises(ValueError, match=APPLIES.format(algorithm)):
+            rank(EMBEDDINGS, task, algorithm=algorithm)
+
+
+def test_what_is_no_algorithm_is_named():
     with pytest.raises(ValueError, match=r"\['auto', .*'recommend'\] \(got 'fast'\)"):
-        rank(embeddings, task, algorithm="fast")
+        rank(EMBEDDINGS, TASK, algorithm="fast")

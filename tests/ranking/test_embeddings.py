@@ -9,22 +9,31 @@ import torch
 from cases import cases, ranks
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from largest_tensor import LargestTensor
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
+from pyg_recmetrics.kernels import bounded_counting, rounded_items, searching
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
-from pyg_recmetrics.ranking import adapt
-from pyg_recmetrics.ranking.embeddings import TiledRecommender
+from pyg_recmetrics.ranking import embeddings as ranked_embeddings
+from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 
 
 @contextmanager
 def in_tiles(size):
-    """Makes every table too large for the device, with tiles of `size` items."""
+    """Makes every table too large to be copied, with tiles of `size` items."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adapt, "MAX_BYTES_OF_ITEMS", 0)
-        patch.setattr(TiledRecommender, "items_at_once", size)
+        patch.setattr(ranked_embeddings, "MAX_BYTES_OF_ITEMS", 0)
+        patch.setattr(ranked_embeddings, "ITEMS_IN_TILE", size)
+        patch.setattr(rounded_items, "_MAX_BYTES", 0)
+        patch.setattr(rounded_items, "_ITEMS_AT_ONCE", size)
+        patch.setattr(searching, "MAX_COLUMNS", searching._MULTIPLE)
+        patch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 1)
         yield
+
+
+def ways(full=False, keep_items=False):
+    """The algorithms that find ranks of embeddings."""
+    return ["dense", *([] if keep_items else ["count"]), *([] if full else ["search"])]
 
 
 def down_to(k, full):
@@ -43,7 +52,8 @@ class TestSameRanks:
     @given(case=cases(), size=st.integers(1, 10), k=st.integers(1, 9), full=st.booleans())
     def test_as_a_naive_ranking(self, case, size, k, full):
         with in_tiles(size):
-            ranked = rank(factors(case), case.task(), batch_size=2, **down_to(k, full))
+            options = {"batch_size": 2, "algorithm": "dense", **down_to(k, full)}
+            ranked = rank(factors(case), case.task(), **options)
         got = ranks(ranked)
         for user, (ranking, truth) in enumerate(zip(case.rankings, case.truths, strict=True)):
             for item in truth:
@@ -54,7 +64,7 @@ class TestSameRanks:
     @given(case=cases(), size=st.integers(1, 10), k=st.integers(1, 9))
     def test_the_lists_are_those_of_a_naive_ranking(self, case, size, k):
         with in_tiles(size):
-            ranked = rank(factors(case), case.task(), k=k, keep_items=True)
+            ranked = rank(factors(case), case.task(), k=k, keep_items=True, algorithm="dense")
         for ranking, items in zip(case.rankings, ranked.items.tolist(), strict=True):
             kept = ranking[: len(items)]
             assert items == [*kept, *[-1] * (len(items) - len(kept))]
@@ -71,7 +81,7 @@ class TestSameRanks:
         for options in ({"full": True}, {"k": 2, "keep_items": True}):
             wanted = rank(factors(case), task, **options)
             with in_tiles(size):
-                ranked = rank(factors(case), task, **options)
+                ranked = rank(factors(case), task, algorithm="dense", **options)
             assert ranked.rank.equal(wanted.rank)
             assert ranked.num_above.equal(wanted.num_above)
             assert ranked.num_tied.equal(wanted.num_tied)
@@ -82,7 +92,8 @@ class TestSameRanks:
         with_bias = (*factors(case), torch.tensor(data.draw(bias), dtype=torch.float))
         wanted = rank(with_bias, case.task(), **down_to(3, full))
         with in_tiles(size):
-            assert rank(with_bias, case.task(), **down_to(3, full)).rank.equal(wanted.rank)
+            ranked = rank(with_bias, case.task(), algorithm="dense", **down_to(3, full))
+        assert ranked.rank.equal(wanted.rank)
 
 
 def task_of(num_users=40, num_items=300):
@@ -107,26 +118,31 @@ def embeddings(dtype=torch.float32, scale=1.0, num_users=40, num_items=300):
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_any_precision(size, dtype, full):
     wanted = rank(embeddings(dtype), task_of(), algorithm="dense", **down_to(7, full)).rank
-    with in_tiles(size):
-        assert rank(embeddings(dtype), task_of(), **down_to(7, full)).rank.equal(wanted)
+    for algorithm in ways(full):
+        with in_tiles(size):
+            ranked = rank(embeddings(dtype), task_of(), algorithm=algorithm, **down_to(7, full))
+        assert ranked.rank.equal(wanted)
 
 
 @pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
-def test_any_range(scale):
+@pytest.mark.parametrize("algorithm", ways())
+def test_any_range(scale, algorithm):
     wanted = rank(embeddings(torch.float64), task_of(), k=7).rank
     with in_tiles(7):
-        assert rank(embeddings(torch.float64, scale), task_of(), k=7).rank.equal(wanted)
+        ranked = rank(embeddings(torch.float64, scale), task_of(), k=7, algorithm=algorithm)
+    assert ranked.rank.equal(wanted)
 
 
-def test_a_file_that_is_mapped_into_memory(tmp_path):
+@pytest.mark.parametrize("metrics", [["ndcg@10"], ["ndcg@10", "coverage@5"], ["roc_auc"]])
+def test_a_file_that_is_mapped_into_memory(tmp_path, metrics):
     user, item = embeddings()
-    wanted = evaluate((user, item), task_of(), ["ndcg@10", "roc_auc"])
+    wanted = evaluate((user, item), task_of(), metrics)
     item.numpy().tofile(tmp_path / "items")
     from_torch = torch.from_file(str(tmp_path / "items"), size=item.numel()).view_as(item)
     mapped = np.memmap(tmp_path / "items", dtype=np.float32, mode="r+", shape=tuple(item.shape))
     for table in (from_torch, torch.from_numpy(mapped)):
         with in_tiles(7):
-            assert evaluate((user, table), task_of(), ["ndcg@10", "roc_auc"]) == wanted
+            assert evaluate((user, table), task_of(), metrics) == wanted
 
 
 def test_embeddings_on_the_host_for_a_task_on_a_device(device):
@@ -137,43 +153,33 @@ def test_embeddings_on_the_host_for_a_task_on_a_device(device):
         assert rank(pair, task, full=True).rank.cpu().equal(wanted)
 
 
-class LargestTensor(TorchDispatchMode):
-    """Records the size of the largest tensor that any operation makes."""
-
-    def __init__(self):
-        super().__init__()
-        self.numel = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        given = {t.untyped_storage().data_ptr() for t in _tensors((args, kwargs))}
-        for tensor in _tensors(made):
-            if tensor.untyped_storage().data_ptr() not in given:
-                self.numel = max(self.numel, tensor.numel())
-        return made
-
-
-def _tensors(values):
-    return [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
-
-
-@pytest.mark.parametrize("options", [{"k": 5}, {"full": True}, {"k": 5, "keep_items": True}])
-def test_there_is_never_a_copy_of_the_table(options):
+@pytest.mark.parametrize(
+    ("options", "algorithm"),
+    [
+        (options, algorithm)
+        for options in ({"k": 5}, {"full": True}, {"k": 5, "keep_items": True})
+        for algorithm in ways("full" in options, "keep_items" in options)
+    ],
+)
+def test_there_is_never_a_copy_of_the_table(options, algorithm):
     pair = embeddings(num_users=30, num_items=5000)
     task = RankingTask(torch.arange(30).repeat(2, 1), num_users=30, num_items=5000)
     with in_tiles(50), LargestTensor() as largest:
-        rank(pair, task, batch_size=10, **options)
-    assert 0 < largest.numel <= 5000 < pair[1].numel() // 10
+        rank(pair, task, batch_size=10, algorithm=algorithm, **options)
+    assert 0 < largest.numel <= 15_000 < pair[1].numel() // 5
 
 
-def test_small_tables_on_the_device_go_through_at_once():
-    ranker = adapt.as_recommender(embeddings(), task_of())
-    assert not isinstance(ranker, TiledRecommender)
+def test_small_tables_go_through_at_once():
+    parts = (*embeddings(), None, torch.device("cpu"))
+    assert EmbeddingRecommender(*parts).items_at_once == 300
+    with in_tiles(7):
+        assert EmbeddingRecommender(*parts).items_at_once == 7
 
 
 @pytest.mark.parametrize("size", [1000, 3])
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e15])
-def test_biases_are_added_whatever_their_size(size, scale):
+@pytest.mark.parametrize("algorithm", ways(full=True))
+def test_biases_are_added_whatever_their_size(size, scale, algorithm):
     generator = torch.Generator().manual_seed(0)
     user, item = (torch.randn(n, 4, generator=generator, dtype=torch.double) for n in (5, 40))
     bias = scale * torch.randn(40, generator=generator, dtype=torch.double)
@@ -181,7 +187,7 @@ def test_biases_are_added_whatever_their_size(size, scale):
     task = RankingTask(truth, num_users=5, num_items=40)
     scores = user @ item.T + bias
     with in_tiles(size):
-        ranked = rank((user, item, bias), task, full=True)
+        ranked = rank((user, item, bias), task, full=True, algorithm=algorithm)
     for (u, i), found in zip(ranked.edge_index.T.tolist(), ranked.rank.tolist(), strict=True):
         tolerance = 2.0**-22 * scores[u].abs().max()
         highest = 1 + int((scores[u] > scores[u, i] + tolerance).sum())
@@ -253,7 +259,7 @@ def test_ranks_are_those_of_exact_scores_by_every_way_to_find_them(kind, dtype, 
     ]
     for size in (4, 1000):
         with in_tiles(size):
-            found.append(rank((user, item), task, full=True))
+            found += [rank((user, item), task, full=True, algorithm=a) for a in ways(full=True)]
     found.append(rank((user, item), task, full=True, keep_items=30))
     for ranked in found:
         assert ranked.rank.tolist() == exact_scores.exact_ranks(user, item, ranked.edge_index)
@@ -298,5 +304,7 @@ def test_the_default_device_may_be_another(full):
     wanted = rank(pair, task, algorithm="dense", **down_to(7, full)).rank
     with torch.device("meta"):
         assert rank(pair, task, algorithm="dense", **down_to(7, full)).rank.equal(wanted)
-        with in_tiles(7):
-            assert rank(pair, task, **down_to(7, full)).rank.equal(wanted)
+        for algorithm in ways(full):
+            with in_tiles(7):
+                ranked = rank(pair, task, algorithm=algorithm, **down_to(7, full))
+            assert ranked.rank.equal(wanted)

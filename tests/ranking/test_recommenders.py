@@ -1,9 +1,15 @@
-"""Recommenders of functions and lists."""
+"""Recommenders of given scores, functions and lists."""
 
+import numpy as np
 import pytest
 import torch
+from embeddings import assert_same_ranks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from largest_tensor import LargestTensor
 
 from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels import searching
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 1, 0]])
 TASK = RankingTask(TRUTH, num_users=2, num_items=3)
@@ -24,7 +30,90 @@ def test_a_function_may_overwrite_the_users_that_it_is_given():
         assert torch.equal(ranked.items, wanted.items)
 
 
-@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float, torch.double])
+DTYPES = [torch.half, torch.bfloat16, torch.float, torch.double]
+
+
+@settings(max_examples=100)
+@given(
+    data=st.data(),
+    seed=st.integers(0, 2**30),
+    num_items=st.integers(20, 600),
+    num_levels=st.sampled_from([1, 5, 10**6]),
+    dtype=st.sampled_from(DTYPES),
+    form=st.sampled_from(["matrix", "function", "one score per item"]),
+)
+@pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
+@pytest.mark.filterwarnings("ignore:.*taken out of the truth")
+def test_a_search_of_given_scores_finds_what_sorting_does(
+    data, seed, num_items, num_levels, dtype, form
+):
+    generator = torch.Generator().manual_seed(seed)
+    shape = (5, num_items)
+    scores = (torch.randint(-num_levels, num_levels, shape, generator=generator) / 64).to(dtype)
+    share_masked = data.draw(st.sampled_from([0, 0.1, 0.9]))
+    is_masked = torch.rand(shape, generator=generator) < share_masked
+    is_masked[:, 0] = False
+    scores.masked_fill_(is_masked, -torch.inf)
+    recommender = {
+        "matrix": scores,
+        "function": lambda users: scores[users],
+        "one score per item": scores[0],
+    }[form]
+    candidates = torch.arange(0, num_items, data.draw(st.sampled_from([1, 2, 7])))
+    pairs = [torch.randint(n, (30,), generator=generator) for n in shape]
+    task = RankingTask(
+        torch.tensor([[0, 0, 1, 3], [0, 14, 0, 7]]),  # users 2 and 4 have no truth
+        num_users=5,
+        num_items=num_items,
+        seen=torch.stack([pairs[0], pairs[1].clamp(min=1)]),
+        candidates=data.draw(st.sampled_from([None, candidates])),
+    )
+    k = data.draw(st.integers(1, 10) | st.integers(1, num_items - 1))
+    options = {"k": k, "keep_items": data.draw(st.booleans())}
+    dense = rank(recommender, task, algorithm="dense", **options)
+    batch_size = data.draw(st.sampled_from([None, 1, 2]))
+    ranked = rank(recommender, task, algorithm="search", batch_size=batch_size, **options)
+    assert_same_ranks(ranked, dense)
+    assert torch.equal(ranked.num_candidates, dense.num_candidates)
+    if options["keep_items"]:
+        assert torch.equal(ranked.items, dense.items)
+
+
+@pytest.mark.parametrize("algorithm", ["dense", "search"])
+@pytest.mark.parametrize("options", [{}, {"keep_items": True}, {"batch_size": 2}])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_given_scores_are_never_written_to(algorithm, options, dtype, tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    truth, seen = (torch.randint(30, (2, 60), generator=generator) for _ in range(2))
+    task = RankingTask(
+        truth[:, truth[1] < 10], num_users=30, num_items=400, seen=seen[:, seen[1] >= 10]
+    )
+    table = torch.randn(30, 400, generator=generator).numpy().astype(dtype)
+    before = table.copy()
+    whole = torch.from_numpy(table)
+    for recommender in (table, whole, whole[0]):
+        rank(recommender, task, k=7, algorithm=algorithm, **options)
+    options = options | {"batch_size": 1}
+    rank(lambda users: whole[users[0] :][:1], task, k=7, algorithm=algorithm, **options)
+    assert np.array_equal(table, before)
+    # To write to a file that is mapped for reading would end the process.
+    table.tofile(tmp_path / "scores")
+    mapped = np.memmap(tmp_path / "scores", dtype=dtype, mode="r", shape=table.shape)
+    ranked = rank(mapped, task, k=7, algorithm=algorithm, **options)
+    assert_same_ranks(ranked, rank(table, task, k=7, algorithm="dense"))
+
+
+def test_a_given_matrix_is_not_copied(monkeypatch):
+    monkeypatch.setattr(searching, "NUM_VALUES", 2048)
+    scores = torch.rand(50, 2000, generator=torch.Generator().manual_seed(0))
+    task = RankingTask(torch.arange(50).repeat(2, 1), num_users=50, num_items=2000)
+    for options in ({}, {"keep_items": True}):
+        with LargestTensor() as largest:
+            rank(scores, task, k=5, algorithm="search", **options)
+        assert 0 < largest.numel < scores.numel() // 10
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_all_precisions_are_taken(dtype):
     scores = torch.tensor([[0, 2, 1], [2, 0, 1]], dtype=dtype)
     for recommender in (scores, lambda users: scores[users], (scores, torch.eye(3, dtype=dtype))):
