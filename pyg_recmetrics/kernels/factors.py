@@ -58,7 +58,7 @@ class ItemFactors:
             row (torch.Tensor): The row of the user of each pair.
             item (torch.Tensor): The item of each pair.
         """
-        scores = [torch.empty(0, device=self.device)]
+        scores = [torch.empty(0, dtype=torch.float32, device=self.device)]
         pairs_at_once = max(1, _NUM_NUMBERS // self.dim)
         for rows, items in zip(row.split(pairs_at_once), item.split(pairs_at_once), strict=True):
             number = torch.arange(items.numel(), device=self.device)

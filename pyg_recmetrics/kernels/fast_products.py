@@ -64,7 +64,7 @@ class FastProducts(FastScores):
     def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
         num_asked, dim = items.size(1), self.single.size(1)
         rows_at_once = max(1, _NUM_NUMBERS // max(1, num_asked * dim))
-        scores = [torch.empty(0, num_asked, device=items.device)]
+        scores = [torch.empty(0, num_asked, dtype=torch.float32, device=items.device)]
         for some, asked in zip(rows.split(rows_at_once), items.split(rows_at_once), strict=True):
             product = self.items.factors.single(asked.flatten()).view(*asked.shape, dim)
             scores.append(product.mul_(self.single[some].unsqueeze(1)).sum(dim=2))

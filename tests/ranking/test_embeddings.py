@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from cases import cases, ranks
+from embeddings import assert_same_ranks
 from hypothesis import given
 from hypothesis import strategies as st
 from largest_tensor import LargestTensor
@@ -308,3 +309,16 @@ def test_the_default_device_may_be_another(full):
             with in_tiles(7):
                 ranked = rank(pair, task, algorithm=algorithm, **down_to(7, full))
             assert ranked.rank.equal(wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+@pytest.mark.parametrize("algorithm", ways())
+def test_the_default_dtype_may_be_another(dtype, algorithm):
+    pair, task = embeddings(), task_of()
+    wanted = rank(pair, task, k=7, algorithm="dense")
+    torch.set_default_dtype(dtype)
+    try:
+        ranked = rank(pair, task, k=7, algorithm=algorithm)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_same_ranks(ranked, wanted)
