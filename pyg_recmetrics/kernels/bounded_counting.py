@@ -50,6 +50,9 @@ MAX_ROWS = 1024
 NUM_SCORES_IN_HISTOGRAMS = 2**22
 MAX_ROWS_OF_HISTOGRAMS = 64
 
+#: How many relevant items are ranked at once, to bound the memory of what is close to them.
+NUM_RELEVANT = 2**16
+
 
 class BoundedCount:
     """Proves all ranks, however deep, from scores in single precision.
@@ -63,7 +66,8 @@ class BoundedCount:
 
     def num_rows(self, depth: int) -> int:
         """Returns how many users are ranked at once, if they are ranked down to `depth`."""
-        return MAX_ROWS if depth <= MAX_COMPARISONS else MAX_ROWS_OF_HISTOGRAMS
+        max_rows = MAX_ROWS if depth <= MAX_COMPARISONS else MAX_ROWS_OF_HISTOGRAMS
+        return max(1, min(max_rows, NUM_RELEVANT // depth))
 
     def ranks(
         self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch

@@ -308,8 +308,8 @@ def _pairing(request: Request) -> list[RankingAlgorithm]:
 def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     """Returns the algorithms that search, the fastest first."""
     recommender, num_items = request.recommender, request.task.num_items
-    # Deep rankings have too many items that matter. To count takes less then, but makes no lists.
-    max_part = 8 if request.list_width > 0 else 64
+    # Deep rankings have too many items that matter. To count takes less then, where it applies.
+    max_part = 64 if _counting(request) else 8
     max_depth = num_items // max_part if only_fast else num_items - 1
     if request.depth > max_depth or not _is_searchable(request.task):
         return []

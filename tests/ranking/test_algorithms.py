@@ -115,13 +115,14 @@ def processor(monkeypatch, fast, precision):
 @pytest.mark.parametrize(
     ("fast", "precision", "options", "expected"),
     [
-        (True, "highest", {"k": 12}, HALF),
-        (True, "highest", {"k": 13}, COUNT),
+        (True, "highest", {"k": 1}, HALF),
+        (True, "highest", {"k": 2}, COUNT),
+        (True, "highest", {"k": 12, "keep_items": True}, HALF),
         (True, "highest", {"k": 13, "keep_items": True}, BEST),
         (True, "highest", {"k": 5, "keep_items": True}, HALF),
         (True, "highest", {"k": 100}, COUNT),
         (True, "highest", {"k": 12, "algorithm": "count"}, COUNT),
-        (False, "highest", {"k": 5}, SINGLE),
+        (False, "highest", {"k": 1}, SINGLE),
         (False, "highest", {"k": 5, "keep_items": True}, SINGLE),
         (False, "highest", {"k": 99, "algorithm": "search"}, HALF),
         (False, "medium", {"k": 5}, BEST),
@@ -168,7 +169,7 @@ def test_the_choice_depends_on_whether_candidates_are_shared(
 ):
     processor(monkeypatch, fast=True, precision="highest")
     task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100, candidates=candidates)
-    rank(EMBEDDINGS, task, k=5)
+    rank(EMBEDDINGS, task, k=1)
     rank(EMBEDDINGS, task, full=True)
     rank(GIVEN["a matrix"], task, k=5)
     assert tuple(used) == expected
