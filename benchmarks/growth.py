@@ -10,6 +10,7 @@ between two points only add to them. `python docs/pictures.py` draws them.
 
 import argparse
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def measure(sizes: dict[str, int], num_runs: int) -> dict[str, float]:
         sizes["users"], sizes["items"], dim=sizes["dimensions"], num_relevant=sizes["R"]
     )
     pair = (data.user, data.item)
-    functions = {
+    functions: dict[str, Callable[[], object]] = {
         "bare product": partial(product_in_strips, data),
         "ranks down to k": partial(rank, pair, data.task, k=sizes["k"]),
         "lists of k items": partial(rank, pair, data.task, k=sizes["k"], keep_items=True),
