@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.bounds import ErrorBound
+from pyg_recmetrics.kernels.packed_counts import MAX_FLAGS
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -99,7 +100,8 @@ class BoundedCount:
         is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS
         max_scores = NUM_SCORES_IN_HISTOGRAMS if is_many else NUM_SCORES_IN_TILE
         num_columns = -(-norm.numel() // STRETCH) * STRETCH
-        width = max(1, min(max_scores // depth.numel(), num_columns) // STRETCH) * STRETCH
+        max_width = min(max_scores // depth.numel(), num_columns, MAX_FLAGS)
+        width = max(1, max_width // STRETCH) * STRETCH
         own = (score - middle[row].double()) * scale[row]
         count = (Histogram if is_many else Comparison)(
             row, own, error * scale, _max_close(depth), width, scratch

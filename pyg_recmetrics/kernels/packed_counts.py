@@ -13,22 +13,6 @@ from torch import Tensor
 MAX_FLAGS = 2**16
 
 
-def is_above(value: Tensor, limit: Tensor) -> Tensor:
-    """Flags the values above the limit of their row: `[num_rows, num_values]`."""
-    return torch.gt(value, limit.unsqueeze(1), out=torch.empty_like(value))
-
-
-def is_at_least(value: Tensor, limit: Tensor) -> Tensor:
-    """Flags the values that are at least the limit of their row: `[num_rows, num_values]`."""
-    return torch.ge(value, limit.unsqueeze(1), out=torch.empty_like(value))
-
-
-def count_flags(flags: Tensor) -> Tensor:
-    """Counts the ones along the last dimension, whose size is a multiple of four."""
-    parts = flags.split(MAX_FLAGS, dim=-1)
-    return torch.stack([unpack_counts(pack_counts(part)) for part in parts]).sum(dim=0)
-
-
 def pack_counts(flags: Tensor, out: Tensor | None = None) -> Tensor:
     """Counts the ones along the last dimension.
 

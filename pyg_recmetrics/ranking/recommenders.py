@@ -62,6 +62,7 @@ class GivenScoresRecommender(DenseRecommender):
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         scores = self.scores(chunk.users, chunk.scratch)
+        chunk.ignore_(scores)
         lowest, _ = self.mask.check_scores(scores)
         chunk.mask_(scores, -torch.inf)
         # A CPU sees at once whether there is anything to count. A GPU counts without waiting.

@@ -91,6 +91,13 @@ class Chunk:
         """
         return scores.masked_fill_(self._adjacency(first, first + scores.size(1)), value)
 
+    def ignore_(self, scores: Tensor) -> None:
+        """Overwrites the scores of all but the candidates, which need not be numbers, by zeros."""
+        if self.candidates is not None:
+            self.mask_(scores, 0.0)
+        elif self.is_excluded is not None:
+            scores.masked_fill_(self.is_excluded, 0.0)
+
     def must_not_retrieve(self, lists: Tensor) -> Tensor:
         """Returns which entries of lists are excluded items: `[num_rows, K]`; `-1` is none."""
         is_excluded = self._are_edges(lists, self.seen)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from embeddings import KINDS, rank_by_all_algorithms
 
-from pyg_recmetrics import RankingTask
+from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels import bounded_counting, threshold_counting
 
 
@@ -27,3 +27,11 @@ def test_counts_over_many_tiles_of_items(monkeypatch, users, items, max_comparis
     truth = truth[:, ~is_seen.any(dim=1)]
     task = RankingTask(truth, num_users=12, num_items=203, seen=seen)
     rank_by_all_algorithms(user, item, task, k=20)
+
+
+def test_a_user_with_more_items_than_a_count_holds():
+    item = torch.randn(300_000, 4, generator=torch.Generator().manual_seed(0))
+    worst = (item[:1] @ item.t())[0].argsort()[:3].sort().values
+    task = RankingTask(torch.stack([torch.zeros_like(worst), worst]), num_users=1, num_items=300_000)
+    ranked = rank((item[:1], item), task, full=True, algorithm="count")
+    assert ranked.rank.tolist() == [299_998, 299_999, 300_000]
