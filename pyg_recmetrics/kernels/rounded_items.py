@@ -1,7 +1,6 @@
 """Items in the order of their norms, rounded to the precision of a fast product."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.bounds import largest_norms
@@ -46,7 +45,7 @@ class RoundedItems:
         self._table: Tensor | None = None
         num_bytes = items.numel() * factors.dim * dtype.itemsize
         if num_bytes <= _MAX_BYTES:
-            self._table = F.pad(self._round(self.item), (0, 0, 0, MAX_PADDING))
+            self._table = self._round(self.item, MAX_PADDING)
 
     def rounded(self, start: int, end: int) -> Tensor:
         """Returns the rounded embeddings of some columns, of shape `[end - start, dim]`.
@@ -55,12 +54,16 @@ class RoundedItems:
         """
         if self._table is not None:
             return self._table[start:end]
-        rows = self._round(self.item[start:end])
-        return F.pad(rows, (0, 0, 0, end - start - rows.size(0)))
+        items = self.item[start:end]
+        return self._round(items, end - start - items.numel())
 
-    def _round(self, items: Tensor) -> Tensor:
-        rounded = [self.factors.single(part).to(self.dtype) for part in items.split(_ITEMS_AT_ONCE)]
-        return torch.cat(rounded)
+    def _round(self, items: Tensor, num_zeros: int) -> Tensor:
+        shape = (items.numel() + num_zeros, self.factors.dim)
+        rounded = torch.zeros(shape, dtype=self.dtype, device=items.device)
+        for number, part in enumerate(items.split(_ITEMS_AT_ONCE)):
+            start = number * _ITEMS_AT_ONCE
+            rounded[start : start + part.numel()] = self.factors.single(part)
+        return rounded
 
     def _measure(self, items: Tensor) -> Tensor:
         """Finds the largest norms of rounded embeddings and of errors, and returns all norms."""

@@ -53,6 +53,12 @@ class Request:
         """Whether all ranks are wanted of a recommender with scores, which are counted then."""
         return self.is_full and isinstance(self.recommender, ScoreRecommender)
 
+    @property
+    def mean_depth(self) -> int:
+        """How deep users are ranked, at least if their numbers of relevant items are alike."""
+        degree = self.task.degree
+        return max(self.depth, int(degree.sum() / (degree > 0).sum()))
+
     def of_lists(self) -> "Request":
         """Returns the request for nothing but the lists."""
         return replace(self, depth=self.list_width, is_full=False)
@@ -272,8 +278,7 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
     if wanted == "auto" and (pairing := _pairing(request)):
         return pairing
     if wanted in ("search", "auto") and searching:
-        # Whom a search leaves unsettled has many ties. To count them takes less than to sort.
-        return [*searching, *counting, *(exact if request.list_width > 0 else exact[-1:])]
+        return [*searching, *exact]
     if wanted in ("count", "auto"):
         return [*counting, *exact]
     return exact
@@ -310,8 +315,12 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     recommender, num_items = request.recommender, request.task.num_items
     # Deep rankings have too many items that matter. To count takes less then, where it applies.
     max_part = 64 if _counting(request) else 8
-    max_depth = num_items // max_part if only_fast else num_items - 1
-    if request.depth > max_depth or not _is_searchable(request.task):
+    max_depth = num_items // max_part if only_fast else num_items
+    if (
+        request.mean_depth > max_depth
+        or request.depth >= num_items
+        or not _is_searchable(request.task)
+    ):
         return []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]

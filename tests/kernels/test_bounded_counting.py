@@ -32,6 +32,8 @@ def test_counts_over_many_tiles_of_items(monkeypatch, users, items, max_comparis
 def test_a_user_with_more_items_than_a_count_holds():
     item = torch.randn(300_000, 4, generator=torch.Generator().manual_seed(0))
     worst = (item[:1] @ item.t())[0].argsort()[:3].sort().values
-    task = RankingTask(torch.stack([torch.zeros_like(worst), worst]), num_users=1, num_items=300_000)
+    task = RankingTask(
+        torch.stack([torch.zeros_like(worst), worst]), num_users=1, num_items=300_000
+    )
     ranked = rank((item[:1], item), task, full=True, algorithm="count")
     assert ranked.rank.tolist() == [299_998, 299_999, 300_000]

@@ -185,7 +185,7 @@ def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, [HALF, SINGLE, COUNT, "RankByCounts"]),
+        ({}, [HALF, SINGLE, BEST, "RankByCounts"]),
         ({"keep_items": True}, [HALF, SINGLE, BEST, "RankByCounts"]),
     ],
 )
