@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from embeddings import KINDS, rank_by_all_algorithms
+from embeddings import KINDS, assert_same_ranks, rank_by_all_algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from pyg_recmetrics.ranking.algorithms import (
     RankByBestItems,
     RankByCounts,
     RankByLists,
+    RankByPairs,
     SearchGivenScores,
     SearchProducts,
 )
@@ -81,7 +82,14 @@ def used(monkeypatch):
 
         return noting
 
-    for kind in (RankByBestItems, RankByCounts, RankByLists, SearchGivenScores, CountByBound):
+    for kind in (
+        RankByBestItems,
+        RankByCounts,
+        RankByLists,
+        RankByPairs,
+        SearchGivenScores,
+        CountByBound,
+    ):
         monkeypatch.setattr(kind, "rank", note(kind.__name__, kind.rank))
 
     def search(self, chunk):
@@ -101,6 +109,11 @@ GIVEN = {
     "a matrix": torch.rand(1, 100),
     "a function": lambda users: torch.rand(users.numel(), 100),
 }
+
+#: Scores of two users, some of them equal, and one `-inf`.
+MATRIX = torch.tensor([[1.0, -torch.inf, 2, 2], [0, 0, 0, 3]]).repeat(1, 25)
+SMALL_SCORES = {"a matrix": MATRIX, "one score per item": MATRIX[0]}
+EMBEDDINGS_OF_TWO = (torch.rand(2, 4), torch.rand(100, 4))
 
 COUNT, BEST = "CountByBound", "RankByBestItems"
 HALF, SINGLE = "SearchProducts in bfloat16", "SearchProducts in float32"
@@ -173,6 +186,36 @@ def test_the_choice_depends_on_whether_candidates_are_shared(
     rank(EMBEDDINGS, task, full=True)
     rank(GIVEN["a matrix"], task, k=5)
     assert tuple(used) == expected
+
+
+def task_with_own_candidates(num_candidates):
+    """A task of two users, of whom each has so many candidates among 100 items."""
+    candidates = torch.cartesian_prod(torch.arange(2), torch.arange(num_candidates)).t()
+    truth = torch.tensor([[0, 1, 1], [3, 0, 2]])
+    return RankingTask(truth, num_users=2, num_items=100, candidates=candidates)
+
+
+@pytest.mark.parametrize("options", [{"k": 2}, {"k": 2, "keep_items": True}, {"full": True}])
+@pytest.mark.parametrize("scores", [*SMALL_SCORES, "embeddings"])
+@pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
+def test_few_candidates_of_each_user_are_scored_alone(used, scores, options):
+    recommender = SMALL_SCORES.get(scores, EMBEDDINGS_OF_TWO)
+    task = task_with_own_candidates(6)
+    ranked = rank(recommender, task, **options)
+    assert used == ["RankByPairs"]
+    dense = rank(recommender, task, algorithm="dense", **options)
+    assert "RankByPairs" not in used[1:]
+    assert_same_ranks(ranked, dense)
+    assert torch.equal(ranked.num_candidates, dense.num_candidates)
+    if "keep_items" in options:
+        assert torch.equal(ranked.items, dense.items)
+
+
+def test_many_candidates_of_each_user_are_not(used):
+    rank(EMBEDDINGS_OF_TWO, task_with_own_candidates(7), k=2)
+    rank(MATRIX, task_with_own_candidates(7), k=2)
+    rank(lambda users: MATRIX[users], task_with_own_candidates(6), k=2)
+    assert "RankByPairs" not in used
 
 
 def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, used):
