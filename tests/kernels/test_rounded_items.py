@@ -17,7 +17,7 @@ DTYPES = [torch.bfloat16, torch.float32]
 def draw(kind, candidates=None, dtype=torch.bfloat16):
     item = KINDS[kind]((40, 7), torch.Generator().manual_seed(0))
     factors = ItemFactors(item, None, CPU)
-    return RoundedItems(factors, candidates, dtype), factors.double(slice(None))
+    return RoundedItems(factors, candidates, dtype), factors.double(slice(None)) / factors.scale
 
 
 @pytest.fixture(params=["one table", "rounded anew", "a few at once"])
