@@ -30,11 +30,11 @@ def draw(users, items, dim, candidates=None, dtype=torch.bfloat16, num_items=50)
     return FastProducts(user, RoundedItems(factors, candidates, dtype)), exact.double()
 
 
-def all_values(scores, lowest=-torch.inf, start=0, end=64):
-    """The values of all columns, in order if they are as low as can be."""
-    rows = torch.arange(scores.user.size(0))
-    lowest = scores.to_value(torch.full(rows.shape, lowest, dtype=torch.double))
-    return scores.values(rows, start, end, lowest, Scratch(CPU))
+def all_values(scores, start=0, end=64):
+    """The values of all columns, in order."""
+    values = scores.values(torch.arange(scores.user.size(0)), start, end, Scratch(CPU))
+    scores.put_in_order_(values)
+    return values
 
 
 @pytest.mark.parametrize(("kind", "users", "items"), PAIRS_OF_KINDS)
@@ -91,21 +91,14 @@ def test_any_columns_have_the_values_that_they_have_among_all(dtype, start, end)
     assert whole[:, 50:].eq(scores.to_value(torch.zeros(1))).all()  # behind the last item
 
 
-def test_where_only_positive_scores_matter_the_others_are_below_them():
+def test_positive_values_are_in_order_before_all_are():
     scores, _ = draw(KINDS["random"], KINDS["random"], 8)
-    ordered, quick = all_values(scores).clone(), all_values(scores, lowest=1.0)
-    least = scores.to_value(torch.ones(1, dtype=torch.double))
-    is_positive = ordered >= least
+    quick = scores.values(torch.arange(5), 0, 64, Scratch(CPU)).clone()
+    ordered = all_values(scores)
+    is_positive = ordered >= scores.lowest_in_order
     assert 0 < is_positive.sum() < is_positive.numel()
     assert torch.equal(quick[is_positive], ordered[is_positive])
-    assert (quick[~is_positive] < least).all()
-
-
-def test_one_user_of_negative_scores_puts_the_values_of_all_in_order():
-    scores, _ = draw(KINDS["random"], KINDS["random"], 8)
-    lowest = scores.to_value(torch.tensor([1.0, 1.0, -1.0, 1.0, 1.0], dtype=torch.double))
-    values = scores.values(torch.arange(5), 0, 64, lowest, Scratch(CPU)).clone()
-    assert torch.equal(values, all_values(scores))
+    assert (quick[~is_positive] < scores.lowest_in_order).all()
 
 
 def test_bits_are_put_in_the_order_of_numbers_and_back():

@@ -42,11 +42,11 @@ def test_all_that_is_read_is_what_is_given(data, dtype, num_columns, rows, layou
     asked = torch.tensor(numbers_of_rows)
     wanted = [[table[rows[number]][item] for item in items] for number in numbers_of_rows]
     middle = data.draw(st.integers(1, len(items)))
-    scratch, lowest = Scratch(matrix.device), torch.zeros(len(numbers_of_rows))
-    first = scores.values(asked, 0, middle, lowest, scratch).tolist()
+    scratch = Scratch(matrix.device)
+    first = scores.values(asked, 0, middle, scratch).tolist()
     assert first == [row[:middle] for row in wanted]
     if middle < len(items):
-        last = scores.values(asked, middle, len(items) + 3, lowest, scratch)
+        last = scores.values(asked, middle, len(items) + 3, scratch)
         assert last[:, :-3].tolist() == [row[middle:] for row in wanted]
     assert scores.highest.item() == max(0.0, *map(max, wanted))
     num_missing = dict(zip(numbers_of_rows, (row.count(-math.inf) for row in wanted), strict=True))
@@ -56,7 +56,8 @@ def test_all_that_is_read_is_what_is_given(data, dtype, num_columns, rows, layou
     assert of_items.tolist() == wanted
     row, item = torch.cartesian_prod(asked, torch.tensor(items)).t()
     assert scores.exactly(row, item).tolist() == [score for row in wanted for score in row]
-    assert scores.num_within_reach(lowest).tolist() == [len(items)] * len(rows)
+    within = scores.num_within_reach(torch.zeros(len(rows)))
+    assert within.tolist() == [len(items)] * len(rows)
     assert torch.equal(matrix, before)
 
 
@@ -76,10 +77,10 @@ def test_what_is_not_finite_is_the_highest(wrong, dtype):
     matrix = torch.zeros(3, 40, dtype=dtype)
     matrix[1, 30] = wrong
     scores = GivenScores(matrix, torch.arange(3), None)
-    lowest, scratch = torch.zeros(3), Scratch(matrix.device)
-    scores.values(torch.arange(3), 0, 20, lowest, scratch)
+    scratch = Scratch(matrix.device)
+    scores.values(torch.arange(3), 0, 20, scratch)
     assert scores.highest.item() == 0
-    scores.values(torch.arange(3), 20, 40, lowest, scratch)
+    scores.values(torch.arange(3), 20, 40, scratch)
     assert scores.highest.isnan() if math.isnan(wrong) else scores.highest.isposinf()
 
 
@@ -89,7 +90,7 @@ def test_nothing_is_lost(dtype):
     matrix = torch.randn(2, 50, generator=generator, dtype=torch.double).to(dtype)
     scores = GivenScores(matrix, torch.arange(2), None)
     assert scores.dtype == (torch.double if dtype == torch.double else torch.float)
-    values = scores.values(torch.arange(2), 0, 50, torch.zeros(2), Scratch(matrix.device))
+    values = scores.values(torch.arange(2), 0, 50, Scratch(matrix.device))
     assert torch.equal(values.double(), matrix.double())
     assert torch.equal(scores.to_score(values), matrix.double())
     assert torch.equal(scores.to_value(matrix.double()), values)

@@ -219,7 +219,9 @@ class CountingScores(WrongScores):
 
 def scores_of(case, error=0.0, num_in_sieve=0):
     generator = torch.Generator().manual_seed(0)
-    return CountingScores(case.exact, case.item, (error, error), num_in_sieve, generator)
+    errors, lowest_in_order = (error, error), -math.inf
+    arguments = case.exact, case.item, errors, num_in_sieve, lowest_in_order, generator
+    return CountingScores(*arguments)
 
 
 @pytest.mark.parametrize("makes_lists", [False, True])
@@ -230,7 +232,7 @@ def test_a_row_of_too_many_equal_scores_is_left_unsettled(makes_lists):
     found = case.search(scores_of(case))
     assert found.is_unsettled.tolist() == [True, False]
     check_ranks(case, found)
-    assert found.lists.size(1) < 8000
+    assert found.lists is None or found.lists.size(1) < 8000
 
 
 def test_what_the_sieve_settles_is_not_looked_at_again():
