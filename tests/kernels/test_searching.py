@@ -219,9 +219,8 @@ class CountingScores(WrongScores):
 
 def scores_of(case, error=0.0, num_in_sieve=0):
     generator = torch.Generator().manual_seed(0)
-    errors, lowest_in_order = (error, error), -math.inf
-    arguments = case.exact, case.item, errors, num_in_sieve, lowest_in_order, generator
-    return CountingScores(*arguments)
+    arguments = (error, error), num_in_sieve, -torch.inf, generator
+    return CountingScores(case.exact, case.item, *arguments)
 
 
 @pytest.mark.parametrize("makes_lists", [False, True])
@@ -232,7 +231,7 @@ def test_a_row_of_too_many_equal_scores_is_left_unsettled(makes_lists):
     found = case.search(scores_of(case))
     assert found.is_unsettled.tolist() == [True, False]
     check_ranks(case, found)
-    assert found.lists is None or found.lists.size(1) < 8000
+    assert found.lists.size(1) < 8000 if makes_lists else found.lists is None
 
 
 def test_what_the_sieve_settles_is_not_looked_at_again():
@@ -307,7 +306,8 @@ def test_users_that_cannot_be_proved_are_ranked_by_sorting():
 @pytest.mark.parametrize("k", [20, 100])
 def test_gowalla(gowalla, k, monkeypatch):
     train, test, user, item = gowalla
-    task = RankingTask(test, num_users=29858, num_items=40981, seen=train)
+    users = torch.arange(0, 29858, 4)
+    task = RankingTask(test, num_users=29858, num_items=40981, seen=train, users=users)
     left = []
     run = Search.run
 
@@ -318,4 +318,4 @@ def test_gowalla(gowalla, k, monkeypatch):
 
     monkeypatch.setattr(Search, "run", note)
     rank_by_all_algorithms(user, item, task, k)
-    assert sum(left) < 30
+    assert sum(left) < 10
