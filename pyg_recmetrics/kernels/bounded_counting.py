@@ -104,7 +104,7 @@ class BoundedCount:
         width = max(1, max_width // STRETCH) * STRETCH
         own = (score - middle[row].double()) * scale[row]
         count = (Histogram if is_many else Comparison)(
-            row, own, error * scale, _max_close(depth), width, scratch
+            row, own, error * scale, _max_close(depth, norm.numel()), width, scratch
         )
         found = []
         for first, scores, keys in self._tiles(scaled, middle, scale, seen, width, scratch):
@@ -181,9 +181,9 @@ class BoundedCount:
         return Ranks(1 + num_above + before, num_above, tied)
 
 
-def _max_close(depth: Tensor) -> Tensor:
+def _max_close(depth: Tensor, num_items: int) -> Tensor:
     """Returns how many undecided items a user may have before it is left unsettled."""
-    return 32 * depth + 256
+    return 32 * depth + 256 + num_items // 256
 
 
 def _middle_and_scale(score: Tensor, row: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:

@@ -137,7 +137,7 @@ class Search:
         Returns:
             Whether these are enough to find anything.
         """
-        width = self.scores.num_in_sieve // _MULTIPLE * _MULTIPLE
+        width = min(self.scores.num_in_sieve, MAX_COLUMNS) // _MULTIPLE * _MULTIPLE
         if width < 2 * BLOCK_SIZE * self.max_depth:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
@@ -238,9 +238,6 @@ class Search:
             row, block = row[is_left], block[is_left]
         found, offset = (blocks[row, :, block] >= lowest[row]).nonzero(as_tuple=True)
         return row[found], offset * best.size(1) + block[found]
-
-    def _leave_unsettled(self, rows: Tensor, num_found: Tensor) -> None:
-        self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
 
     def _is_open(self, rows: Tensor | slice) -> Tensor:
         """Returns which relevant items may be within reach, of shape `[num_rows, num_slots]`."""

@@ -639,7 +639,7 @@ def draw_patches(draw, task):
         ]
     if draw.chance(0.3):  # users with few close items are left unsettled
         patches += [
-            (bounded_counting, "_max_close", lambda depth: depth + 2),
+            (bounded_counting, "_max_close", lambda depth, num_items: depth + 2),
             (searching, "_max_found", lambda depth: depth + 2),
         ]
     if draw.chance(0.3):
