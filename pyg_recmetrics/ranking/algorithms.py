@@ -313,14 +313,12 @@ def _pairing(request: Request) -> list[RankingAlgorithm]:
 def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     """Returns the algorithms that search, the fastest first."""
     recommender, num_items = request.recommender, request.task.num_items
-    # Deep rankings have too many items that matter. To count takes less then, where it applies.
-    max_part = 64 if _counting(request) else 8
-    max_depth = num_items // max_part if only_fast else num_items
-    if (
-        request.mean_depth > max_depth
-        or request.depth >= num_items
-        or not _is_searchable(request.task)
-    ):
+    if request.depth >= num_items or not _is_searchable(request.task):
+        return []
+    # There have to be more blocks of items than positions. To count takes less time than to search
+    # for deep ranks of few relevant items.
+    max_part = 64 if _counting(request) else 32
+    if only_fast and (max_part * request.depth > num_items or 32 * request.mean_depth > num_items):
         return []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]

@@ -130,19 +130,18 @@ def processor(monkeypatch, fast, precision):
     [
         (True, "highest", {"k": 1}, HALF),
         (True, "highest", {"k": 2}, COUNT),
-        (True, "highest", {"k": 12, "keep_items": True}, HALF),
-        (True, "highest", {"k": 13, "keep_items": True}, BEST),
-        (True, "highest", {"k": 5, "keep_items": True}, HALF),
+        (True, "highest", {"k": 3, "keep_items": True}, HALF),
+        (True, "highest", {"k": 4, "keep_items": True}, BEST),
         (True, "highest", {"k": 100}, COUNT),
-        (True, "highest", {"k": 12, "algorithm": "count"}, COUNT),
+        (True, "highest", {"k": 3, "algorithm": "count"}, COUNT),
         (False, "highest", {"k": 1}, SINGLE),
-        (False, "highest", {"k": 5, "keep_items": True}, SINGLE),
+        (False, "highest", {"k": 3, "keep_items": True}, SINGLE),
         (False, "highest", {"k": 99, "algorithm": "search"}, HALF),
-        (False, "medium", {"k": 5}, BEST),
-        (True, "medium", {"k": 5}, HALF),
+        (False, "medium", {"k": 3}, BEST),
+        (True, "medium", {"k": 3}, HALF),
         (True, "medium", {"k": 100}, BEST),
         (True, "highest", {"full": True}, COUNT),
-        (True, "highest", {"k": 5, "algorithm": "dense"}, BEST),
+        (True, "highest", {"k": 3, "algorithm": "dense"}, BEST),
     ],
 )
 def test_the_choice_is_made_by_what_applies(
@@ -157,11 +156,11 @@ def test_the_choice_is_made_by_what_applies(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"k": 12}, "SearchGivenScores"),
-        ({"k": 12, "keep_items": True}, "SearchGivenScores"),
-        ({"k": 13}, BEST),
+        ({"k": 3}, "SearchGivenScores"),
+        ({"k": 3, "keep_items": True}, "SearchGivenScores"),
+        ({"k": 4}, BEST),
         ({"k": 99, "algorithm": "search"}, "SearchGivenScores"),
-        ({"k": 12, "algorithm": "dense"}, BEST),
+        ({"k": 3, "algorithm": "dense"}, BEST),
         ({"full": True}, "RankByCounts"),
     ],
 )
@@ -184,7 +183,7 @@ def test_the_choice_depends_on_whether_candidates_are_shared(
     task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100, candidates=candidates)
     rank(EMBEDDINGS, task, k=1)
     rank(EMBEDDINGS, task, full=True)
-    rank(GIVEN["a matrix"], task, k=5)
+    rank(GIVEN["a matrix"], task, k=3)
     assert tuple(used) == expected
 
 
@@ -220,8 +219,8 @@ def test_many_candidates_of_each_user_are_not(used):
 
 def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, used):
     processor(monkeypatch, fast=True, precision="highest")
-    rank(EMBEDDINGS, TASK, full=True, keep_items=5)
-    rank(EMBEDDINGS, TASK, full=True, keep_items=5, algorithm="count")
+    rank(EMBEDDINGS, TASK, full=True, keep_items=3)
+    rank(EMBEDDINGS, TASK, full=True, keep_items=3, algorithm="count")
     assert used == [COUNT, HALF, COUNT, BEST]
 
 
