@@ -631,7 +631,7 @@ def draw_patches(draw, task):
             (searching, "MAX_JOINED", joined),
             (searching, "_MULTIPLE", multiple),
             (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
-            (searching, "MAX_COLUMNS", multiple * draw.choice([1, 3, 9]) * _scale(task)),
+            (searching, "MAX_COLUMNS", multiple * draw.choice([1, 4, 99, 99]) * _scale(task)),
             (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
             (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
             (searching, "NUM_FOUND", draw.choice([1, 2**20])),
