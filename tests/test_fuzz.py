@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyg_recmetrics import metrics
 from pyg_recmetrics.kernels import bounds, fast_products, scores, searching
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors
 from pyg_recmetrics.kernels.fast_products import FastProducts
 from pyg_recmetrics.kernels.given_scores import GivenScores
@@ -29,7 +30,6 @@ from pyg_recmetrics.ranking import (
     adapt,
     algorithms,
     pairs,
-    recommender,
     recommenders,
     score_mask,
 )
@@ -119,7 +119,7 @@ def with_other(name, change):
 
 
 def without_edges(edges):
-    return searching._Edges(edges.row[:0], edges.column[:0], edges.ptr.numel() - 1)
+    return Entries(edges.row[:0], edges.column[:0], edges.ptr.numel() - 1)
 
 
 def higher_id_first(top_k):
@@ -148,7 +148,7 @@ DEFECTS = {
             )
         ),
     ),
-    "of equal scores, the higher id ranks first": wrapped(recommender, "top_k", higher_id_first),
+    "of equal scores, the higher id ranks first": wrapped(recommenders, "top_k", higher_id_first),
     "seen items are ranked": wrapped(
         Chunk,
         "_adjacency",
@@ -187,7 +187,7 @@ DEFECTS = {
         lambda init: lambda self, matrix, row, _: init(self, matrix, row, None),
     ),
     "the bound of items is zero": wrapped(
-        bounds.ErrorBound, "of_items", lambda of_items: lambda *items: 0 * of_items(*items)
+        bounds.ErrorBound, "of", lambda of: lambda *items: 0 * of(*items)
     ),
     "norms are too small": wrapped(
         FastProducts,
@@ -239,7 +239,7 @@ DEFECTS = {
         searching, "_nothing", lambda nothing: lambda dtype: 0
     ),
     "negative numbers are in the order of their bits": wrapped(
-        fast_products, "_in_order", lambda _: lambda bits, out=None: bits
+        fast_products, "put_in_order_", lambda _: lambda bits: bits
     ),
     "numbers are not rounded to a neighbour": wrapped(
         FastProducts,

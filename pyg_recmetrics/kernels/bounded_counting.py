@@ -20,7 +20,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.bounds import ErrorBound
+from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.packed_counts import MAX_FLAGS
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
@@ -95,7 +96,7 @@ class BoundedCount:
         # To scale users rounds once more, and so does to shift scores, by a rounded number.
         bound = ErrorBound(scaled, scaled.float(), 1.01 * (user.size(1) + 2) * 2.0**-24)
         error_of_shift = 2.0**-22 * bound.norm * norm[0]
-        error = bound.of_items(norm[0], _error(norm[0])) + error_of_shift
+        error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
         middle, scale = _middle_and_scale(score, row, error)
         is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS
         max_scores = NUM_SCORES_IN_HISTOGRAMS if is_many else NUM_SCORES_IN_TILE
@@ -112,7 +113,8 @@ class BoundedCount:
             found.append((close, column + first, scores[count.rows(close), column]))
         close, other, value = count.left(*map(torch.cat, zip(*found, strict=True)))
         at_row = count.rows(close)
-        margin = bound.of_pairs(at_row, norm[other], _error(norm[other])) + error_of_shift[at_row]
+        margin = bound.of(norm[other], error_in_single(norm[other]), at_row)
+        margin += error_of_shift[at_row]
         ranked, index = count.decide(close, value, margin * scale[at_row])
         pairs = ranked, row[ranked], self.items.item[other[index]]
         return self._ranks_among(pairs, user, item, score, count.num_above), count.is_given_up
@@ -132,10 +134,9 @@ class BoundedCount:
             The first item, shifted and scaled scores of shape `[num_rows, width]`, and 16-bit
             integers of the same shape.
         """
-        row, item = seen
         user = (user * scale.unsqueeze(1)).float()
         shift = (middle * scale).float().unsqueeze(1)
-        column = self.items.column[item]
+        masked = Entries(seen[0], self.items.column[seen[1]], user.size(0))
         num_columns = self.items.item.numel()
         for start in range(0, num_columns, width):
             end = min(start + width, -(-num_columns // STRETCH) * STRETCH)
@@ -145,8 +146,7 @@ class BoundedCount:
             scores.sub_(shift).clamp_(-LARGEST, LARGEST)
             keys = scratch("bounded_count.keys", shape, torch.int16).copy_(scores)
             keys[:, max(0, num_columns - start) :] = MASKED
-            inside = ((column >= start) & (column < end)).nonzero().squeeze(1)
-            keys.view(-1).index_fill_(0, row[inside] * shape[1] + column[inside] - start, MASKED)
+            masked.fill_(keys, slice(0, user.size(0)), start, MASKED)
             yield start, scores, keys
 
     def _ranks_among(
@@ -200,8 +200,3 @@ def _middle_and_scale(score: Tensor, row: Tensor, error: Tensor) -> tuple[Tensor
     middle = least / 2 + most / 2
     reach = (most.double() - least) / 2 + 2 * error
     return middle, torch.minimum(LARGEST_THRESHOLD / reach, LARGEST_MARGIN / error)
-
-
-def _error(norm: Tensor) -> Tensor:
-    """Returns the largest norm of a rounding error in single precision."""
-    return 2.0**-24 * norm

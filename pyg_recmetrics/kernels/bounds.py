@@ -53,24 +53,22 @@ class ErrorBound:
         self.error = largest_norms(rounded - embedding)
         self.error += rounding_of_sum * largest_norms(rounded)
 
-    def of_items(self, rounded_norm: Tensor, error: Tensor) -> Tensor:
-        """Returns the bound for scores of items, of shape `[num_rows]`.
+    def of(self, rounded_norm: Tensor, error: Tensor, row: Tensor | slice = slice(None)) -> Tensor:
+        """Returns the bound for scores of items.
 
         Args:
-            rounded_norm (torch.Tensor): The largest norm of a rounded embedding.
-            error (torch.Tensor): The largest norm of a rounding error.
-        """
-        return self.error * rounded_norm + self.norm * error + _UNDERFLOW
-
-    def of_pairs(self, row: Tensor, rounded_norm: Tensor, error: Tensor) -> Tensor:
-        """Returns the bound for scores of pairs of a user and an item, of shape `[num_pairs]`.
-
-        Args:
-            row (torch.Tensor): The row of the user of each pair.
-            rounded_norm (torch.Tensor): The norm of the rounded embedding of each item.
-            error (torch.Tensor): The norm of its rounding error.
+            rounded_norm (torch.Tensor): The norms of the rounded embeddings of items, or the
+                largest one.
+            error (torch.Tensor): The norms of their rounding errors, or the largest one.
+            row (torch.Tensor, optional): The rows of the users of these items.
+                (default: all rows)
         """
         return self.error[row] * rounded_norm + self.norm[row] * error + _UNDERFLOW
+
+
+def error_in_single(norm: Tensor) -> Tensor:
+    """Returns the largest norm of a rounding error in single precision, given that of a row."""
+    return 2.0**-24 * norm
 
 
 def has_exact_single_precision() -> bool:

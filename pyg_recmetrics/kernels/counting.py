@@ -1,9 +1,11 @@
 """All ranks of few items among many, without sorting: the kernel counts what scores higher."""
 
+from collections.abc import Iterable, Iterator
+
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.kernels.entries import Entries, side_by_side
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -17,124 +19,102 @@ STRIP = 256
 STRIPS_AT_ONCE = 8
 
 
-def count_ranks(scores: Tensor, row: Tensor, column: Tensor, scratch: Scratch) -> Ranks:
+def count_ranks(
+    tiles: Iterable[tuple[int, Tensor]], row: Tensor, column: Tensor, own: Tensor, scratch: Scratch
+) -> Ranks:
     """Ranks some columns of each row by counting what scores higher, and what scores the same.
 
     Args:
-        scores (torch.Tensor): Scores of shape `[num_rows, num_columns]`. A column that must not
-            be counted holds `-inf`.
-        row (torch.Tensor): The rows of what is ranked, of shape `[num_ranked]`.
+        tiles (iterable): The scores `[num_rows, num_columns]` of some columns after the other, each
+            with the first of these columns. A column that must not be counted holds `-inf`.
+        row (torch.Tensor): The rows of what is ranked, of shape `[num_ranked]`, sorted.
         column (torch.Tensor): The columns of what is ranked, of shape `[num_ranked]`.
+        own (torch.Tensor): The scores of what is ranked, of shape `[num_ranked]`.
         scratch (Scratch): The buffers to compute in.
     """
-    own = scores[row, column]
-    if scores.device.type == "cpu":
-        slot = _slots(row, scores.size(0))
-        num_slots = int(slot.max()) + 1 if row.numel() > 0 else 0
-        limit = own.new_full((scores.size(0), num_slots), torch.inf)
-        limit[row, slot] = own
-        counts = _count_in_strips(scores, None, limit, scratch)
-        num_above, num_equal = (count[row, slot] for count in counts)
-    else:  # to put what is ranked side by side, the host would have to wait for its number
-        counts = _count_in_strips(scores, row, own.unsqueeze(1), scratch)
-        num_above, num_equal = (count.squeeze(1) for count in counts)
-    strip = torch.arange(num_equal.size(1), device=row.device)
-    is_in_front = strip < (column // STRIP).unsqueeze(1)
-    num_before = num_equal.masked_fill(~is_in_front, 0).sum(dim=1)
-    num_before += _count_ties_in_strip(scores, row, column, own)
-    num_above = num_above.sum(dim=1)
+    counts = [torch.zeros_like(row) for _ in range(3)]
+    for first, scores in tiles:
+        end = (column - first).clamp_(0, scores.size(1))
+        for count, in_tile in zip(counts, _count(scores, row, own, end, scratch), strict=True):
+            count += in_tile
+    num_above, num_equal, num_before = counts
     # A column ties with itself.
-    return Ranks(1 + num_above + num_before, num_above, num_equal.sum(dim=1) - 1)
+    return Ranks(1 + num_above + num_before, num_above, num_equal - 1)
 
 
-def _slots(row: Tensor, num_rows: int) -> Tensor:
-    """Numbers the entries of each row."""
-    row, order = row.sort(stable=True)
-    number = torch.arange(row.numel(), device=row.device) - index2ptr(row, num_rows)[row]
-    return torch.empty_like(row).scatter_(0, order, number)
+def _count(
+    scores: Tensor, row: Tensor, own: Tensor, end: Tensor, scratch: Scratch
+) -> tuple[Tensor, ...]:
+    """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
+    if scores.device.type == "cpu":
+        num_rows = scores.size(0)
+        slot = Entries(row, end, num_rows).slot
+        limit = side_by_side(row, slot, own, num_rows, torch.inf)
+        strip = side_by_side(row, slot, end // STRIP, num_rows, 0)
+        counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, slot]
+    else:  # to put what is ranked side by side, the host would have to wait for its number
+        limit, strip = own.unsqueeze(1), (end // STRIP).unsqueeze(1)
+        counts = _count_in_strips(scores, row, limit, strip, scratch).squeeze(2)
+    num_above, num_equal, num_before = counts
+    return num_above, num_equal, num_before + _count_ties_in_strip(scores, row, own, end)
 
 
 def _count_in_strips(
-    scores: Tensor, row: Tensor | None, limit: Tensor, scratch: Scratch
-) -> tuple[Tensor, Tensor]:
-    """Counts the scores above limits, and those equal to them, in every strip of columns.
+    scores: Tensor, row: Tensor | None, limit: Tensor, strip: Tensor, scratch: Scratch
+) -> Tensor:
+    """Counts the scores above limits, those equal to them, and these in front of a strip.
 
     Args:
         scores (torch.Tensor): Scores of shape `[num_rows, num_columns]`.
         row (torch.Tensor or None): The rows to look at; `None` for all of them.
         limit (torch.Tensor): The limits of each of these rows, of shape `[num_rows, num_limits]`.
+        strip (torch.Tensor): A strip for each limit.
         scratch (Scratch): The buffers to compute in.
 
     Returns:
-        The counts, of shape `[num_rows, num_limits, num_strips]` each.
+        The counts, of shape `[3, num_rows, num_limits]`.
     """
-    num_rows, num_limits = limit.shape
-    num_strips = -(-scores.size(1) // STRIP)
-    shape = (num_rows, num_limits, num_strips)
-    num_above, num_equal = (
-        torch.empty(shape, dtype=torch.long, device=scores.device) for _ in range(2)
-    )
-    rows_at_once = max(1, NUM_COMPARISONS // (max(1, num_limits) * STRIPS_AT_ONCE * STRIP))
-    for first in range(0, num_strips, STRIPS_AT_ONCE):
-        part = scores[:, first * STRIP : (first + STRIPS_AT_ONCE) * STRIP]
-        strips = slice(first, first + -(-part.size(1) // STRIP))
-        for start in range(0, num_rows, rows_at_once):
-            rows = slice(start, start + rows_at_once)
+    counts = torch.zeros((3, *limit.shape), dtype=torch.long, device=scores.device)
+    max_columns = STRIPS_AT_ONCE * STRIP
+    limits_at_once = max(1, min(limit.size(1), NUM_COMPARISONS // max_columns))
+    rows_at_once = max(1, NUM_COMPARISONS // (limits_at_once * max_columns))
+    for start in range(0, scores.size(1), max_columns):
+        part = scores[:, start : start + max_columns]
+        num_strips = -(-part.size(1) // STRIP)
+        strips = torch.arange(num_strips, device=scores.device) + start // STRIP
+        for rows in _slices(limit.size(0), rows_at_once):
             others = (part[rows] if row is None else part[row[rows]]).unsqueeze(1)
-            limits = limit[rows].unsqueeze(2)
-            # As numbers instead of booleans, the results are several times faster to sum.
-            shape = (*limits.shape[:2], (strips.stop - first) * STRIP)
-            flags = scratch("counting.flags", shape, scores.dtype)
-            flags[:, :, part.size(1) :] = 0
-            for compare, count in ((torch.gt, num_above), (torch.eq, num_equal)):
-                compare(others, limits, out=flags[:, :, : part.size(1)])
-                count[rows, :, strips] = flags.unflatten(2, (-1, STRIP)).sum(dim=3)
-    return num_above, num_equal
+            for columns in _slices(limit.size(1), limits_at_once):
+                limits = limit[rows, columns].unsqueeze(2)
+                # As numbers instead of booleans, the results are several times faster to sum.
+                shape = (*limits.shape[:2], num_strips * STRIP)
+                flags = scratch("counting.flags", shape, scores.dtype)
+                flags[:, :, part.size(1) :] = 0
+                is_true = flags[:, :, : part.size(1)]
+                torch.gt(others, limits, out=is_true)
+                counts[0, rows, columns] += flags.sum(dim=2).long()
+                torch.eq(others, limits, out=is_true)
+                num_equal = flags.unflatten(2, (-1, STRIP)).sum(dim=3)
+                counts[1, rows, columns] += num_equal.sum(dim=2).long()
+                num_equal.masked_fill_(strips >= strip[rows, columns].unsqueeze(2), 0)
+                counts[2, rows, columns] += num_equal.sum(dim=2).long()
+    return counts
 
 
-def _count_ties_in_strip(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) -> Tensor:
-    """Counts the ties in front of a column, from the start of the strip that it lies in."""
-    before = (column // STRIP * STRIP).unsqueeze(1) + torch.arange(STRIP, device=scores.device)
-    is_before = before < column.unsqueeze(1)
-    others = scores[row.unsqueeze(1), before.clamp_(max=scores.size(1) - 1)]
-    return ((others == own.unsqueeze(1)) & is_before).sum(dim=1)
+def _count_ties_in_strip(scores: Tensor, row: Tensor, own: Tensor, end: Tensor) -> Tensor:
+    """Counts the ties in front of a column, from the start of the strip that it lies in.
 
-
-def count_above_and_tied(
-    scores: Tensor, row: Tensor, own: Tensor, scratch: Scratch
-) -> tuple[Tensor, Tensor]:
-    """Counts in each of some rows the scores above `own`, and those equal to it: `[num_ranked]`."""
-    num_above, num_tied = [], []
-    rows_at_once = max(1, NUM_COMPARISONS // scores.size(1))
-    for rows, limit in zip(row.split(rows_at_once), own.split(rows_at_once), strict=True):
-        shape = (rows.numel(), scores.size(1))
-        others = scratch("counting.others", shape, scores.dtype)
-        torch.index_select(scores, 0, rows, out=others)
-        # As numbers instead of booleans, the results are several times faster to sum.
-        is_true = scratch("counting.is_true", shape, scores.dtype)
-        num_above.append(torch.gt(others, limit.unsqueeze(1), out=is_true).sum(dim=1))
-        num_tied.append(torch.eq(others, limit.unsqueeze(1), out=is_true).sum(dim=1))
-    return torch.cat(num_above).long(), torch.cat(num_tied).long()
-
-
-def count_ties_before(scores: Tensor, row: Tensor, column: Tensor, own: Tensor) -> Tensor:
-    """Counts the columns in front of a column that score `own`.
-
-    Args:
-        scores (torch.Tensor): Scores of shape `[num_rows, num_columns]`.
-        row (torch.Tensor): The rows of what is ranked, of shape `[num_ranked]`.
-        column (torch.Tensor): The columns of what is ranked, of shape `[num_ranked]`.
-        own (torch.Tensor): Their scores, of shape `[num_ranked]`.
-
-    Returns:
-        The counts, of shape `[num_ranked]`.
+    The column may be that behind the last one.
     """
-    counts = [torch.zeros(0, dtype=torch.long, device=row.device)]
-    columns = torch.arange(scores.size(1), device=row.device)
-    rows_at_once = max(1, NUM_COMPARISONS // scores.size(1))
-    parts = (values.split(rows_at_once) for values in (row, column, own))
-    for some_rows, some_columns, some_own in zip(*parts, strict=True):
-        is_before = columns < some_columns.unsqueeze(1)
-        is_tie = scores[some_rows] == some_own.unsqueeze(1)
-        counts.append((is_tie & is_before).sum(dim=1))
+    counts = [torch.zeros_like(row[:0])]
+    strip = torch.arange(STRIP, device=scores.device)
+    for rows in _slices(row.numel(), max(1, NUM_COMPARISONS // STRIP)):
+        before = (end[rows] // STRIP * STRIP).unsqueeze(1) + strip
+        is_before = before < end[rows].unsqueeze(1)
+        others = scores[row[rows].unsqueeze(1), before.clamp_(max=scores.size(1) - 1)]
+        counts.append(((others == own[rows].unsqueeze(1)) & is_before).sum(dim=1))
     return torch.cat(counts)
+
+
+def _slices(size: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, size, step))

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.bounds import ErrorBound
+from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.sorting import put_in_order_
 
 #: How many numbers of embeddings are multiplied at once, so that they stay in the caches.
 _NUM_NUMBERS = 2**18
@@ -35,10 +36,10 @@ class FastProducts(FastScores):
         self.lowest_in_order = 1 if self.is_half else torch.finfo(items.dtype).min
         dim = user.size(1)
         self.bound = ErrorBound(scaled, self.rounded, rounding_of_sum=dim * 2.0**-22)
-        self.error = self.bound.of_items(items.rounded_norm, items.error)
+        self.error = self.bound.of(items.rounded_norm, items.error)
         of_single = ErrorBound(scaled, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
         largest = items.norm[0]
-        self.error_of_items = of_single.of_items(largest, 2.0**-24 * largest)
+        self.error_of_items = of_single.of(largest, error_in_single(largest))
 
     def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         user, items = self.rounded[rows], self.items.rounded(start, end)
@@ -48,16 +49,16 @@ class FastProducts(FastScores):
 
     def put_in_order_(self, values: Tensor) -> None:
         if self.is_half:
-            _in_order(values, out=values)
+            put_in_order_(values)
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
-        return _in_order(value.view(torch.int16)) if self.is_half else value
+        return put_in_order_(value.view(torch.int16)) if self.is_half else value
 
     def to_score(self, value: Tensor) -> Tensor:
         if not self.is_half:
             return value.double()
-        number = _in_order(value).view(torch.bfloat16).double()
+        number = put_in_order_(value.clone()).view(torch.bfloat16).double()
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
         return number - 2.0**-8 * number.abs()
 
@@ -76,11 +77,3 @@ class FastProducts(FastScores):
     def num_within_reach(self, score: Tensor) -> Tensor:
         norm = score / self.bound.norm
         return torch.searchsorted(-self.items.norm, -norm, right=True)
-
-
-def _in_order(bits: Tensor, out: Tensor | None = None) -> Tensor:
-    """Converts the bits of `bfloat16` to integers in the order of the numbers, or back.
-
-    Among negative numbers, the bits have the opposite order.
-    """
-    return torch.bitwise_xor(bits, (bits >> 15).bitwise_and_(0x7FFF), out=out)

@@ -28,9 +28,10 @@ class GivenScores(FastScores):
         self.dtype = torch.promote_types(matrix.dtype, torch.float32)
         num_items = matrix.size(1)
         every = torch.arange(num_items, device=row.device)
-        self.item = every if candidates is None else candidates
-        self.column = torch.full_like(every, -1)
-        self.column[self.item] = every[: self.item.numel()]
+        self.item = self.column = every
+        if candidates is not None:
+            self.item, self.column = candidates, torch.full_like(every, -1)
+            self.column[candidates] = every[: candidates.numel()]
         self.error = self.error_of_items = torch.zeros_like(row, dtype=torch.double)
         self.lowest_in_order = torch.finfo(self.dtype).min
         self.highest = torch.zeros((), device=row.device)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.bounds import largest_norms
+from pyg_recmetrics.kernels.bounds import error_in_single, largest_norms
 from pyg_recmetrics.kernels.factors import ItemFactors
 
 #: How many bytes the rounded embeddings of all items may take. If they take more, they are rounded
@@ -77,5 +77,5 @@ class RoundedItems:
         norm = torch.cat(norms)
         self.rounded_norm = torch.stack(rounded_norms).max()
         # What is already lost in single precision is at most half of its last bit.
-        self.error = torch.stack(errors).max() + 2.0**-24 * norm.max()
+        self.error = torch.stack(errors).max() + error_in_single(norm.max())
         return norm

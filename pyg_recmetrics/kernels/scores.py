@@ -87,11 +87,6 @@ def scaled_by_row(embedding: Tensor) -> Tensor:
     return scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
 
 
-def scaled_by_all(embedding: Tensor) -> Tensor:
-    """Scales all rows by the power of two that brings the largest number near `2**EXPONENT`."""
-    return scaled(embedding, torch.stack(embedding.aminmax()).abs().max())
-
-
 def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
     """Copies to double precision, and scales such that `largest` comes near `2**EXPONENT`."""
     embedding = scale_(embedding.to(torch.double, copy=True), largest)

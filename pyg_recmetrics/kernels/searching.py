@@ -26,8 +26,8 @@ from typing import NamedTuple, TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.kernels.entries import Entries, side_by_side
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.kernels.ranks import Ranks
@@ -54,7 +54,6 @@ NUM_VALUES = 2**23
 
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
-
 
 _MULTIPLE = BLOCK_SIZE * MAX_JOINED
 
@@ -109,10 +108,9 @@ class Search:
         self.max_depth = int(depth.max())
         num_rows = depth.numel()
         row, item = relevant
-        self.relevant = _Edges(row, scores.column[item], num_rows)
-        self.masked = _Edges(masked[0], scores.column[masked[1]], num_rows)
-        self.slot = torch.arange(item.numel(), device=item.device) - self.relevant.ptr[row]
-        self.item = _side_by_side(row, self.slot, item, num_rows)
+        self.relevant = Entries(row, scores.column[item], num_rows)
+        self.masked = Entries(masked[0], scores.column[masked[1]], num_rows)
+        self.item = side_by_side(row, self.relevant.slot, item, num_rows, -1)
         rows = torch.arange(num_rows, device=depth.device)
         own = scores.of_items(rows, self.item.clamp(min=0))
         # Nothing is as large as NaN, so that it is never within reach.
@@ -123,10 +121,12 @@ class Search:
 
     def run(self) -> Found:
         """Searches, and returns what was found."""
+        is_sieved = self._sieve()
+        lowest = self._lowest(slice(None))
         width = torch.full_like(self.depth, self.scores.item.numel())
-        if self._sieve():
-            width = self.scores.num_within_reach(self._lowest(slice(None)))
-        width.masked_fill_(self._lowest(slice(None)) == torch.inf, 0)
+        if is_sieved:
+            width = self.scores.num_within_reach(lowest)
+        width.masked_fill_(lowest == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
         rows = rows[: int((width > 0).sum())]
         return self._in_order(rows, self._find(rows, _rounded_up(width)))
@@ -163,28 +163,28 @@ class Search:
                 blocks = self._blocks(rows[part], start, end)
                 best, lowest = self._best(rows[part], blocks, masked, part, start)
                 # What is relevant need not be found, as it is known already.
-                relevant.fill_(blocks, part, start)
+                relevant.fill_(blocks.flatten(1), part, start, _nothing(blocks.dtype))
                 row, column = self._take(rows[part], blocks, best, lowest)
-                num_in_row = torch.bincount(row, minlength=best.size(0))
-                slot = num_found[part][row] + _numbers_within(row, num_in_row)
-                num_found[part] += num_in_row
+                entries = Entries(row, column, best.size(0))
+                slot = num_found[part][row] + entries.slot
+                num_found[part] += entries.ptr.diff()
                 found.append((row + part.start, slot, self.scores.item[column + start]))
             self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
         row, slot, item = (torch.cat(values) for values in zip(*found, strict=True))
-        return _side_by_side(row, slot, item, rows.numel())
+        return side_by_side(row, slot, item, rows.numel(), -1)
 
     def _blocks(self, rows: Tensor, start: int, end: int) -> Tensor:
         """Returns the values of some columns, of shape `[len(rows), BLOCK_SIZE, num_blocks]`."""
         values = self.scores.values(rows, start, end, self.scratch)
         return values.view(rows.numel(), BLOCK_SIZE, -1)
 
-    def _mask_(self, blocks: Tensor, masked: "_Edges", part: slice, start: int) -> None:
-        values = blocks.view(blocks.size(0), -1)
-        values[:, max(0, self.scores.item.numel() - start) :] = _nothing(values.dtype)
-        masked.fill_(values, part, start)
+    def _mask_(self, blocks: Tensor, masked: Entries, part: slice, start: int) -> None:
+        values, nothing = blocks.flatten(1), _nothing(blocks.dtype)
+        values[:, max(0, self.scores.item.numel() - start) :] = nothing
+        masked.fill_(values, part, start, nothing)
 
     def _best(
-        self, rows: Tensor, blocks: Tensor, masked: "_Edges", part: slice, start: int
+        self, rows: Tensor, blocks: Tensor, masked: Entries, part: slice, start: int
     ) -> tuple[Tensor, Tensor]:
         """Masks values, and finds the largest of each block, and the lowest that matter.
 
@@ -303,35 +303,10 @@ class Search:
         """Returns the ranks of what is relevant, given those of some rows, side by side."""
         ranks = Ranks.unknown(self.relevant.row)
         number = torch.full_like(self.item, -1)
-        number[self.relevant.row, self.slot] = torch.arange(self.slot.numel(), device=rows.device)
+        place = self.relevant.row, self.relevant.slot
+        number[place] = torch.arange(place[0].numel(), device=rows.device)
         ranks.update(number[rows][is_open], Ranks(*(values[is_open] for values in found)))
         return ranks
-
-
-class _Edges:
-    """Columns of rows, sorted by row."""
-
-    def __init__(self, row: Tensor, column: Tensor, num_rows: int) -> None:
-        self.row, self.column = row, column
-        self.ptr = index2ptr(row, num_rows)
-
-    def of(self, rows: Tensor) -> "_Edges":
-        """Returns the edges of some rows, which are numbered anew."""
-        if torch.equal(rows, torch.arange(self.ptr.numel() - 1, device=rows.device)):
-            return self
-        degree = self.ptr[rows + 1] - self.ptr[rows]
-        row = torch.arange(rows.numel(), device=rows.device).repeat_interleave(degree)
-        edge = self.ptr[rows][row] + _numbers_within(row, degree)
-        return _Edges(row, self.column[edge], rows.numel())
-
-    def fill_(self, values: Tensor, rows: slice, start: int) -> None:
-        """Takes the columns of some rows out of values whose first column is `start`."""
-        values = values.view(values.size(0), -1)
-        first, last = self.ptr[[rows.start, rows.stop]].tolist()
-        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
-        inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
-        place = row[inside] * values.size(1) + column[inside]
-        values.view(-1).index_fill_(0, place, _nothing(values.dtype))
 
 
 def _max_found(depth: _Depth) -> _Depth:
@@ -362,16 +337,3 @@ def _parts(width: Tensor, start: int) -> Iterator[slice]:
         end = min(first + max(1, NUM_VALUES // num_columns), num_rows)
         yield slice(first, end)
         first = end
-
-
-def _numbers_within(row: Tensor, degree: Tensor) -> Tensor:
-    """Numbers the edges of each row from zero, given the rows, sorted, and their degrees."""
-    first = degree.cumsum(0) - degree
-    return torch.arange(row.numel(), device=row.device) - first[row]
-
-
-def _side_by_side(row: Tensor, slot: Tensor, item: Tensor, num_rows: int) -> Tensor:
-    """Puts the items of every row side by side, of shape `[num_rows, num_slots]`; `-1` is none."""
-    matrix = item.new_full((num_rows, max_id(slot) + 1), -1)
-    matrix[row, slot] = item
-    return matrix

@@ -50,8 +50,20 @@ def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
 
 def key_of(scores: Tensor) -> Tensor:
     """Returns the keys that :func:`top_k` compares scores in single precision by."""
-    bits = (scores + 0.0).view(torch.int32)
-    return _put_in_order(bits, torch.empty_like(bits))
+    return put_in_order_((scores + 0.0).view(torch.int32))
+
+
+def put_in_order_(bits: Tensor, flip: Tensor | None = None) -> Tensor:
+    """Converts the bits of numbers to integers in the order of the numbers, or back, in place.
+
+    Args:
+        bits (torch.Tensor): The bits, as integers of the same size.
+        flip (torch.Tensor, optional): A buffer of the same shape and type. (default: `None`)
+    """
+    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
+    # flipping all bits but the sign of the negative ones mends that.
+    flip = torch.bitwise_right_shift(bits, 8 * bits.element_size() - 1, out=flip)
+    return bits.bitwise_xor_(flip.bitwise_and_(torch.iinfo(bits.dtype).max))
 
 
 def _sortable_keys(scores: Tensor, low_half: Tensor, scratch: Scratch) -> Tensor:
@@ -62,13 +74,6 @@ def _sortable_keys(scores: Tensor, low_half: Tensor, scratch: Scratch) -> Tensor
     # Adding zero turns the negative zero, which equals zero but has other bits, into zero.
     bits = scores.add_(0.0).view(torch.int32)
     flip = scratch("top_k.flip", tuple(bits.shape), torch.int32)
-    _put_in_order(bits, flip)
+    put_in_order_(bits, flip)
     keys = scratch("top_k.keys", tuple(bits.shape), torch.int64).copy_(bits)
     return keys.bitwise_left_shift_(32).bitwise_or_(low_half)
-
-
-def _put_in_order(bits: Tensor, flip: Tensor) -> Tensor:
-    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
-    # flipping all bits but the sign of the negative ones mends that.
-    torch.bitwise_right_shift(bits, 31, out=flip)
-    return bits.bitwise_xor_(flip.bitwise_and_(0x7FFFFFFF))

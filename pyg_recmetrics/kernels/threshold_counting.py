@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.kernels.entries import Entries, side_by_side
 from pyg_recmetrics.kernels.packed_counts import pack_counts, unpack_counts
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -68,9 +68,14 @@ class ThresholdCount(ABC):
         self.scratch = scratch
         self.low = (threshold - margin[row]).short()
         self.high = (threshold + margin[row]).short()
-        self.ptr = index2ptr(row, margin.numel())
+        self.entries = Entries(row, threshold, margin.numel())
         self.num_above = torch.zeros_like(row)
         self.num_close = torch.zeros_like(max_close)
+        self._prepare(num_keys)
+
+    @abstractmethod
+    def _prepare(self, num_keys: int) -> None:
+        """Prepares to count so many values at once."""
 
     @property
     def is_given_up(self) -> Tensor:
@@ -123,30 +128,21 @@ class Comparison(ThresholdCount):
     only looks into the stretches in which the two counts differ.
     """
 
-    def __init__(
-        self,
-        row: Tensor,
-        threshold: Tensor,
-        margin: Tensor,
-        max_close: Tensor,
-        num_keys: int,
-        scratch: Scratch,
-    ) -> None:
-        super().__init__(row, threshold, margin, max_close, num_keys, scratch)
-        self.slot = torch.arange(row.numel(), device=row.device) - self.ptr[row]
+    def _prepare(self, num_keys: int) -> None:
+        place, num_rows = (self.row, self.entries.slot), self.num_close.numel()
         # No integer is above the empty slots, or next to them.
-        shape = (margin.numel(), int(self.ptr.diff().max()), 1, 1)
-        self.lows, self.highs = (x.new_full(shape, LARGEST + 1) for x in (self.low, self.high))
-        self.lows[row, self.slot, 0, 0] = self.low
-        self.highs[row, self.slot, 0, 0] = self.high
+        self.lows, self.highs = (
+            side_by_side(*place, values, num_rows, LARGEST + 1)[:, :, None, None]
+            for values in (self.low, self.high)
+        )
 
     def add(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         num_stretches = keys.size(1) // STRETCH
         above, close = self._counts(keys.view(keys.size(0), 1, num_stretches, STRETCH))
-        self.num_above += unpack_counts(above.sum(dim=2))[self.row, self.slot]
+        self.num_above += unpack_counts(above.sum(dim=2))[self.row, self.entries.slot]
         self.num_close += unpack_counts(close.sum(dim=2)).sum(dim=1)
         row, slot, stretch = close.nonzero(as_tuple=True)
-        found, row, stretch = self.left(self.ptr[row] + slot, row, stretch)
+        found, row, stretch = self.left(self.entries.ptr[row] + slot, row, stretch)
         value = keys.view(-1, STRETCH).index_select(0, row * num_stretches + stretch)
         is_close = torch.empty_like(value)
         torch.ge(value, self.low[found].unsqueeze(1), out=is_close)
@@ -188,20 +184,12 @@ class Comparison(ThresholdCount):
 class Histogram(ThresholdCount):
     """Counts integers in buckets, and only looks into those buckets that a threshold touches."""
 
-    def __init__(
-        self,
-        row: Tensor,
-        threshold: Tensor,
-        margin: Tensor,
-        max_close: Tensor,
-        num_keys: int,
-        scratch: Scratch,
-    ) -> None:
-        super().__init__(row, threshold, margin, max_close, num_keys, scratch)
+    def _prepare(self, num_keys: int) -> None:
         # More buckets than integers would gain little.
         self.num_bits = min(16, max(8, num_keys.bit_length()))
+        row = self.row
         low, self.bucket = (self._buckets(x, torch.empty_like(row)) for x in (self.low, self.high))
-        shape = (margin.numel(), 2**self.num_bits)
+        shape = (self.num_close.numel(), 2**self.num_bits)
         self.is_touched = torch.zeros(shape, dtype=torch.bool, device=row.device)
         for step in range(math.ceil(2 * LARGEST_MARGIN) + 1):
             self.is_touched[row, torch.minimum(low + step, self.bucket)] = True
@@ -237,10 +225,11 @@ class Histogram(ThresholdCount):
         value = value.double() + found * 2.0**17
         first = torch.searchsorted(threshold, value - margin)
         # In front of the first threshold of a row, there is one more place for a value.
-        num_places = self.row.numel() + self.ptr.numel()
+        ptr = self.entries.ptr
+        num_places = self.row.numel() + ptr.numel()
         num_up_to = torch.bincount(first + found, minlength=num_places).cumsum(0)
         place = torch.arange(self.row.numel(), device=self.row.device) + self.row
-        self.num_above[order] += num_up_to[self.ptr[1:][self.row] + self.row] - num_up_to[place]
+        self.num_above[order] += num_up_to[ptr[1:][self.row] + self.row] - num_up_to[place]
         above = value + margin
         behind = torch.cat([threshold, threshold.new_tensor([torch.inf])])
         index = (behind[first] <= above).nonzero().squeeze(1)

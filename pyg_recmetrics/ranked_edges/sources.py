@@ -100,8 +100,10 @@ def rank_scores(
     check_device(task.truth, "edge_label_index", scores.device, "scores")
     masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
     masked[task.seen[0], task.seen[1]] = -torch.inf
-    ranks = count_ranks(masked, task.truth[0], task.truth[1], Scratch(scores.device))
-    ranks.leave_out(masked[task.truth[0], task.truth[1]].isneginf())
+    row, item = task.truth
+    own = masked[row, item]
+    ranks = count_ranks([(0, masked)], row, item, own, Scratch(scores.device))
+    ranks.leave_out(own.isneginf())
     num_candidates = (masked > -torch.inf).sum(dim=1)
     num_masked = task.num_candidates - num_candidates
     _check_not_empty((num_candidates == 0) & (task.num_candidates > 0), "scores", "user")

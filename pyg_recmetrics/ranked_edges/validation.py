@@ -121,7 +121,7 @@ def _check_order(edge_index: Tensor, rank: Tensor, ptr: Tensor) -> None:
     check_ids(user, "edge_index", "user", num_users)
     if bool((user[1:] < user[:-1]).any()):
         raise ValueError("'edge_index' needs to be sorted by user (got another order)")
-    if not torch.equal(index2ptr(user, num_users), ptr):
+    if not torch.equal(index2ptr(user.contiguous(), num_users), ptr):
         raise ValueError("'ptr' needs to point at the edges of each user (got others)")
     is_not_retrieved = (rank[1:] == rank[:-1]) & (rank[1:] == NOT_RETRIEVED)
     rises = torch.where(is_not_retrieved, item[1:] > item[:-1], rank[1:] > rank[:-1])

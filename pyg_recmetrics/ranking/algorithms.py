@@ -188,9 +188,8 @@ class RankBySearch(RankingAlgorithm):
         return self._search(chunk, self.fast_scores(chunk))
 
     def _search(self, chunk: Chunk, scores: FastScores) -> Findings:
-        relevant, masked = (chunk.truth.row, chunk.truth.item), (chunk.seen.row, chunk.seen.item)
-        arguments = chunk.depth, relevant, masked, self.makes_lists, chunk.scratch
-        found = Search(scores, *arguments).run()
+        edges = chunk.truth.pairs, chunk.seen.pairs
+        found = Search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
@@ -244,9 +243,8 @@ class CountByBound(RankingAlgorithm):
         return self._kernel.num_rows(depth)
 
     def rank(self, chunk: Chunk) -> Findings:
-        relevant, masked = (chunk.truth.row, chunk.truth.item), (chunk.seen.row, chunk.seen.item)
-        user = self.recommender.users(chunk.users)
-        return Findings(*self._kernel.ranks(user, chunk.depth, relevant, masked, chunk.scratch))
+        user, edges = self.recommender.users(chunk.users), (chunk.truth.pairs, chunk.seen.pairs)
+        return Findings(*self._kernel.ranks(user, chunk.depth, *edges, chunk.scratch))
 
     @cached_property
     def _kernel(self) -> BoundedCount:
@@ -266,8 +264,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         ValueError: If there is no such algorithm, or it does not apply.
     """
     check_choice(wanted, "algorithm", get_args(Algorithm))
-    searching = _searching(request, only_fast=wanted == "auto")
     counting = _counting(request)
+    searching = _searching(request, only_fast=wanted == "auto")
     exact = _exact_algorithms(request)
     if (wanted == "search" and not searching) or (wanted == "count" and not counting):
         raise ValueError(
@@ -277,7 +275,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         )
     if wanted == "auto" and (pairing := _pairing(request)):
         return pairing
-    if wanted in ("search", "auto") and searching:
+    is_fast = searching and _is_shallow(request, can_count=bool(counting))
+    if wanted == "search" or (wanted == "auto" and is_fast):
         return [*searching, *exact]
     if wanted in ("count", "auto"):
         return [*counting, *exact]
@@ -312,13 +311,8 @@ def _pairing(request: Request) -> list[RankingAlgorithm]:
 
 def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     """Returns the algorithms that search, the fastest first."""
-    recommender, num_items = request.recommender, request.task.num_items
-    if request.depth >= num_items or not _is_searchable(request.task):
-        return []
-    # There have to be more blocks of items than positions. To count takes less time than to search
-    # for deep ranks of few relevant items.
-    max_part = 64 if _counting(request) else 32
-    if only_fast and (max_part * request.depth > num_items or 32 * request.mean_depth > num_items):
+    recommender = request.recommender
+    if request.depth >= request.task.num_items or not _is_searchable(request.task):
         return []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
@@ -327,6 +321,14 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     dtypes = [torch.bfloat16] if has_fast_bfloat16() or not only_fast else []
     dtypes += [torch.float32] if has_exact_single_precision() else []
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
+
+
+def _is_shallow(request: Request, can_count: bool) -> bool:
+    """Returns whether there are so few positions that nothing is faster than a search."""
+    # There have to be more blocks of items than positions. To count takes less time than to search
+    # for deep ranks of few relevant items.
+    deepest = request.task.num_items // 32
+    return request.depth <= deepest // (2 if can_count else 1) and request.mean_depth <= deepest
 
 
 def _counting(request: Request) -> list[RankingAlgorithm]:

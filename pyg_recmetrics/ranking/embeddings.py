@@ -9,14 +9,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.counting import count_above_and_tied, count_ties_before
+from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.factors import ItemFactors, with_column
 from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.scores import (
-    BoundedFactors,
-    inner_product_matrix,
-    scaled_by_row,
-)
+from pyg_recmetrics.kernels.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.sorting import key_of, top_k
 from pyg_recmetrics.ranking.recommender import BestItems, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -86,24 +82,9 @@ class EmbeddingRecommender(ScoreRecommender):
         return BestItems(items[0], keys[0], key_of(own))
 
     def ranks(self, chunk: Chunk) -> Ranks:
-        order = chunk.truth.item.argsort(stable=True)
-        row, item = chunk.truth.row[order], chunk.truth.item[order]
-        own = self.items.exact_scores(self.users(chunk.users), row, item)
-        bounds = [*range(0, self.items.num_items, self.items_at_once), self.items.num_items]
-        first_edge = torch.searchsorted(item, torch.tensor(bounds, device=self.device)).tolist()
-        num_above, num_before = torch.zeros_like(row), torch.zeros_like(row)
-        num_tied = torch.full_like(row, -1)  # since an item ties with itself
-        for tile, (first, scores) in enumerate(self._masked_tiles(chunk)):
-            inside, behind = slice(first_edge[tile], first_edge[tile + 1]), first_edge[tile + 1]
-            above, tied = count_above_and_tied(scores, row, own, chunk.scratch)
-            num_above += above
-            num_tied += tied
-            num_before[behind:] += tied[behind:]
-            num_before[inside] += count_ties_before(
-                scores, row[inside], item[inside] - first, own[inside]
-            )
-        ranks = Ranks(1 + num_above + num_before, num_above, num_tied)
-        return Ranks(*(torch.empty_like(x).scatter_(0, order, x) for x in ranks))
+        truth = chunk.truth
+        own = self.items.exact_scores(self.users(chunk.users), truth.row, truth.item)
+        return count_ranks(self._masked_tiles(chunk), truth.row, truth.item, own, chunk.scratch)
 
     def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:
         if self.items_at_once >= self.items.num_items:

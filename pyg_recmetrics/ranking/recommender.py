@@ -3,13 +3,9 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.scratch import Scratch
-from pyg_recmetrics.kernels.sorting import top_k
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 
@@ -85,28 +81,3 @@ class ScoreRecommender(Recommender):
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         return self.best(chunk, k).item
-
-
-class DenseRecommender(ScoreRecommender):
-    """Computes the scores of all items for the users of a chunk at once."""
-
-    #: The score takes 4 or 8 bytes, the key 8 and the sign bits 4; the rest is what sorting takes.
-    bytes_per_pair = 24
-
-    @abstractmethod
-    def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
-        """Returns scores `[len(users), num_items]` that may be overwritten.
-
-        They are finite, or `-inf` for items that must not be retrieved.
-        """
-
-    def best(self, chunk: Chunk, k: int) -> BestItems:
-        item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
-        return BestItems(item, key, keys[chunk.truth.row, chunk.truth.item])
-
-    def ranks(self, chunk: Chunk) -> Ranks:
-        truth = chunk.truth
-        return count_ranks(self._masked_scores(chunk), truth.row, truth.item, chunk.scratch)
-
-    def _masked_scores(self, chunk: Chunk) -> Tensor:
-        return chunk.mask_(self.scores(chunk.users, chunk.scratch), -torch.inf)

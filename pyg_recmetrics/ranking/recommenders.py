@@ -8,22 +8,27 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
+from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import first_kept, without_repeats
-from pyg_recmetrics.kernels.scratch import Scratch
-from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender
+from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.kernels.sorting import top_k
+from pyg_recmetrics.ranking.recommender import BestItems, Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.wording import list_some
 
 
-class GivenScoresRecommender(DenseRecommender):
+class GivenScoresRecommender(ScoreRecommender):
     """Ranks by scores that are given for all items.
 
     Args:
         task (RankingTask): The task.
     """
+
+    #: The score takes 4 or 8 bytes, the key 8 and the sign bits 4; the rest is what sorting takes.
+    bytes_per_pair = 24
 
     mask: ScoreMask
 
@@ -34,6 +39,15 @@ class GivenScoresRecommender(DenseRecommender):
     @abstractmethod
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         """Returns a matrix of scores, which is only read, and the row of each user in it."""
+
+    def best(self, chunk: Chunk, k: int) -> BestItems:
+        item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
+        return BestItems(item, key, keys[chunk.truth.row, chunk.truth.item])
+
+    def ranks(self, chunk: Chunk) -> Ranks:
+        scores, truth = self._masked_scores(chunk), chunk.truth
+        own = scores[truth.row, truth.item]
+        return count_ranks([(0, scores)], truth.row, truth.item, own, chunk.scratch)
 
     def fast_scores(self, chunk: Chunk) -> GivenScores:
         """Returns the scores of the users of a chunk, to be searched."""
@@ -52,17 +66,14 @@ class GivenScoresRecommender(DenseRecommender):
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
 
-    def scores(self, users: Tensor, scratch: Scratch) -> Tensor:
-        matrix, row = self.given(users)
-        dtype = torch.promote_types(matrix.dtype, torch.float32)
-        return scratch("given.scores", (row.numel(), matrix.size(1)), dtype).copy_(matrix[row])
-
     def check(self) -> None:
         self.mask.check()
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
-        scores = self.scores(chunk.users, chunk.scratch)
-        chunk.ignore_(scores)
+        matrix, row = self.given(chunk.users)
+        dtype = torch.promote_types(matrix.dtype, torch.float32)
+        scores = chunk.scratch("given.scores", (row.numel(), matrix.size(1)), dtype)
+        chunk.ignore_(scores.copy_(matrix[row]))
         lowest, _ = self.mask.check_scores(scores)
         chunk.mask_(scores, -torch.inf)
         # A CPU sees at once whether there is anything to count. A GPU counts without waiting.

@@ -47,6 +47,11 @@ class ChunkEdges:
     row: Tensor
     item: Tensor
 
+    @property
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """The rows and the items."""
+        return self.row, self.item
+
 
 @dataclass(frozen=True, eq=False)
 class Chunk:

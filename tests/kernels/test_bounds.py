@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from embeddings import KINDS
+from embeddings import KINDS, scaled_by_all
 
 from pyg_recmetrics.kernels.bounds import ErrorBound, largest_norms
-from pyg_recmetrics.kernels.scores import scaled_by_all, scaled_by_row
+from pyg_recmetrics.kernels.scores import scaled_by_row
 
 
 def draw(kind):
@@ -25,7 +25,7 @@ def test_no_score_is_further_from_the_exact_one(kind, dtype, rounding_of_sum):
     rounded = item.to(dtype)
     fast = user.to(dtype).float() @ rounded.float().t()
     error = (fast.double() - user @ item.t()).abs()
-    bound = ErrorBound(user, user.to(dtype), rounding_of_sum).of_items(
+    bound = ErrorBound(user, user.to(dtype), rounding_of_sum).of(
         largest_norms(rounded.double()).max(), largest_norms(rounded.double() - item).max()
     )
     assert (error <= bound.unsqueeze(1)).all()

@@ -4,10 +4,11 @@ import exact_scores
 import numpy as np
 import pytest
 import torch
+from embeddings import scaled_by_all
 
 from pyg_recmetrics.kernels import factors
 from pyg_recmetrics.kernels.factors import ItemFactors, with_column
-from pyg_recmetrics.kernels.scores import scaled_by_all, scaled_by_row
+from pyg_recmetrics.kernels.scores import scaled_by_row
 
 CPU = torch.device("cpu")
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]

@@ -6,6 +6,7 @@ from fractions import Fraction
 import exact_scores
 import pytest
 import torch
+from embeddings import scaled_by_all
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from pyg_recmetrics.kernels.scores import (
     grains,
     inner_product_matrix,
     inner_products,
-    scaled_by_all,
     scaled_by_row,
 )
 from pyg_recmetrics.kernels.scratch import Scratch

@@ -1,4 +1,4 @@
-"""What a recommender inherits that only knows its scores, against plain Python."""
+"""What all recommenders inherit, and those that only know their scores, against plain Python."""
 
 import pytest
 import torch
@@ -6,33 +6,37 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.ranking.recommender import DenseRecommender, Recommender, ScoreRecommender
+from pyg_recmetrics import RankingTask
+from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
+from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender
 from pyg_recmetrics.ranking.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
-class ScoreTable(DenseRecommender):
+class ScoreTable(GivenScoresRecommender):
     """Knows the scores of everybody, and the users it was asked about."""
 
-    def __init__(self, table):
+    def __init__(self, table, task):
+        super().__init__(task)
         self.table = table
         self.asked = []
 
-    def scores(self, users, scratch):
+    def given(self, users):
         self.asked.append(users.tolist())
-        return self.table[users]
+        return self.table, users
 
 
 def chunks_of(task, depth, num_rows):
     return Schedule(task, task.users, depth, lambda depth: num_rows).chunks()
 
 
-class TestDenseRecommender:
+class TestGivenScoresRecommender:
     @given(case=cases(), k=st.integers(1, 9), num_rows=st.integers(1, 7))
     def test_lists_are_those_of_a_sorted_list(self, case, k, num_rows):
-        for chunk in chunks_of(case.task(), 1, num_rows):
-            recommender = ScoreTable(case.score_matrix)
+        task = case.task()
+        for chunk in chunks_of(task, 1, num_rows):
+            recommender = ScoreTable(case.score_matrix, task)
             length = min(k, case.num_items)
             lists = recommender.top_k(chunk, length)
             for user, items in zip(chunk.users.tolist(), lists.tolist(), strict=True):
@@ -43,7 +47,7 @@ class TestDenseRecommender:
     def test_ranks_are_positions_in_a_sorted_list(self, case, depth, num_rows):
         task = case.task()
         for chunk in chunks_of(task, depth, num_rows):
-            ranks = ScoreTable(case.score_matrix).ranks(chunk)
+            ranks = ScoreTable(case.score_matrix, task).ranks(chunk)
             users, items = task.truth[:, chunk.truth.index].tolist()
             for user, item, *rank in zip(users, items, *(x.tolist() for x in ranks), strict=True):
                 others = [case.scores[user][other] for other in case.rankings[user]]
@@ -55,14 +59,15 @@ class TestDenseRecommender:
                 ]
 
 
-@pytest.mark.parametrize("kind", [Recommender, ScoreRecommender, DenseRecommender])
+@pytest.mark.parametrize("kind", [Recommender, ScoreRecommender, GivenScoresRecommender])
 def test_what_is_missing_has_to_be_added(kind):
     with pytest.raises(TypeError, match="abstract"):
         kind()
 
 
 def test_unless_it_says_otherwise_nothing_is_limited_or_wrong():
-    recommender = ScoreTable(torch.zeros(1, 1))
+    task = RankingTask([[0], [0]], num_users=1, num_items=1)
+    recommender = ScoreTable(torch.zeros(1, 1), task)
     assert recommender.items_at_once is None
     assert recommender.max_depth is None
     assert recommender.check() is None

@@ -3,6 +3,7 @@
 import torch
 
 from pyg_recmetrics import rank
+from pyg_recmetrics.kernels.scores import scaled
 
 #: Random embeddings of a shape, from a generator, by what is special about them.
 KINDS = {
@@ -35,6 +36,11 @@ KINDS = {
         1 + 2.0**-8 * torch.randint(0, 2, shape, generator=g)
     ),
 }
+
+
+def scaled_by_all(embedding):
+    """Scales all rows by one power of two, as items are."""
+    return scaled(embedding, embedding.abs().max())
 
 
 def rank_by_all_algorithms(user, item, task, k, batch_size=None):

@@ -1,0 +1,76 @@
+"""Entries of a sparse matrix, such as the relevant items of every user."""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics.kernels.lists import max_id
+
+
+class Entries:
+    """Some columns of every row, sorted by row.
+
+    Args:
+        row (torch.Tensor): The rows of the entries, of shape `[num_entries]`.
+        column (torch.Tensor): Their columns.
+        num_rows (int): The number of rows.
+
+    Attributes:
+        ptr: The entries of row `r` are those from `ptr[r]` to `ptr[r + 1]`.
+    """
+
+    def __init__(self, row: Tensor, column: Tensor, num_rows: int) -> None:
+        self.row, self.column = row, column
+        # Torch writes beyond its memory if the rows do not lie side by side.
+        self.ptr = index2ptr(row.contiguous(), num_rows)
+
+    @cached_property
+    def slot(self) -> Tensor:
+        """Numbers the entries of each row from zero, of shape `[num_entries]`."""
+        number = torch.arange(self.row.numel(), device=self.row.device)
+        return number.sub_(self.ptr[self.row])
+
+    def of(self, rows: Tensor) -> "Entries":
+        """Returns the entries of some rows, which are numbered anew."""
+        if torch.equal(rows, torch.arange(self.ptr.numel() - 1, device=rows.device)):
+            return self
+        degree = self.ptr[rows + 1] - self.ptr[rows]
+        row = torch.arange(rows.numel(), device=rows.device).repeat_interleave(degree)
+        # The entries of a row follow each other, so counting on from the first one finds them.
+        shift = self.ptr[rows] - (degree.cumsum(0) - degree)
+        entry = torch.arange(row.numel(), device=rows.device) + shift[row]
+        return Entries(row, self.column[entry], rows.numel())
+
+    def fill_(self, values: Tensor, rows: slice, start: int, value: float) -> None:
+        """Overwrites the entries of some rows in a part of the matrix.
+
+        Args:
+            values (torch.Tensor): The part, of shape `[num_rows, num_columns]`.
+            rows (slice): Its rows.
+            start (int): Its first column.
+            value (float): What to write.
+        """
+        first, last = self.ptr[[rows.start, rows.stop]].tolist()
+        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
+        inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
+        place = row[inside] * values.size(1) + column[inside]
+        values.view(-1).index_fill_(0, place, value)
+
+
+def side_by_side(
+    row: Tensor, slot: Tensor, values: Tensor, num_rows: int, nothing: float
+) -> Tensor:
+    """Puts the values of entries side by side, of shape `[num_rows, num_slots]`.
+
+    Args:
+        row (torch.Tensor): The rows of the entries, of shape `[num_entries]`.
+        slot (torch.Tensor): Where each of them stands in its row.
+        values (torch.Tensor): Their values.
+        num_rows (int): The number of rows.
+        nothing (float): What stands where there is no entry.
+    """
+    matrix = values.new_full((num_rows, max_id(slot) + 1), nothing)
+    matrix[row, slot] = values
+    return matrix
