@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.entries import Entries, side_by_side
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -47,11 +47,10 @@ def _count(
 ) -> tuple[Tensor, ...]:
     """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
     if scores.device.type == "cpu":
-        num_rows = scores.size(0)
-        slot = Entries(row, end, num_rows).slot
-        limit = side_by_side(row, slot, own, num_rows, torch.inf)
-        strip = side_by_side(row, slot, end // STRIP, num_rows, 0)
-        counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, slot]
+        entries = Entries(row, end, scores.size(0))
+        limit = entries.side_by_side(own, torch.inf)
+        strip = entries.side_by_side(end // STRIP, 0)
+        counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, entries.slot]
     else:  # to put what is ranked side by side, the host would have to wait for its number
         limit, strip = own.unsqueeze(1), (end // STRIP).unsqueeze(1)
         counts = _count_in_strips(scores, row, limit, strip, scratch).squeeze(2)

@@ -1,5 +1,6 @@
 """Entries of a sparse matrix, such as the relevant items of every user."""
 
+import warnings
 from functools import cached_property
 
 import torch
@@ -32,6 +33,17 @@ class Entries:
         number = torch.arange(self.row.numel(), device=self.row.device)
         return number.sub_(self.ptr[self.row])
 
+    def side_by_side(self, values: Tensor, nothing: float) -> Tensor:
+        """Puts values of the entries side by side, of shape `[num_rows, num_slots]`.
+
+        Args:
+            values (torch.Tensor): The values, of shape `[num_entries]`.
+            nothing (float): What stands where there is no entry.
+        """
+        matrix = values.new_full((self.ptr.numel() - 1, max_id(self.slot) + 1), nothing)
+        matrix[self.row, self.slot] = values
+        return matrix
+
     def of(self, rows: Tensor) -> "Entries":
         """Returns the entries of some rows, which are numbered anew."""
         if torch.equal(rows, torch.arange(self.ptr.numel() - 1, device=rows.device)):
@@ -59,18 +71,23 @@ class Entries:
         values.view(-1).index_fill_(0, place, value)
 
 
-def side_by_side(
-    row: Tensor, slot: Tensor, values: Tensor, num_rows: int, nothing: float
-) -> Tensor:
-    """Puts the values of entries side by side, of shape `[num_rows, num_slots]`.
+def products(left: Tensor, right: Tensor, entries: Entries) -> Tensor:
+    """Returns some inner products of rows of two matrices, of shape `[num_entries]`.
 
     Args:
-        row (torch.Tensor): The rows of the entries, of shape `[num_entries]`.
-        slot (torch.Tensor): Where each of them stands in its row.
-        values (torch.Tensor): Their values.
-        num_rows (int): The number of rows.
-        nothing (float): What stands where there is no entry.
+        left (torch.Tensor): A matrix of shape `[num_rows, dim]`.
+        right (torch.Tensor): A matrix of shape `[num_columns, dim]`.
+        entries (Entries): The rows of the one and of the other.
     """
-    matrix = values.new_full((num_rows, max_id(slot) + 1), nothing)
-    matrix[row, slot] = values
-    return matrix
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*Sparse CSR tensor support.*")
+        pattern = torch.sparse_csr_tensor(
+            entries.ptr,
+            entries.column,
+            left.new_zeros(entries.column.numel()),
+            size=(left.size(0), right.size(0)),
+            device=left.device,
+            check_invariants=False,
+        )
+    product: Tensor = torch.sparse.sampled_addmm(pattern, left, right.t(), beta=0.0).values()
+    return product

@@ -1,12 +1,18 @@
 """Embeddings of items that stay where they are, and are read a few at a time."""
 
+from functools import cached_property
+
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.entries import Entries, products
 from pyg_recmetrics.kernels.scores import EXPONENT, inner_products, scale_, scaled
 
 #: How many numbers of the embeddings of pairs are held at once.
 _NUM_NUMBERS = 2**20
+
+#: How many bytes a copy of all embeddings in single precision may take.
+_MAX_BYTES = 2**28
 
 
 class ItemFactors:
@@ -49,6 +55,34 @@ class ItemFactors:
     def for_single(self, user: Tensor) -> Tensor:
         """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""
         return user * self.scale
+
+    def single_scores(self, user: Tensor, items: Entries) -> Tensor:
+        """Returns scores in single precision, of shape `[num_entries]`.
+
+        Args:
+            user (torch.Tensor): The embeddings of users, which :meth:`for_single` scaled, in single
+                precision.
+            items (Entries): The items of each user.
+        """
+        if self._table is not None:
+            return products(user, self._table, items)
+        scores = [user.new_empty(0)]
+        pairs_at_once = max(1, _NUM_NUMBERS // self.dim)
+        parts = (values.split(pairs_at_once) for values in (items.row, items.column))
+        for row, item in zip(*parts, strict=True):
+            distinct, column = item.unique(return_inverse=True)
+            entries = Entries(row, column, user.size(0))
+            scores.append(products(user, self.single(distinct), entries))
+        return torch.cat(scores)
+
+    @cached_property
+    def _table(self) -> Tensor | None:
+        """All embeddings in single precision; `None` if they would take too much memory."""
+        is_at_hand = self.embedding.dtype == torch.float32 and self.embedding.is_contiguous()
+        if is_at_hand and self.is_moderate and self.bias is None:
+            return self.embedding.to(self.device)
+        num_bytes = self.num_items * self.dim * torch.float32.itemsize
+        return self.single(slice(None)) if num_bytes <= _MAX_BYTES else None
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.

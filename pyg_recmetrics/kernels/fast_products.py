@@ -4,13 +4,11 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.sorting import put_in_order_
-
-#: How many numbers of embeddings are multiplied at once, so that they stay in the caches.
-_NUM_NUMBERS = 2**18
 
 #: One in so many columns belongs to the sieve.
 _PART_IN_SIEVE = 16
@@ -62,14 +60,8 @@ class FastProducts(FastScores):
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
         return number - 2.0**-8 * number.abs()
 
-    def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
-        num_asked, dim = items.size(1), self.single.size(1)
-        rows_at_once = max(1, _NUM_NUMBERS // max(1, num_asked * dim))
-        scores = [torch.empty(0, num_asked, dtype=torch.float32, device=items.device)]
-        for some, asked in zip(rows.split(rows_at_once), items.split(rows_at_once), strict=True):
-            product = self.items.factors.single(asked.flatten()).view(*asked.shape, dim)
-            scores.append(product.mul_(self.single[some].unsqueeze(1)).sum(dim=2))
-        return torch.cat(scores)
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        return self.items.factors.single_scores(self.single[rows], items)
 
     def exactly(self, row: Tensor, item: Tensor) -> Tensor:
         return self.items.factors.exact_scores(self.user, row, item)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor
 
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.scratch import Scratch
 
 
@@ -59,12 +60,12 @@ class FastScores(ABC):
         """Returns the lowest scores that have the given values."""
 
     @abstractmethod
-    def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
-        """Returns the scores of some items for each of some rows: `[num_asked, num_items]`.
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        """Returns the scores of some items for each of some rows, of shape `[num_entries]`.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num_asked]`.
-            items (torch.Tensor): Item ids of shape `[num_asked, num_items]`.
+            items (Entries): The items of each of them.
         """
 
     @abstractmethod

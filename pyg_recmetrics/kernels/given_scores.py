@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -54,8 +55,8 @@ class GivenScores(FastScores):
     def to_score(self, value: Tensor) -> Tensor:
         return value.double()
 
-    def of_items(self, rows: Tensor, items: Tensor) -> Tensor:
-        return self.matrix[self.row[rows].unsqueeze(1), items].to(self.dtype)
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        return self.exactly(rows[items.row], items.column)
 
     def exactly(self, row: Tensor, item: Tensor) -> Tensor:
         return self.matrix[self.row[row], item].to(self.dtype)

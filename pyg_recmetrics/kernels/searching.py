@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.entries import Entries, side_by_side
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.kernels.ranks import Ranks
@@ -50,7 +50,7 @@ MAX_ROWS = 2048
 NUM_FOUND = 2**20
 
 #: How many values are looked at at once, so that they stay in the caches.
-NUM_VALUES = 2**23
+NUM_VALUES = 2**22
 
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
@@ -108,13 +108,13 @@ class Search:
         self.max_depth = int(depth.max())
         num_rows = depth.numel()
         row, item = relevant
+        self.item = item
         self.relevant = Entries(row, scores.column[item], num_rows)
         self.masked = Entries(masked[0], scores.column[masked[1]], num_rows)
-        self.item = side_by_side(row, self.relevant.slot, item, num_rows, -1)
         rows = torch.arange(num_rows, device=depth.device)
-        own = scores.of_items(rows, self.item.clamp(min=0))
+        own = scores.of_items(rows, Entries(row, item, num_rows))
         # Nothing is as large as NaN, so that it is never within reach.
-        self.own = own.masked_fill_(self.item < 0, torch.nan)
+        self.own = self.relevant.side_by_side(own, torch.nan)
         self.is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
         # At least as many items as the user's depth have this score or a higher one.
         self.reach = torch.full(depth.shape, -torch.inf, dtype=torch.double, device=depth.device)
@@ -147,16 +147,15 @@ class Search:
             self._raise_reach(rows[part], blocks.amax(dim=1), self.scores.lowest_in_order)
         return True
 
-    def _find(self, rows: Tensor, width: Tensor) -> Tensor:
-        """Returns the items that may matter, of shape `[len(rows), ?]`; `-1` is none.
+    def _find(self, rows: Tensor, width: Tensor) -> Entries:
+        """Returns the items that may matter to each of some rows.
 
         Args:
             rows (torch.Tensor): The rows to look at.
             width (torch.Tensor): How many of the first columns to look at for each, descending.
         """
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
-        num_found = torch.zeros_like(rows)
-        found = [(num_found[:0],) * 3]
+        num_found, found = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
             for part in _parts(width, start):
                 end = min(int(width[part.start]), start + MAX_COLUMNS)
@@ -165,13 +164,14 @@ class Search:
                 # What is relevant need not be found, as it is known already.
                 relevant.fill_(blocks.flatten(1), part, start, _nothing(blocks.dtype))
                 row, column = self._take(rows[part], blocks, best, lowest)
-                entries = Entries(row, column, best.size(0))
-                slot = num_found[part][row] + entries.slot
-                num_found[part] += entries.ptr.diff()
-                found.append((row + part.start, slot, self.scores.item[column + start]))
+                num_found[part] += torch.bincount(row, minlength=best.size(0))
+                found.append((row + part.start, self.scores.item[column + start]))
             self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
-        row, slot, item = (torch.cat(values) for values in zip(*found, strict=True))
-        return side_by_side(row, slot, item, rows.numel(), -1)
+        row, item = (torch.cat(values) for values in zip(*found, strict=True))
+        if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
+            row, order = row.sort(stable=True)
+            item = item[order]
+        return Entries(row, item, rows.numel())
 
     def _blocks(self, rows: Tensor, start: int, end: int) -> Tensor:
         """Returns the values of some columns, of shape `[len(rows), BLOCK_SIZE, num_blocks]`."""
@@ -229,14 +229,15 @@ class Search:
     ) -> tuple[Tensor, Tensor]:
         """Returns where the values are that may matter, as rows and columns, sorted by row."""
         lowest = lowest.unsqueeze(1)
-        row, block = (best >= lowest).nonzero(as_tuple=True)
+        row, block = _at_least(best, lowest, out=torch.empty_like(best))
         max_blocks = _max_found(self.depth[rows])
         is_crowded = torch.bincount(row, minlength=rows.numel()) > max_blocks
         if bool(is_crowded.any()):
             self.is_unsettled[rows] |= is_crowded
             is_left = ~is_crowded[row]
             row, block = row[is_left], block[is_left]
-        found, offset = (blocks[row, :, block] >= lowest[row]).nonzero(as_tuple=True)
+        values = blocks[row, :, block]
+        found, offset = _at_least(values, lowest[row], out=values)
         return row[found], offset * best.size(1) + block[found]
 
     def _is_open(self, rows: Tensor | slice) -> Tensor:
@@ -257,39 +258,56 @@ class Search:
         value = self.scores.to_value(self._lowest(rows) - self.scores.error[rows])
         return value.clamp(min=_least(value.dtype))
 
-    def _in_order(self, rows: Tensor, found: Tensor) -> Found:
-        """Puts what was found for some rows, and what is relevant, in order."""
-        score = self._scores(rows, found)
-        is_open = self._is_open(rows)
-        own = self.own[rows].masked_fill(~is_open, -torch.inf)
-        item, score = torch.cat([found, self.item[rows]], 1), torch.cat([score, own], 1)
+    def _in_order(self, rows: Tensor, found: Entries) -> Found:
+        """Puts what is relevant to some rows, and what was found for them, in order."""
+        row, slot = self._is_open(rows).nonzero(as_tuple=True)
+        edge = self.relevant.ptr[rows[row]] + slot
+        relevant = Entries(row, self.item[edge], rows.numel())
+        parts = (relevant, self.own[rows[row], slot]), (found, self.scores.of_items(rows, found))
+        item = torch.cat([entries.side_by_side(entries.column, -1) for entries, _ in parts], 1)
+        score = torch.cat([entries.side_by_side(own, -torch.inf) for entries, own in parts], 1)
         score, order = score.sort(dim=1, descending=True)
         item = item.gather(1, order)
-        self._settle(rows, item, score, order)
+        num_relevant = max_id(relevant.slot) + 1
+        self._settle(rows, item, score, order, num_relevant)
         lists = None
         if self.makes_lists:
             lists = torch.full((self.depth.numel(), item.size(1)), -1, device=item.device)
             lists[rows] = item.masked_fill(score == -torch.inf, -1)
         numbers = torch.arange(order.size(1), device=order.device).expand_as(order)
         position = torch.empty_like(order).scatter_(1, order, numbers)
-        position = position[:, found.size(1) :].contiguous()
+        position = position[:, :num_relevant].contiguous()
         score = score.neg_()  # as numbers are searched for in ascending order
         own = score.gather(1, position)
         above = torch.searchsorted(score, own)
         tied = torch.searchsorted(score, own, right=True) - above - 1
-        return Found(
-            self._ranks(rows, is_open, position + 1, above, tied), lists, self.is_unsettled
-        )
+        ranks = Ranks.unknown(self.item)
+        place = row, relevant.slot
+        ranks.update(edge, Ranks(*(values[place] for values in (position + 1, above, tied))))
+        return Found(ranks, lists, self.is_unsettled)
 
-    def _scores(self, rows: Tensor, item: Tensor) -> Tensor:
-        """Returns the scores of items, of shape `[num_rows, num_slots]`; `-inf` of none."""
-        return self.scores.of_items(rows, item.clamp(min=0)).masked_fill_(item < 0, -torch.inf)
+    def _settle(
+        self, rows: Tensor, item: Tensor, score: Tensor, order: Tensor, num_relevant: int
+    ) -> None:
+        """Puts items in the order of their exact scores, in place, where these may be another.
 
-    def _settle(self, rows: Tensor, item: Tensor, score: Tensor, order: Tensor) -> None:
-        """Puts items in the order of their exact scores, in place, where these may be another."""
+        Args:
+            rows (torch.Tensor): The rows, of shape `[num_rows]`.
+            item (torch.Tensor): Their items in the order of their scores, `[num_rows, num_slots]`.
+            score (torch.Tensor): The scores.
+            order (torch.Tensor): Where the items stood before they were put in order.
+            num_relevant (int): What stood in front of this place is relevant.
+        """
         error = 2.001 * self.scores.error_of_items[rows].unsqueeze(1)
-        is_near = score[:, :-1] - score[:, 1:] <= error
-        row, column = (F.pad(is_near, (1, 0)) | F.pad(is_near, (0, 1))).nonzero(as_tuple=True)
+        is_near = F.pad(score[:, :-1] - score[:, 1:] <= error, (1, 1))
+        row, column = (is_near[:, 1:] | is_near[:, :-1]).nonzero(as_tuple=True)
+        if not self.makes_lists:
+            # What is not close to anything relevant may stand in any order.
+            run = (~is_near[row, column]).cumsum(0)
+            run_of_relevant = run[order[row, column] < num_relevant]
+            matters = torch.zeros(max_id(run) + 1, dtype=torch.bool, device=run.device)
+            left = matters.index_fill_(0, run_of_relevant, True)[run].nonzero().squeeze(1)
+            row, column = row[left], column[left]
         exact = self.scores.exactly(rows[row], item[row, column]).to(score.dtype)
         # The others stay where they are, and so does each run of items that are close.
         new = item[row, column].argsort()
@@ -299,19 +317,16 @@ class Search:
         for values in (item, order):
             values[row, column] = values[row, column[new]]
 
-    def _ranks(self, rows: Tensor, is_open: Tensor, *found: Tensor) -> Ranks:
-        """Returns the ranks of what is relevant, given those of some rows, side by side."""
-        ranks = Ranks.unknown(self.relevant.row)
-        number = torch.full_like(self.item, -1)
-        place = self.relevant.row, self.relevant.slot
-        number[place] = torch.arange(place[0].numel(), device=rows.device)
-        ranks.update(number[rows][is_open], Ranks(*(values[is_open] for values in found)))
-        return ranks
-
 
 def _max_found(depth: _Depth) -> _Depth:
     """Returns how many items may matter to a user before it is left unsettled."""
     return 4 * depth + 64
+
+
+def _at_least(values: Tensor, lowest: Tensor, out: Tensor) -> tuple[Tensor, ...]:
+    """Returns the rows and the columns of values that are at least the lowest of their row."""
+    # A processor makes flags of the size of what it compares faster than booleans.
+    return torch.ge(values, lowest, out=out).nonzero(as_tuple=True)
 
 
 def _nothing(dtype: torch.dtype) -> float:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.entries import Entries, side_by_side
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.packed_counts import pack_counts, unpack_counts
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -129,10 +129,9 @@ class Comparison(ThresholdCount):
     """
 
     def _prepare(self, num_keys: int) -> None:
-        place, num_rows = (self.row, self.entries.slot), self.num_close.numel()
         # No integer is above the empty slots, or next to them.
         self.lows, self.highs = (
-            side_by_side(*place, values, num_rows, LARGEST + 1)[:, :, None, None]
+            self.entries.side_by_side(values, LARGEST + 1)[:, :, None, None]
             for values in (self.low, self.high)
         )
 

@@ -7,6 +7,7 @@ import torch
 from embeddings import scaled_by_all
 
 from pyg_recmetrics.kernels import factors
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors, with_column
 from pyg_recmetrics.kernels.scores import scaled_by_row
 
@@ -73,6 +74,31 @@ def test_scores_of_pairs_are_exact_inner_products(kind, num_numbers, monkeypatch
     assert torch.equal(items.exact_scores(user, row, column), wanted[row, column])
     nothing = torch.empty(0, dtype=torch.long)
     assert items.exact_scores(user, nothing, nothing).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(("num_numbers", "max_bytes"), [(2**20, 2**28), (2**20, 0), (5, 0)])
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_scores_in_single_precision(
+    monkeypatch, dtype, has_bias, num_numbers, max_bytes, is_transposed
+):
+    monkeypatch.setattr(factors, "_NUM_NUMBERS", num_numbers)
+    monkeypatch.setattr(factors, "_MAX_BYTES", max_bytes)
+    table, bias = draw(dtype), draw(dtype, 3.0)[:, 0]
+    if is_transposed:
+        table = table.t().contiguous().t()
+    items = ItemFactors(table, bias if has_bias else None, CPU)
+    user = items.for_single(scaled_by_row(torch.randn(3, items.dim, dtype=torch.double)))
+    row, item = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([8, 1, 3, 3, 0])
+    found = items.single_scores(user.float(), Entries(row, item, 3))
+    wanted = (user[row] * items.double(item) / items.scale).sum(dim=1)
+    torch.testing.assert_close(
+        found.double(), wanted, rtol=1e-5, atol=1e-5 * float(wanted.abs().max())
+    )
+    assert found.dtype == torch.float32
+    nothing = Entries(row[:0], item[:0], 3)
+    assert items.single_scores(user.float(), nothing).shape == (0,)
 
 
 def test_a_file_that_is_mapped_into_memory(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from embeddings import KINDS
 
-from pyg_recmetrics.kernels import fast_products
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors
 from pyg_recmetrics.kernels.fast_products import FastProducts
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
@@ -53,8 +53,9 @@ class TestBounds:
 
     def test_scores_of_some_items_are_closer(self, kind, users, items, dtype, dim):
         scores, exact = draw(users, items, dim, dtype=dtype)
-        rows, every = torch.tensor([3, 0]), torch.arange(50).expand(2, 50)
-        error = (scores.of_items(rows, every).double() - exact[rows]).abs()
+        rows, every = torch.tensor([3, 0]), torch.cartesian_prod(torch.arange(2), torch.arange(50))
+        found = scores.of_items(rows, Entries(*every.t(), num_rows=2)).view(2, 50)
+        error = (found.double() - exact[rows]).abs()
         assert (error <= scores.error_of_items[rows].unsqueeze(1)).all()
         assert (scores.error_of_items <= scores.error).all()
 
@@ -127,21 +128,6 @@ def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
     assert (value[1:] >= value[:-1]).all()
     assert (scores.to_score(value) <= score + 2.0**-24 * score.abs()).all()
     assert (scores.to_score(value) >= score - 2.0**-6 * score.abs()).all()
-
-
-def test_few_pairs_at_once_have_the_same_scores(monkeypatch):
-    scores, _ = draw(KINDS["random"], KINDS["random"], 8)
-    rows, items = torch.tensor([4, 1, 2]), torch.arange(21).view(3, 7)
-    wanted = scores.of_items(rows, items)
-    monkeypatch.setattr(fast_products, "_NUM_NUMBERS", 1)
-    assert torch.equal(scores.of_items(rows, items), wanted)
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
-def test_nothing_has_no_scores(shape):
-    scores, _ = draw(KINDS["random"], KINDS["random"], 8)
-    asked = scores.of_items(torch.arange(shape[0]), torch.zeros(shape, dtype=torch.long))
-    assert asked.shape == shape
 
 
 def test_only_candidates_have_columns():

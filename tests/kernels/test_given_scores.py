@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -52,10 +53,10 @@ def test_all_that_is_read_is_what_is_given(data, dtype, num_columns, rows, layou
     num_missing = dict(zip(numbers_of_rows, (row.count(-math.inf) for row in wanted), strict=True))
     assert scores.num_missing.tolist() == [num_missing.get(n, 0) for n in range(len(rows))]
 
-    of_items = scores.of_items(asked, torch.tensor([items] * len(numbers_of_rows)))
-    assert of_items.tolist() == wanted
-    row, item = torch.cartesian_prod(asked, torch.tensor(items)).t()
-    assert scores.exactly(row, item).tolist() == [score for row in wanted for score in row]
+    of_pairs = [score for row in wanted for score in row]
+    row, item = torch.cartesian_prod(torch.arange(asked.numel()), torch.tensor(items)).t()
+    assert scores.of_items(asked, Entries(row, item, asked.numel())).tolist() == of_pairs
+    assert scores.exactly(asked[row], item).tolist() == of_pairs
     within = scores.num_within_reach(torch.zeros(len(rows)))
     assert within.tolist() == [len(items)] * len(rows)
     assert torch.equal(matrix, before)

@@ -66,7 +66,7 @@ class WrongScores(FastScores):
         return value.clone()
 
     def of_items(self, rows, items):
-        return self.of_some[rows.unsqueeze(1), items]
+        return self.of_some[rows[items.row], items.column]
 
     def exactly(self, row, item):
         return self.exact[row, item]

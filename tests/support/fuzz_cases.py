@@ -649,7 +649,7 @@ def draw_patches(draw, task):
             (counting, "STRIPS_AT_ONCE", draw.choice([1, 3])),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
             (factors, "_NUM_NUMBERS", draw.choice([1, 50])),
-            (fast_products, "_NUM_NUMBERS", draw.choice([1, 50])),
+            (factors, "_MAX_BYTES", draw.choice([0, 2**28])),
             (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
             (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),
             (schedule, "SCRATCH_BYTES", draw.choice([1, 3000])),

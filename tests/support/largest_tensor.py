@@ -22,4 +22,6 @@ class LargestTensor(TorchDispatchMode):
 
 
 def _tensors(values):
-    return [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+    tensors = [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+    # What a sparse matrix stores is its values. The others are about as many numbers.
+    return [tensor.values() if tensor.is_sparse_csr else tensor for tensor in tensors]
