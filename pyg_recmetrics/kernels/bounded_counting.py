@@ -34,6 +34,7 @@ from pyg_recmetrics.kernels.threshold_counting import (
     STRETCH,
     Comparison,
     Histogram,
+    ThresholdCount,
 )
 
 #: The rows and the items of some edges, sorted by row.
@@ -107,11 +108,8 @@ class BoundedCount:
         count = (Histogram if is_many else Comparison)(
             row, own, error * scale, _max_close(depth, norm.numel()), width, scratch
         )
-        found = []
-        for first, scores, keys in self._tiles(scaled, middle, scale, seen, width, scratch):
-            close, column = count.add(keys)
-            found.append((close, column + first, scores[count.rows(close), column]))
-        close, other, value = count.left(*map(torch.cat, zip(*found, strict=True)))
+        tiles = self._tiles(scaled, middle, scale, seen, width, scratch)
+        close, other, value = _count(count, tiles)
         at_row = count.rows(close)
         margin = bound.of(norm[other], error_in_single(norm[other]), at_row)
         margin += error_of_shift[at_row]
@@ -179,6 +177,21 @@ class BoundedCount:
         )
         num_above = num_above + above
         return Ranks(1 + num_above + before, num_above, tied)
+
+
+def _count(
+    count: ThresholdCount, tiles: Iterator[tuple[int, Tensor, Tensor]]
+) -> tuple[Tensor, ...]:
+    """Counts tile by tile.
+
+    Returns:
+        What some values are close to, their columns, and the values, of shape `[num_found]` each.
+    """
+    found = []
+    for first, scores, keys in tiles:
+        close, column = count.add(keys)
+        found.append((close, column + first, scores[count.rows(close), column]))
+    return count.left(*map(torch.cat, zip(*found, strict=True)))
 
 
 def _max_close(depth: Tensor, num_items: int) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.entries import Rows
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -47,7 +47,7 @@ def _count(
 ) -> tuple[Tensor, ...]:
     """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
     if scores.device.type == "cpu":
-        entries = Entries(row, end, scores.size(0))
+        entries = Rows(row, scores.size(0))
         limit = entries.side_by_side(own, torch.inf)
         strip = entries.side_by_side(end // STRIP, 0)
         counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, entries.slot]

@@ -9,21 +9,26 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.kernels.lists import max_id
 
+# Torch warns once that these matrices are new. Filters cannot be changed later, when other threads
+# may do so, too.
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", ".*Sparse CSR tensor support.*")
+    torch.empty(0, 0, layout=torch.sparse_csr, device="cpu")
 
-class Entries:
-    """Some columns of every row, sorted by row.
+
+class Rows:
+    """The rows of entries, in ascending order.
 
     Args:
-        row (torch.Tensor): The rows of the entries, of shape `[num_entries]`.
-        column (torch.Tensor): Their columns.
+        row (torch.Tensor): The rows, of shape `[num_entries]`.
         num_rows (int): The number of rows.
 
     Attributes:
         ptr: The entries of row `r` are those from `ptr[r]` to `ptr[r + 1]`.
     """
 
-    def __init__(self, row: Tensor, column: Tensor, num_rows: int) -> None:
-        self.row, self.column = row, column
+    def __init__(self, row: Tensor, num_rows: int) -> None:
+        self.row = row
         # Torch writes beyond its memory if the rows do not lie side by side.
         self.ptr = index2ptr(row.contiguous(), num_rows)
 
@@ -44,15 +49,25 @@ class Entries:
         matrix[self.row, self.slot] = values
         return matrix
 
+
+class Entries(Rows):
+    """Some columns of every row, sorted by row.
+
+    Args:
+        row (torch.Tensor): The rows of the entries, of shape `[num_entries]`.
+        column (torch.Tensor): Their columns.
+        num_rows (int): The number of rows.
+    """
+
+    def __init__(self, row: Tensor, column: Tensor, num_rows: int) -> None:
+        super().__init__(row, num_rows)
+        self.column = column
+
     def of(self, rows: Tensor) -> "Entries":
         """Returns the entries of some rows, which are numbered anew."""
         if torch.equal(rows, torch.arange(self.ptr.numel() - 1, device=rows.device)):
             return self
-        degree = self.ptr[rows + 1] - self.ptr[rows]
-        row = torch.arange(rows.numel(), device=rows.device).repeat_interleave(degree)
-        # The entries of a row follow each other, so counting on from the first one finds them.
-        shift = self.ptr[rows] - (degree.cumsum(0) - degree)
-        entry = torch.arange(row.numel(), device=rows.device) + shift[row]
+        row, entry = spread(self.ptr[rows], self.ptr.diff()[rows])
         return Entries(row, self.column[entry], rows.numel())
 
     def fill_(self, values: Tensor, rows: slice, start: int, value: float) -> None:
@@ -71,6 +86,25 @@ class Entries:
         values.view(-1).index_fill_(0, place, value)
 
 
+def spread(first: Tensor, degree: Tensor, num: int | None = None) -> tuple[Tensor, Tensor]:
+    """Finds the entries of rows that follow each other row by row.
+
+    Args:
+        first (torch.Tensor): The first entry of each row, of shape `[num_rows]`.
+        degree (torch.Tensor): How many entries each row has, of shape `[num_rows]`.
+        num (int, optional): How many there are in all. If it is known, nothing has to wait for the
+            device. (default: `None`)
+
+    Returns:
+        The rows, and the entries, of shape `[num]` each.
+    """
+    row = torch.arange(degree.numel(), device=degree.device)
+    row = row.repeat_interleave(degree, output_size=num)
+    # The entries of a row follow each other, so counting on from the first one finds them.
+    shift = first - (degree.cumsum(0) - degree)
+    return row, torch.arange(row.numel(), device=degree.device) + shift[row]
+
+
 def products(left: Tensor, right: Tensor, entries: Entries) -> Tensor:
     """Returns some inner products of rows of two matrices, of shape `[num_entries]`.
 
@@ -79,15 +113,13 @@ def products(left: Tensor, right: Tensor, entries: Entries) -> Tensor:
         right (torch.Tensor): A matrix of shape `[num_columns, dim]`.
         entries (Entries): The rows of the one and of the other.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*Sparse CSR tensor support.*")
-        pattern = torch.sparse_csr_tensor(
-            entries.ptr,
-            entries.column,
-            left.new_zeros(entries.column.numel()),
-            size=(left.size(0), right.size(0)),
-            device=left.device,
-            check_invariants=False,
-        )
+    pattern = torch.sparse_csr_tensor(
+        entries.ptr,
+        entries.column,
+        left.new_zeros(entries.column.numel()),
+        size=(left.size(0), right.size(0)),
+        device=left.device,
+        check_invariants=False,
+    )
     product: Tensor = torch.sparse.sampled_addmm(pattern, left, right.t(), beta=0.0).values()
     return product

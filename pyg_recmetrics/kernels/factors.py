@@ -1,4 +1,4 @@
-"""Embeddings of items that stay where they are, and are read a few at a time."""
+"""Embeddings of items that stay where they are. What is needed of them is converted."""
 
 from functools import cached_property
 
@@ -18,8 +18,9 @@ _MAX_BYTES = 2**28
 class ItemFactors:
     """The scaled embeddings of items. A bias is one more dimension, in which users have a one.
 
-    Only what is asked for is scaled, converted and copied. So the embeddings may lie in a file that
-    is mapped into memory, or in the memory of the host while a GPU computes.
+    Only what is asked for is scaled, converted and copied, and all of it only where a copy is
+    small. So the embeddings may lie in a file that is mapped into memory, or in the memory of the
+    host while a GPU computes.
 
     Args:
         embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
@@ -82,7 +83,7 @@ class ItemFactors:
         if is_at_hand and self.is_moderate and self.bias is None:
             return self.embedding.to(self.device)
         num_bytes = self.num_items * self.dim * torch.float32.itemsize
-        return self.single(slice(None)) if num_bytes <= _MAX_BYTES else None
+        return self.single(slice(None)).contiguous() if num_bytes <= _MAX_BYTES else None
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.

@@ -16,8 +16,8 @@ Cauchy-Schwarz inequality, an item whose norm is too small for the score that ma
 As items are in the order of their norms, only the first of them take part in the second pass.
 
 **The order** of the items that were found follows from their scores in single precision, wherever
-two neighbours differ by more than the bound. Others are compared by their exact scores, and equal
-ones by item id.
+two neighbours differ by more than twice the bound. Others are compared by their exact scores, and
+equal ones by item id. If no lists are wanted, only those are that may stand beside a relevant item.
 """
 
 from collections.abc import Iterator
@@ -165,8 +165,11 @@ class Search:
                 relevant.fill_(blocks.flatten(1), part, start, _nothing(blocks.dtype))
                 row, column = self._take(rows[part], blocks, best, lowest)
                 num_found[part] += torch.bincount(row, minlength=best.size(0))
-                found.append((row + part.start, self.scores.item[column + start]))
-            self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
+                self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
+                # One user with many items would make the rows of all others as long.
+                kept = (~self.is_unsettled[rows[part]])[row].nonzero().squeeze(1)
+                row, column = row[kept] + part.start, column[kept] + start
+                found.append((row, self.scores.item[column]))
         row, item = (torch.cat(values) for values in zip(*found, strict=True))
         if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
             row, order = row.sort(stable=True)

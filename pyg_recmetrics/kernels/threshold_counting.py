@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.entries import Rows
 from pyg_recmetrics.kernels.packed_counts import pack_counts, unpack_counts
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -68,7 +68,7 @@ class ThresholdCount(ABC):
         self.scratch = scratch
         self.low = (threshold - margin[row]).short()
         self.high = (threshold + margin[row]).short()
-        self.entries = Entries(row, threshold, margin.numel())
+        self.entries = Rows(row, margin.numel())
         self.num_above = torch.zeros_like(row)
         self.num_close = torch.zeros_like(max_close)
         self._prepare(num_keys)

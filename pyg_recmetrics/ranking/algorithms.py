@@ -69,13 +69,13 @@ class Findings(NamedTuple):
 
     Attributes:
         rank: The rank of every truth edge, of shape `[num_edges]`, or the ranks with what is known
-            about ties; `None` if it ranks no edges.
+            about ties.
         is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
     """
 
-    rank: Tensor | Ranks | None = None
+    rank: Tensor | Ranks
     is_unsettled: Tensor | None = None
     lists: Tensor | None = None
 

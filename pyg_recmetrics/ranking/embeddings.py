@@ -77,14 +77,14 @@ class EmbeddingRecommender(ScoreRecommender):
                 item, key = torch.cat(items, dim=1), torch.cat(keys, dim=1)
                 key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
                 items, keys = [item.gather(1, order)], [key]
-        truth = chunk.truth
-        own = self.items.exact_scores(self.users(chunk.users), truth.row, truth.item)
-        return BestItems(items[0], keys[0], key_of(own))
+        return BestItems(items[0], keys[0], key_of(self._scores_of_truth(chunk)))
 
     def ranks(self, chunk: Chunk) -> Ranks:
-        truth = chunk.truth
-        own = self.items.exact_scores(self.users(chunk.users), truth.row, truth.item)
-        return count_ranks(self._masked_tiles(chunk), truth.row, truth.item, own, chunk.scratch)
+        tiles, own = self._masked_tiles(chunk), self._scores_of_truth(chunk)
+        return count_ranks(tiles, *chunk.truth.pairs, own, chunk.scratch)
+
+    def _scores_of_truth(self, chunk: Chunk) -> Tensor:
+        return self.items.exact_scores(self.users(chunk.users), *chunk.truth.pairs)
 
     def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:
         if self.items_at_once >= self.items.num_items:

@@ -92,10 +92,10 @@ def rank(
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
-            items, and sorts them. On a CPU, `"search"` finds the few items that may matter to ranks
-            and lists down to a depth (:mod:`pyg_recmetrics.kernels.searching`): by products of
-            rounded embeddings and a bound on their error, or in given scores. `"count"` proves
-            all ranks of embeddings in a similar way
+            items, and sorts or counts them. On a CPU, `"search"` finds the few items that may
+            matter to ranks and lists down to a depth (:mod:`pyg_recmetrics.kernels.searching`): by
+            products of rounded embeddings and a bound on their error, or in given scores. `"count"`
+            proves all ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.bounded_counting`). Both compare near-ties by exact
             scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
@@ -210,7 +210,7 @@ class _Ranking:
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         if isinstance(findings.rank, Ranks):
             self.ranks.update(chunk.truth.index, findings.rank)
-        elif findings.rank is not None:
+        else:
             self.ranks.rank[chunk.truth.index] = findings.rank
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]

@@ -74,7 +74,7 @@ class GivenScoresRecommender(ScoreRecommender):
         dtype = torch.promote_types(matrix.dtype, torch.float32)
         scores = chunk.scratch("given.scores", (row.numel(), matrix.size(1)), dtype)
         chunk.ignore_(scores.copy_(matrix[row]))
-        lowest, _ = self.mask.check_scores(scores)
+        lowest = self.mask.check_scores(scores)
         chunk.mask_(scores, -torch.inf)
         # A CPU sees at once whether there is anything to count. A GPU counts without waiting.
         if scores.device.type != "cpu" or bool(lowest.isneginf()):

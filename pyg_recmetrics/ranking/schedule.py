@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.lists import are_edges
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task import RankingTask
@@ -220,12 +221,7 @@ class _EdgesByUser:
     def between(self, start: int, end: int) -> ChunkEdges:
         """Returns the edges of a chunk."""
         num_edges = self.ptr[end] - self.ptr[start]
-        degree, first = self.degree[start:end], self.first[start:end]
-        row = torch.arange(end - start, device=degree.device)
-        row = row.repeat_interleave(degree, output_size=num_edges)
-        # The edges of a user follow each other, so counting on from the first one finds them.
-        shift = first - (degree.cumsum(0) - degree)
-        index = torch.arange(num_edges, device=degree.device) + shift[row]
+        row, index = spread(self.first[start:end], self.degree[start:end], num_edges)
         return ChunkEdges(index, row, self.item[index])
 
 

@@ -29,12 +29,12 @@ class ScoreMask:
         self.is_masked = torch.zeros_like(task.truth[1])
         self._is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
 
-    def check_scores(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Notes scores that are NaN or `inf`. Returns the lowest and the highest of all."""
+    def check_scores(self, scores: Tensor) -> Tensor:
+        """Notes scores that are NaN or `inf`. Returns the lowest of all."""
         # To count what is wrong would take longer than to rank.
         lowest, highest = scores.aminmax()
         self.note_highest(highest)
-        return lowest, highest
+        return lowest
 
     def note_highest(self, highest: Tensor) -> None:
         """Notes the highest of some scores: NaN or `inf` if one of them is."""

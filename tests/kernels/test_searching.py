@@ -211,6 +211,11 @@ class CountingScores(WrongScores):
     def __init__(self, *args):
         super().__init__(*args)
         self.asked = []
+        self.num_settled = 0
+
+    def exactly(self, row, item):
+        self.num_settled += row.numel()
+        return super().exactly(row, item)
 
     def values(self, rows, start, end, *others):
         self.asked.append((rows.tolist(), start, end))
@@ -232,6 +237,31 @@ def test_a_row_of_too_many_equal_scores_is_left_unsettled(makes_lists):
     assert found.is_unsettled.tolist() == [True, False]
     check_ranks(case, found)
     assert found.lists.size(1) < 8000 if makes_lists else found.lists is None
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_one_row_of_many_items_does_not_make_others_long(makes_lists):
+    # Ten blocks are not too many to be looked at, but they have 160 items.
+    exact = torch.arange(8192, 0, -1).double().repeat(2, 1)
+    block = torch.arange(8192).view(16, -1)[:, :10].flatten()
+    exact[0, block] = 9000
+    case = case_of(exact, 3, [3, 1], makes_lists)
+    found = case.search(scores_of(case))
+    assert found.is_unsettled.tolist() == [True, False]
+    check_ranks(case, found)
+    assert found.lists.size(1) < 100 if makes_lists else found.lists is None
+
+
+def test_only_what_is_close_to_a_relevant_item_is_settled_unless_lists_are_wanted():
+    # Pairs of equal scores: the relevant item is one of the third pair.
+    exact = (torch.arange(8192, 0, -1) // 2).double().unsqueeze(0)
+    num_settled = []
+    for makes_lists in (False, True):
+        case = case_of(exact, 20, [5], makes_lists)
+        scores = scores_of(case)
+        check_ranks(case, case.search(scores))
+        num_settled.append(scores.num_settled)
+    assert num_settled[0] == 2 < num_settled[1]
 
 
 def test_what_the_sieve_settles_is_not_looked_at_again():
@@ -296,8 +326,7 @@ def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates):
         rank_by_all_algorithms(user, item, task, k=7)
 
 
-def test_users_that_cannot_be_proved_are_ranked_by_sorting():
-    # No score is positive, so that no threshold is, and the bits cannot be compared.
+def test_negative_scores_down_to_nearly_all_items():
     item = torch.rand(500, 8, generator=torch.Generator().manual_seed(0))
     task = RankingTask(torch.tensor([[0, 1], [3, 4]]), num_users=2, num_items=500)
     rank_by_all_algorithms(torch.stack([-torch.ones(8), torch.ones(8)]), item, task, k=499)

@@ -14,6 +14,7 @@ from largest_tensor import LargestTensor
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.kernels import bounded_counting, rounded_items, searching
+from pyg_recmetrics.kernels import factors as factors_of_items
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
@@ -26,6 +27,7 @@ def in_tiles(size):
         patch.setattr(ranked_embeddings, "MAX_BYTES_OF_ITEMS", 0)
         patch.setattr(ranked_embeddings, "ITEMS_IN_TILE", size)
         patch.setattr(rounded_items, "_MAX_BYTES", 0)
+        patch.setattr(factors_of_items, "_MAX_BYTES", 0)
         patch.setattr(rounded_items, "_ITEMS_AT_ONCE", size)
         patch.setattr(searching, "MAX_COLUMNS", searching._MULTIPLE)
         patch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 1)
@@ -162,12 +164,15 @@ def test_embeddings_on_the_host_for_a_task_on_a_device(device):
         for algorithm in ways("full" in options, "keep_items" in options)
     ],
 )
-def test_there_is_never_a_copy_of_the_table(options, algorithm):
-    pair = embeddings(num_users=30, num_items=5000)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_there_is_never_a_copy_of_a_large_table(options, algorithm, dtype, has_bias):
+    user, item = (x.to(dtype) for x in embeddings(num_users=30, num_items=5000))
     task = RankingTask(torch.arange(30).repeat(2, 1), num_users=30, num_items=5000)
+    given = (user, item, item[:, 0]) if has_bias else (user, item)
     with in_tiles(50), LargestTensor() as largest:
-        rank(pair, task, batch_size=10, algorithm=algorithm, **options)
-    assert 0 < largest.numel <= 15_000 < pair[1].numel() // 5
+        rank(given, task, batch_size=10, algorithm=algorithm, **options)
+    assert 0 < largest.numel <= 15_000 < item.numel() // 5
 
 
 def test_small_tables_go_through_at_once():
