@@ -10,8 +10,8 @@ from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.sorting import put_in_order_
 
-#: One in so many columns belongs to the sieve.
-_PART_IN_SIEVE = 16
+#: One in so many columns may belong to the sieve.
+_PART_IN_SIEVE = 8
 
 
 class FastProducts(FastScores):

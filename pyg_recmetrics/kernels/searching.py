@@ -10,10 +10,11 @@ lower exact score is beyond the depth. All others are found in blocks whose larg
 least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
 within reach; and a user without any is not looked at further.
 
-**The sieve.** A first pass looks at a sixteenth of the items in the same way: those of the largest
-norms, which are likely to have high scores. It leaves out many users and relevant items. By the
-Cauchy-Schwarz inequality, an item whose norm is too small for the score that matters has no chance.
-As items are in the order of their norms, only the first of them take part in the second pass.
+**The sieve.** A first pass looks at a sixteenth of the items in the same way, or at an eighth if
+there are many positions: those of the largest norms, which are likely to have high scores. It
+leaves out many users and relevant items. By the Cauchy-Schwarz inequality, an item whose norm is
+too small for the score that matters has no chance. As items are in the order of their norms, only
+the first of them take part in the second pass.
 
 **The order** of the items that were found follows from their scores in single precision, wherever
 two neighbours differ by more than twice the bound. Others are compared by their exact scores, and
@@ -137,8 +138,12 @@ class Search:
         Returns:
             Whether these are enough to find anything.
         """
-        width = min(self.scores.num_in_sieve, MAX_COLUMNS) // _MULTIPLE * _MULTIPLE
-        if width < 2 * BLOCK_SIZE * self.max_depth:
+        width = min(self.scores.num_in_sieve, MAX_COLUMNS)
+        num_needed = 2 * BLOCK_SIZE * self.max_depth
+        if width // 2 >= num_needed:
+            width //= 2
+        width = width // _MULTIPLE * _MULTIPLE
+        if width < num_needed:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
         for part in _parts(torch.full_like(rows, width), 0):

@@ -269,20 +269,20 @@ def test_what_the_sieve_settles_is_not_looked_at_again():
     # the second, only what is out of reach; the third ranks an item of the sieve, the last one.
     exact = torch.arange(8192, 0, -1).double().repeat(4, 1)
     case = case_of(exact, 5, [8000, 600, 2, 511])
-    scores = scores_of(case, num_in_sieve=512)
+    scores = scores_of(case, num_in_sieve=1024)
     found = case.search(scores)
     check_ranks(case, found)
     assert scores.asked == [([0, 1, 2, 3], 0, 512), ([2], 0, 256)]
     # In lists, everybody is looked at, as far as an item may be within reach.
     case.makes_lists = True
-    scores = scores_of(case, num_in_sieve=512)
+    scores = scores_of(case, num_in_sieve=1024)
     check_lists(case, case.search(scores))
     assert scores.asked == [([0, 1, 2, 3], 0, 512), ([0, 1, 2, 3], 0, 256)]
 
 
 def test_if_the_sieve_settles_everybody_nothing_is_found():
     case = case_of(torch.arange(8192, 0, -1).double().repeat(2, 1), 5, [8000, 600])
-    found = case.search(scores_of(case, num_in_sieve=512))
+    found = case.search(scores_of(case, num_in_sieve=1024))
     assert not found.is_unsettled.any()
     check_ranks(case, found)
 
