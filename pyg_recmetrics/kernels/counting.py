@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.entries import Rows
+from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -17,6 +18,9 @@ STRIP = 256
 
 #: How many strips are looked at together: the scores of a row stay in the nearest cache.
 STRIPS_AT_ONCE = 8
+
+#: How many times as many places as entries there may be if entries are put side by side.
+MAX_PLACES = 4
 
 
 def count_ranks(
@@ -46,16 +50,24 @@ def _count(
     scores: Tensor, row: Tensor, own: Tensor, end: Tensor, scratch: Scratch
 ) -> tuple[Tensor, ...]:
     """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
-    if scores.device.type == "cpu":
-        entries = Rows(row, scores.size(0))
+    entries = Rows(row, scores.size(0))
+    if _fit_side_by_side(entries):
         limit = entries.side_by_side(own, torch.inf)
         strip = entries.side_by_side(end // STRIP, 0)
         counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, entries.slot]
-    else:  # to put what is ranked side by side, the host would have to wait for its number
+    else:
         limit, strip = own.unsqueeze(1), (end // STRIP).unsqueeze(1)
         counts = _count_in_strips(scores, row, limit, strip, scratch).squeeze(2)
     num_above, num_equal, num_before = counts
     return num_above, num_equal, num_before + _count_ties_in_strip(scores, row, own, end)
+
+
+def _fit_side_by_side(entries: Rows) -> bool:
+    """Returns whether rows have about as many entries as the one with the most of them."""
+    if entries.row.device.type != "cpu":  # the host would have to wait for their number
+        return False
+    num_places: int = (entries.ptr.numel() - 1) * (max_id(entries.slot) + 1)
+    return num_places <= MAX_PLACES * entries.row.numel()
 
 
 def _count_in_strips(

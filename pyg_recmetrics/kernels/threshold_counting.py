@@ -209,7 +209,7 @@ class Histogram(ThresholdCount):
         num_apart = count[:, -1].long()
         self.num_above += num_apart[self.row] - count[self.row, self.bucket]
         self.num_close += keys.size(1) - num_apart
-        row, column = (torch.cat(parts) for parts in zip(*found, strict=True))
+        row, column = self.left(*(torch.cat(parts) for parts in zip(*found, strict=True)))
         return row, column
 
     def _buckets(self, keys: Tensor, out: Tensor) -> Tensor:

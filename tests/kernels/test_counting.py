@@ -47,9 +47,10 @@ def rank_of(scores, column):
     strip=st.sampled_from([1, 2, 256]),
     strips_at_once=st.sampled_from([1, 3]),
     width=st.integers(1, 9),
+    max_places=st.sampled_from([0, 4]),
 )
 def test_ranks_are_those_of_plain_python(
-    matrix, data, dtype, num_comparisons, strip, strips_at_once, width
+    matrix, data, dtype, num_comparisons, strip, strips_at_once, width, max_places
 ):
     entries = finite_entries(matrix)
     ranked = sorted(data.draw(st.lists(st.sampled_from(entries)))) if entries else []
@@ -59,6 +60,7 @@ def test_ranks_are_those_of_plain_python(
         patch.setattr(counting, "NUM_COMPARISONS", num_comparisons)
         patch.setattr(counting, "STRIP", strip)
         patch.setattr(counting, "STRIPS_AT_ONCE", strips_at_once)
+        patch.setattr(counting, "MAX_PLACES", max_places)
         starts = range(0, scores.size(1), width)
         tiles = [(start, scores[:, start : start + width]) for start in starts]
         own = scores[row, column]

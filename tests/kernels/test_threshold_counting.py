@@ -67,3 +67,18 @@ def test_values_are_counted_or_left_open(
                 assert abs(x - own) >= precise[c]
                 num_above += x > own
         assert count.num_above[number] == num_above
+
+
+@pytest.mark.parametrize("way", [Comparison, Histogram])
+def test_nothing_more_is_found_in_rows_that_are_given_up(way):
+    row, threshold = torch.tensor([0, 1]), torch.zeros(2, dtype=torch.double)
+    margin, max_close = torch.ones(2, dtype=torch.double), torch.tensor([3, 3])
+    keys = torch.zeros(2, 128, dtype=torch.int16)
+    keys[1, 2:] = 500
+    count = way(row, threshold, margin, max_close, 128, Scratch(torch.device("cpu")))
+    found, _ = count.add(keys)
+    assert count.rows(found).tolist() == [1, 1]
+    keys[:] = 0
+    _, column = count.add(keys)
+    assert count.is_given_up.all()
+    assert column.numel() == 0
