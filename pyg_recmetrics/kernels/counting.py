@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.entries import Rows
+from pyg_recmetrics.kernels.entries import Entries, Rows
 from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -24,22 +24,21 @@ MAX_PLACES = 4
 
 
 def count_ranks(
-    tiles: Iterable[tuple[int, Tensor]], row: Tensor, column: Tensor, own: Tensor, scratch: Scratch
+    tiles: Iterable[tuple[int, Tensor]], ranked: Entries, own: Tensor, scratch: Scratch
 ) -> Ranks:
     """Ranks some columns of each row by counting what scores higher, and what scores the same.
 
     Args:
         tiles (iterable): The scores `[num_rows, num_columns]` of some columns after the other, each
             with the first of these columns. A column that must not be counted holds `-inf`.
-        row (torch.Tensor): The rows of what is ranked, of shape `[num_ranked]`, sorted.
-        column (torch.Tensor): The columns of what is ranked, of shape `[num_ranked]`.
+        ranked (Entries): The rows and the columns of what is ranked.
         own (torch.Tensor): The scores of what is ranked, of shape `[num_ranked]`.
         scratch (Scratch): The buffers to compute in.
     """
-    counts = [torch.zeros_like(row) for _ in range(3)]
+    counts = [torch.zeros_like(ranked.row) for _ in range(3)]
     for first, scores in tiles:
-        end = (column - first).clamp_(0, scores.size(1))
-        for count, in_tile in zip(counts, _count(scores, row, own, end, scratch), strict=True):
+        end = (ranked.column - first).clamp_(0, scores.size(1))
+        for count, in_tile in zip(counts, _count(scores, ranked, own, end, scratch), strict=True):
             count += in_tile
     num_above, num_equal, num_before = counts
     # A column ties with itself.
@@ -47,14 +46,14 @@ def count_ranks(
 
 
 def _count(
-    scores: Tensor, row: Tensor, own: Tensor, end: Tensor, scratch: Scratch
+    scores: Tensor, ranked: Rows, own: Tensor, end: Tensor, scratch: Scratch
 ) -> tuple[Tensor, ...]:
     """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
-    entries = Rows(row, scores.size(0))
-    if _fit_side_by_side(entries):
-        limit = entries.side_by_side(own, torch.inf)
-        strip = entries.side_by_side(end // STRIP, 0)
-        counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, entries.slot]
+    row = ranked.row
+    if _fit_side_by_side(ranked):
+        limit = ranked.side_by_side(own, torch.inf)
+        strip = ranked.side_by_side(end // STRIP, 0)
+        counts = _count_in_strips(scores, None, limit, strip, scratch)[:, row, ranked.slot]
     else:
         limit, strip = own.unsqueeze(1), (end // STRIP).unsqueeze(1)
         counts = _count_in_strips(scores, row, limit, strip, scratch).squeeze(2)

@@ -163,18 +163,16 @@ class Search:
         num_found, found = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
             for part in _parts(width, start):
-                end = min(int(width[part.start]), start + MAX_COLUMNS)
-                blocks = self._blocks(rows[part], start, end)
-                best, lowest = self._best(rows[part], blocks, masked, part, start)
+                end, some = min(int(width[part.start]), start + MAX_COLUMNS), rows[part]
+                blocks = self._blocks(some, start, end)
+                best, lowest = self._best(some, blocks, masked, part, start)
                 # What is relevant need not be found, as it is known already.
                 relevant.fill_(blocks.flatten(1), part, start, _nothing(blocks.dtype))
-                row, column = self._take(rows[part], blocks, best, lowest)
-                num_found[part] += torch.bincount(row, minlength=best.size(0))
-                self.is_unsettled[rows] |= num_found > _max_found(self.depth[rows])
+                row, column = self._take(some, blocks, best, lowest)
+                num_found[part] += torch.bincount(row, minlength=some.numel())
                 # One user with many items would make the rows of all others as long.
-                kept = (~self.is_unsettled[rows[part]])[row].nonzero().squeeze(1)
-                row, column = row[kept] + part.start, column[kept] + start
-                found.append((row, self.scores.item[column]))
+                row, column = self._drop_crowded(some, num_found[part], row, column)
+                found.append((row + part.start, self.scores.item[column + start]))
         row, item = (torch.cat(values) for values in zip(*found, strict=True))
         if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
             row, order = row.sort(stable=True)
@@ -238,15 +236,22 @@ class Search:
         """Returns where the values are that may matter, as rows and columns, sorted by row."""
         lowest = lowest.unsqueeze(1)
         row, block = _at_least(best, lowest, out=torch.empty_like(best))
-        max_blocks = _max_found(self.depth[rows])
-        is_crowded = torch.bincount(row, minlength=rows.numel()) > max_blocks
-        if bool(is_crowded.any()):
-            self.is_unsettled[rows] |= is_crowded
-            is_left = ~is_crowded[row]
-            row, block = row[is_left], block[is_left]
+        num_blocks = torch.bincount(row, minlength=rows.numel())
+        row, block = self._drop_crowded(rows, num_blocks, row, block)
         values = blocks[row, :, block]
         found, offset = _at_least(values, lowest[row], out=values)
         return row[found], offset * best.size(1) + block[found]
+
+    def _drop_crowded(
+        self, rows: Tensor, num_found: Tensor, row: Tensor, found: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Leaves rows unsettled for which too much was found, and drops what was found for them."""
+        is_crowded = num_found > _max_found(self.depth[rows])
+        if not bool(is_crowded.any()):
+            return row, found
+        self.is_unsettled[rows] |= is_crowded
+        is_left = ~is_crowded[row]
+        return row[is_left], found[is_left]
 
     def _is_open(self, rows: Tensor | slice) -> Tensor:
         """Returns which relevant items may be within reach, of shape `[num_rows, num_slots]`."""

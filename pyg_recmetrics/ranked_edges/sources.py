@@ -19,6 +19,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.lists import max_id, ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.ranks import ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -100,9 +101,9 @@ def rank_scores(
     check_device(task.truth, "edge_label_index", scores.device, "scores")
     masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
     masked[task.seen[0], task.seen[1]] = -torch.inf
-    row, item = task.truth
-    own = masked[row, item]
-    ranks = count_ranks([(0, masked)], row, item, own, Scratch(scores.device))
+    ranked = Entries(task.truth[0], task.truth[1], num_users)
+    own = masked[ranked.row, ranked.column]
+    ranks = count_ranks([(0, masked)], ranked, own, Scratch(scores.device))
     ranks.leave_out(own.isneginf())
     num_candidates = (masked > -torch.inf).sum(dim=1)
     num_masked = task.num_candidates - num_candidates

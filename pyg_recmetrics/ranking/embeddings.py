@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors, with_column
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scores import BoundedFactors, inner_product_matrix, scaled_by_row
@@ -67,8 +68,8 @@ class EmbeddingRecommender(ScoreRecommender):
         return self.items.exact_scores(self.users(users), row, item)
 
     def best(self, chunk: Chunk, k: int) -> BestItems:
-        items, keys = [], []
-        for first, scores in self._masked_tiles(chunk):
+        user, items, keys = self.users(chunk.users), [], []
+        for first, scores in self._masked_tiles(chunk, user):
             column, key, _ = top_k(scores, min(k, scores.size(1)), chunk.scratch)
             items.append((column + first).masked_fill_(column < 0, -1))
             keys.append(key)
@@ -77,14 +78,13 @@ class EmbeddingRecommender(ScoreRecommender):
                 item, key = torch.cat(items, dim=1), torch.cat(keys, dim=1)
                 key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
                 items, keys = [item.gather(1, order)], [key]
-        return BestItems(items[0], keys[0], key_of(self._scores_of_truth(chunk)))
+        own = self.items.exact_scores(user, *chunk.truth.pairs)
+        return BestItems(items[0], keys[0], key_of(own))
 
     def ranks(self, chunk: Chunk) -> Ranks:
-        tiles, own = self._masked_tiles(chunk), self._scores_of_truth(chunk)
-        return count_ranks(tiles, *chunk.truth.pairs, own, chunk.scratch)
-
-    def _scores_of_truth(self, chunk: Chunk) -> Tensor:
-        return self.items.exact_scores(self.users(chunk.users), *chunk.truth.pairs)
+        user, pairs = self.users(chunk.users), chunk.truth.pairs
+        ranked, own = Entries(*pairs, user.size(0)), self.items.exact_scores(user, *pairs)
+        return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
 
     def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:
         if self.items_at_once >= self.items.num_items:
@@ -98,8 +98,7 @@ class EmbeddingRecommender(ScoreRecommender):
     def _all_items(self) -> BoundedFactors:
         return BoundedFactors(self.items.double(slice(None)))
 
-    def _masked_tiles(self, chunk: Chunk) -> Iterator[tuple[int, Tensor]]:
-        user = self.users(chunk.users)
+    def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first, items in self._tiles():
             yield (
                 first,

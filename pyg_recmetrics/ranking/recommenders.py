@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
 from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import first_kept, without_repeats
 from pyg_recmetrics.kernels.ranks import Ranks
@@ -42,12 +43,12 @@ class GivenScoresRecommender(ScoreRecommender):
 
     def best(self, chunk: Chunk, k: int) -> BestItems:
         item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
-        return BestItems(item, key, keys[chunk.truth.row, chunk.truth.item])
+        return BestItems(item, key, keys[chunk.truth.pairs])
 
     def ranks(self, chunk: Chunk) -> Ranks:
-        scores, truth = self._masked_scores(chunk), chunk.truth
-        own = scores[truth.row, truth.item]
-        return count_ranks([(0, scores)], truth.row, truth.item, own, chunk.scratch)
+        scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
+        ranked = Entries(*pairs, scores.size(0))
+        return count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
 
     def fast_scores(self, chunk: Chunk) -> GivenScores:
         """Returns the scores of the users of a chunk, to be searched."""
@@ -55,13 +56,12 @@ class GivenScoresRecommender(ScoreRecommender):
 
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
-        truth, seen = chunk.truth, chunk.seen
-        of_truth = scores.exactly(truth.row, truth.item)
+        seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
         # A user is not searched if no relevant item has a score that anything can be ranked by.
         self.mask.note_highest(torch.cat([scores.highest.reshape(1), of_truth]).amax())
         num_missing = scores.num_missing
         if bool(num_missing.any()):
-            is_missing = scores.exactly(seen.row, seen.item).isneginf()
+            is_missing = scores.exactly(*seen.pairs).isneginf()
             is_missing &= scores.column[seen.item] >= 0
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
@@ -79,7 +79,7 @@ class GivenScoresRecommender(ScoreRecommender):
         # A CPU sees at once whether there is anything to count. A GPU counts without waiting.
         if scores.device.type != "cpu" or bool(lowest.isneginf()):
             num_candidates = (scores > -torch.inf).sum(dim=1)
-            self.mask.note(chunk, num_candidates, scores[chunk.truth.row, chunk.truth.item])
+            self.mask.note(chunk, num_candidates, scores[chunk.truth.pairs])
         return scores
 
 

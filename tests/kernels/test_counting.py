@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels import counting
 from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.scratch import Scratch
 
 CPU = torch.device("cpu")
@@ -64,7 +65,7 @@ def test_ranks_are_those_of_plain_python(
         starts = range(0, scores.size(1), width)
         tiles = [(start, scores[:, start : start + width]) for start in starts]
         own = scores[row, column]
-        ranks = count_ranks(tiles, row, column, own, Scratch(CPU))
+        ranks = count_ranks(tiles, Entries(row, column, len(matrix)), own, Scratch(CPU))
         # A GPU does not put the thresholds of a row side by side.
         strip = torch.zeros(len(ranked), 1, dtype=torch.long)
         apart = counting._count_in_strips(scores, row, own.unsqueeze(1), strip, Scratch(CPU))
