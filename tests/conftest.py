@@ -2,6 +2,7 @@ import os
 import warnings
 from pathlib import Path
 
+import emulated_device
 import numpy as np
 import pytest
 import torch
@@ -85,8 +86,40 @@ def expect_ties():
         yield
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+def pytest_addoption(parser):
+    parser.addoption("--device", help="run what runs on any device on this one alone")
+
+
+@pytest.fixture(params=["cpu", emulated_device.NAME, "cuda"])
 def device(request):
+    only = request.config.getoption("device")
+    if only not in (None, request.param):
+        pytest.skip(f"runs on {only} alone")
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    return torch.device(request.param)
+    if request.param != emulated_device.NAME:
+        yield torch.device(request.param)
+        return
+    if not emulated_device.IS_AVAILABLE:
+        pytest.skip("torch cannot have a device that is written in Python")
+    with emulated_device.emulated_device():
+        yield torch.device(request.param)
+
+
+@pytest.fixture
+def waits(device):
+    """Returns how often the host waits for the device during a call."""
+
+    def count(function):
+        if device.type == emulated_device.NAME:
+            return emulated_device.num_waits(function)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.cuda.set_sync_debug_mode("warn")
+            try:
+                function()
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+        return sum("synchronizing" in str(warning.message) for warning in caught)
+
+    return count
