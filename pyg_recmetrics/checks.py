@@ -36,6 +36,20 @@ def check_device(value: Tensor, name: str, device: torch.device, owner: str) -> 
         )
 
 
+def holds_double_precision(device: torch.device) -> bool:
+    """Returns whether tensors on a device can have double precision. On Apple's, they cannot."""
+    return device.type != "mps"
+
+
+def check_double_precision(device: torch.device, name: str) -> None:
+    """Raises if numbers on a device cannot have double precision, in which results are exact."""
+    if not holds_double_precision(device):
+        raise ValueError(
+            f"'{name}' needs to be on a device with double precision, such as the CPU "
+            f"(got {device})"
+        )
+
+
 def check_ids(ids: Tensor, name: str, what: str, num_ids: int, num_users: int = 0) -> None:
     """Raises if an id lies outside of `[0, num_ids)`.
 

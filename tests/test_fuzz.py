@@ -55,10 +55,15 @@ def test_two_thousand_cases_are_as_the_oracle_says(first):
     assert not failures, "\n".join(failures)
 
 
-def failure_of(seed):
+def test_cases_on_any_device_are_as_the_oracle_says(device):
+    failures = [failure_of(seed, device) for seed in range(5000, 5150)]
+    assert not any(failures), "\n".join(filter(None, failures))
+
+
+def failure_of(seed, device="cpu"):
     """What is wrong with the case of a seed, or `None`."""
     try:
-        fuzz.run(seed)
+        fuzz.run(seed, device)
     except fuzz.FuzzError as error:
         return str(error)
 

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.packed_counts import MAX_FLAGS
 from pyg_recmetrics.kernels.ranks import Ranks
@@ -70,7 +71,7 @@ class BoundedCount:
     def num_rows(self, depth: int) -> int:
         """Returns how many users are ranked at once, if they are ranked down to `depth`."""
         max_rows = MAX_ROWS if depth <= MAX_COMPARISONS else MAX_ROWS_OF_HISTOGRAMS
-        return max(1, min(max_rows, NUM_RELEVANT // depth))
+        return max(1, at_once(min(max_rows, NUM_RELEVANT // depth), self.items.factors.device))
 
     def ranks(
         self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
@@ -101,6 +102,7 @@ class BoundedCount:
         middle, scale = _middle_and_scale(score, row, error)
         is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS
         max_scores = NUM_SCORES_IN_HISTOGRAMS if is_many else NUM_SCORES_IN_TILE
+        max_scores = at_once(max_scores, row.device)
         num_columns = -(-norm.numel() // STRETCH) * STRETCH
         max_width = min(max_scores // depth.numel(), num_columns, MAX_FLAGS)
         width = max(1, max_width // STRETCH) * STRETCH

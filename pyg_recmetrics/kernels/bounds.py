@@ -69,21 +69,3 @@ class ErrorBound:
 def error_in_single(norm: Tensor) -> Tensor:
     """Returns the largest norm of a rounding error in single precision, given that of a row."""
     return 2.0**-24 * norm
-
-
-def has_exact_single_precision() -> bool:
-    """Returns whether matrix products in single precision are computed in single precision.
-
-    PyTorch can be set to compute them from fewer bits, which the bound does not cover.
-    """
-    try:
-        return torch.get_float32_matmul_precision() == "highest"
-    except RuntimeError:  # if the precision was set for each backend, as newer versions do
-        precision: str = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
-        return precision in ("none", "ieee")
-
-
-def has_fast_bfloat16() -> bool:
-    """Returns whether the processor has instructions for products in `bfloat16`."""
-    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries, Rows
 from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.kernels.ranks import Ranks
@@ -86,8 +87,9 @@ def _count_in_strips(
     """
     counts = torch.zeros((3, *limit.shape), dtype=torch.long, device=scores.device)
     max_columns = STRIPS_AT_ONCE * STRIP
-    limits_at_once = max(1, min(limit.size(1), NUM_COMPARISONS // max_columns))
-    rows_at_once = max(1, NUM_COMPARISONS // (limits_at_once * max_columns))
+    num_comparisons = at_once(NUM_COMPARISONS, scores.device)
+    limits_at_once = max(1, min(limit.size(1), num_comparisons // max_columns))
+    rows_at_once = max(1, num_comparisons // (limits_at_once * max_columns))
     for start in range(0, scores.size(1), max_columns):
         part = scores[:, start : start + max_columns]
         num_strips = -(-part.size(1) // STRIP)
@@ -118,7 +120,7 @@ def _count_ties_in_strip(scores: Tensor, row: Tensor, own: Tensor, end: Tensor) 
     """
     counts = [torch.zeros_like(row[:0])]
     strip = torch.arange(STRIP, device=scores.device)
-    for rows in _slices(row.numel(), max(1, NUM_COMPARISONS // STRIP)):
+    for rows in _slices(row.numel(), max(1, at_once(NUM_COMPARISONS, row.device) // STRIP)):
         before = (end[rows] // STRIP * STRIP).unsqueeze(1) + strip
         is_before = before < end[rows].unsqueeze(1)
         others = scores[row[rows].unsqueeze(1), before.clamp_(max=scores.size(1) - 1)]

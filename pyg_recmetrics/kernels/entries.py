@@ -16,6 +16,10 @@ with warnings.catch_warnings():
     torch.empty(0, 0, layout=torch.sparse_csr, device="cpu")
 
 
+#: How many numbers of the rows of both matrices are held at once, where products are not sparse.
+NUM_NUMBERS = 2**24
+
+
 class Rows:
     """The rows of entries, in ascending order.
 
@@ -113,6 +117,11 @@ def products(left: Tensor, right: Tensor, entries: Entries) -> Tensor:
         right (torch.Tensor): A matrix of shape `[num_columns, dim]`.
         entries (Entries): The rows of the one and of the other.
     """
+    if left.device.type != "cpu":
+        pairs_at_once = max(1, NUM_NUMBERS // left.size(1))
+        parts = (x.split(pairs_at_once) for x in (entries.row, entries.column))
+        found = [(left[row] * right[column]).sum(dim=1) for row, column in zip(*parts, strict=True)]
+        return torch.cat(found)
     pattern = torch.sparse_csr_tensor(
         entries.ptr,
         entries.column,

@@ -5,6 +5,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries, products
 from pyg_recmetrics.kernels.scores import EXPONENT, inner_products, scale_, scaled
 
@@ -68,7 +69,7 @@ class ItemFactors:
         if self._table is not None:
             return products(user, self._table, items)
         scores = [user.new_empty(0)]
-        pairs_at_once = max(1, _NUM_NUMBERS // self.dim)
+        pairs_at_once = max(1, at_once(_NUM_NUMBERS, self.device) // self.dim)
         parts = (values.split(pairs_at_once) for values in (items.row, items.column))
         for row, item in zip(*parts, strict=True):
             distinct, column = item.unique(return_inverse=True)
@@ -94,7 +95,7 @@ class ItemFactors:
             item (torch.Tensor): The item of each pair.
         """
         scores = [torch.empty(0, dtype=torch.float32, device=self.device)]
-        pairs_at_once = max(1, _NUM_NUMBERS // self.dim)
+        pairs_at_once = max(1, at_once(_NUM_NUMBERS, self.device) // self.dim)
         for rows, items in zip(row.split(pairs_at_once), item.split(pairs_at_once), strict=True):
             number = torch.arange(items.numel(), device=self.device)
             scores.append(inner_products(user, rows, self.double(items), number))

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.devices import sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
@@ -42,7 +43,8 @@ class FastProducts(FastScores):
     def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         user, items = self.rounded[rows], self.items.rounded(start, end)
         scores = scratch("fast_products", (rows.numel(), end - start), self.items.dtype)
-        torch.mm(user, items.t(), out=scores)
+        with sums_in_single_precision(user.device):
+            torch.mm(user, items.t(), out=scores)
         return scores.view(torch.int16) if self.is_half else scores
 
     def put_in_order_(self, values: Tensor) -> None:

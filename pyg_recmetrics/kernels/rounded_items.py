@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.bounds import error_in_single, largest_norms
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.factors import ItemFactors
 
 #: How many bytes the rounded embeddings of all items may take. If they take more, they are rounded
@@ -60,15 +61,20 @@ class RoundedItems:
     def _round(self, items: Tensor, num_zeros: int) -> Tensor:
         shape = (items.numel() + num_zeros, self.factors.dim)
         rounded = torch.zeros(shape, dtype=self.dtype, device=items.device)
-        for number, part in enumerate(items.split(_ITEMS_AT_ONCE)):
-            start = number * _ITEMS_AT_ONCE
+        start = 0
+        for part in self._parts(items):
             rounded[start : start + part.numel()] = self.factors.single(part)
+            start += part.numel()
         return rounded
+
+    def _parts(self, items: Tensor) -> tuple[Tensor, ...]:
+        parts: tuple[Tensor, ...] = items.split(at_once(_ITEMS_AT_ONCE, items.device))
+        return parts
 
     def _measure(self, items: Tensor) -> Tensor:
         """Finds the largest norms of rounded embeddings and of errors, and returns all norms."""
         norms, rounded_norms, errors = [], [], []
-        for part in items.split(_ITEMS_AT_ONCE):
+        for part in self._parts(items):
             single = self.factors.single(part)
             rounded = single.to(self.dtype).float()
             norms.append(largest_norms(single))

@@ -48,6 +48,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The power of two near which the largest number of scaled embeddings lies. The inner product of
@@ -62,9 +63,6 @@ _NUM_PRODUCTS = 2**18
 
 #: How many scores are computed at once, so that they stay in the caches until they are rounded.
 _NUM_SCORES_IN_TILE = 2**19
-
-#: How many a GPU computes at once, as it waits for the host after each tile.
-_NUM_SCORES_IN_TILE_OF_GPU = 2**22
 
 #: How many items a tile has at least, if there are as many.
 _MIN_WIDTH = 256
@@ -103,7 +101,7 @@ def scale_(embedding: Tensor, largest: Tensor) -> Tensor:
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
     """Returns the scores of pairs of rows of two scaled matrices, of shape `[num_pairs]`."""
-    pairs_at_once = max(1, _NUM_PRODUCTS // max(1, user.size(1)))
+    pairs_at_once = max(1, at_once(_NUM_PRODUCTS, user.device) // max(1, user.size(1)))
     parts = zip(row.split(pairs_at_once), column.split(pairs_at_once), strict=True)
     bounds = [_bounds(user.index_select(0, r).mul_(item.index_select(0, c))) for r, c in parts]
     score, upper = (torch.cat(bound) for bound in zip(*bounds, strict=True))
@@ -174,8 +172,7 @@ def _round_products(
     Yields:
         The rows and the columns of the scores that this does not decide.
     """
-    is_on_cpu = scores.device.type == "cpu"
-    num_scores = _NUM_SCORES_IN_TILE if is_on_cpu else _NUM_SCORES_IN_TILE_OF_GPU
+    num_scores = at_once(_NUM_SCORES_IN_TILE, scores.device)
     width = max(_MIN_WIDTH, num_scores // max(1, scores.size(0)))
     for columns, items, item_norm, item_grain in item.parts(width):
         largest, finest = item_norm.max(), 2.0**52 * item_grain.min()

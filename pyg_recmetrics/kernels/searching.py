@@ -28,6 +28,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import max_id
@@ -78,9 +79,9 @@ class Found(NamedTuple):
     is_unsettled: Tensor
 
 
-def rows_to_search(depth: int) -> int:
+def rows_to_search(depth: int, device: torch.device) -> int:
     """Returns how many users are searched at once, if they are ranked down to `depth`."""
-    return max(1, min(MAX_ROWS, NUM_FOUND // _max_found(depth)))
+    return max(1, at_once(min(MAX_ROWS, NUM_FOUND // _max_found(depth)), device))
 
 
 class Search:
@@ -359,9 +360,10 @@ def _rounded_up(width: Tensor) -> Tensor:
 def _parts(width: Tensor, start: int) -> Iterator[slice]:
     """Yields slices of rows that are looked at together, given how many columns each row has."""
     widths = width[width > start].tolist()
+    num_values = at_once(NUM_VALUES, width.device)
     first, num_rows = 0, len(widths)
     while first < num_rows:
         num_columns = min(widths[first] - start, MAX_COLUMNS)
-        end = min(first + max(1, NUM_VALUES // num_columns), num_rows)
+        end = min(first + max(1, num_values // num_columns), num_rows)
         yield slice(first, end)
         first = end

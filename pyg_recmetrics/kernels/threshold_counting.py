@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Rows
 from pyg_recmetrics.kernels.packed_counts import pack_counts, unpack_counts
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -159,7 +160,8 @@ class Comparison(ThresholdCount):
         shape = (num_rows, num_slots, keys.size(2))
         above = self.scratch("comparison.above", shape, torch.long)
         close = self.scratch("comparison.close", shape, torch.long)
-        max_rows = max(1, NUM_COMPARISONS_AT_ONCE // (num_slots * keys.size(2) * STRETCH))
+        num_comparisons = at_once(NUM_COMPARISONS_AT_ONCE, keys.device)
+        max_rows = max(1, num_comparisons // (num_slots * keys.size(2) * STRETCH))
         rows_at_once = min(num_rows, max_rows)
         flags = self.scratch("comparison.flags", (rows_at_once, *shape[1:], STRETCH), keys.dtype)
         for start in range(0, num_rows, rows_at_once):
@@ -197,7 +199,7 @@ class Histogram(ThresholdCount):
         one = torch.ones(1, 1, dtype=torch.int32, device=keys.device)
         count = self.scratch("histogram.count", self.is_touched.shape, one.dtype)
         found = []
-        rows_at_once = max(1, NUM_KEYS_AT_ONCE // keys.size(1))
+        rows_at_once = max(1, at_once(NUM_KEYS_AT_ONCE, keys.device) // keys.size(1))
         for start in range(0, keys.size(0), rows_at_once):
             rows = slice(start, start + rows_at_once)
             shape, is_touched = keys[rows].shape, self.is_touched[rows]

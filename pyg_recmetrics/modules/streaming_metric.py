@@ -10,15 +10,10 @@ import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_mapping, check_tensor
+from pyg_recmetrics.checks import check_mapping, check_tensor, holds_double_precision
 
 #: How the states of several processes become one: by their sum, or one after the other.
 Merging: TypeAlias = Literal["sum", "cat"]
-
-
-def holds_double_precision(device: torch.device) -> bool:
-    """Whether tensors on a device can have double precision. On Apple's, they cannot."""
-    return device.type != "mps"
 
 
 def double_precision_device(device: torch.device) -> torch.device:

@@ -8,6 +8,7 @@ from torch import Tensor
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_device,
+    check_double_precision,
     check_finite,
     check_integer,
     check_integers,
@@ -61,6 +62,7 @@ def rank_lists(
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
     items = _check_lists(pred_index_mat)
+    check_double_precision(items.device, "pred_index_mat")
     edges, weight = check_weighted_edges(
         edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
     )
@@ -85,6 +87,7 @@ def rank_scores(
 ) -> RankedTruth:
     """Ranks edges by a score matrix, see :meth:`RankedEdges.from_scores`."""
     scores = check_scores(scores, "scores")
+    check_double_precision(scores.device, "scores")
     if scores.dim() != 2:
         raise ValueError(
             f"'scores' needs to have shape [num_users, num_items] (got {list(scores.shape)})"
@@ -125,6 +128,7 @@ def rank_pairs(
 ) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
     preds = check_scores(preds, "preds").flatten()
+    check_double_precision(preds.device, "preds")
     target = as_tensor(target, "target").flatten()
     if indexes is None:
         indexes = torch.zeros_like(preds, dtype=torch.long)

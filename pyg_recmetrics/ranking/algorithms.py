@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.bounds import has_exact_single_precision, has_fast_bfloat16
+from pyg_recmetrics.kernels.devices import has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.given_scores import GivenScores
@@ -22,7 +22,7 @@ from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender, MatrixRecommender
-from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, rows_in_memory
+from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory, scratch_bytes
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
@@ -105,14 +105,15 @@ class RankingAlgorithm(ABC):
 class _ExactAlgorithm(RankingAlgorithm):
     """Ranks by what a recommender says of all items."""
 
-    def __init__(self, recommender: Recommender, num_items: int, depth: int) -> None:
+    def __init__(self, recommender: Recommender, task: RankingTask, depth: int) -> None:
         self.recommender = recommender
-        self.num_items = num_items
+        self.num_items, self.device = task.num_items, task.device
         self.depth = depth
 
     def num_rows(self, depth: int) -> int:
         items_at_once = min(self.recommender.items_at_once or self.num_items, self.num_items)
-        return rows_in_memory(items_at_once, self.recommender.bytes_per_pair, depth)
+        bytes_per_pair = self.recommender.bytes_per_pair
+        return rows_in_memory(items_at_once, bytes_per_pair, depth, self.device)
 
     def check(self) -> None:
         self.recommender.check()
@@ -172,7 +173,7 @@ class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
     def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
-        self.num_items = request.task.num_items
+        self.num_items, self.device = request.task.num_items, request.task.device
         self.depth, self.makes_lists = request.depth, request.list_width > 0
         self.bytes_per_score = recommender.bytes_per_score
 
@@ -182,7 +183,8 @@ class RankBySearch(RankingAlgorithm):
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.bytes_per_score)
-        return max(1, min(rows_to_search(depth), SCRATCH_BYTES // bytes_per_row))
+        max_rows = scratch_bytes(self.device) // bytes_per_row
+        return max(1, min(rows_to_search(depth, self.device), max_rows))
 
     def rank(self, chunk: Chunk) -> Findings:
         return self._search(chunk, self.fast_scores(chunk))
@@ -270,8 +272,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
     if (wanted == "search" and not searching) or (wanted == "count" and not counting):
         raise ValueError(
             f"'algorithm' can be 'search' for a part of the ranking by scores or embeddings, and "
-            f"'count' for embeddings without 'keep_items', on a CPU and without 'candidates' of "
-            f"each user (got {wanted!r})"
+            f"'count' for embeddings without 'keep_items', both without 'candidates' of each "
+            f"user (got {wanted!r})"
         )
     if wanted == "auto" and (pairing := _pairing(request)):
         return pairing
@@ -284,11 +286,11 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 
 def _exact_algorithms(request: Request) -> list[RankingAlgorithm]:
-    arguments = request.recommender, request.task.num_items, request.depth
+    arguments = request.recommender, request.task, request.depth
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
         depth = request.list_width or 1
-        return [RankByPairs(request.recommender, request.task.num_items, depth)]
+        return [RankByPairs(request.recommender, request.task, depth)]
     if not isinstance(request.recommender, ScoreRecommender):
         return [RankByLists(*arguments)]
     if request.is_counted:
@@ -306,20 +308,20 @@ def _pairing(request: Request) -> list[RankingAlgorithm]:
     if 16 * int(task.num_candidates.sum()) > task.num_users * task.num_items:
         return []
     pairs = PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
-    return [RankByPairs(pairs, task.num_items, request.list_width or 1)]
+    return [RankByPairs(pairs, task, request.list_width or 1)]
 
 
 def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
     """Returns the algorithms that search, the fastest first."""
-    recommender = request.recommender
+    recommender, device = request.recommender, request.task.device
     if request.depth >= request.task.num_items or not _is_searchable(request.task):
         return []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    dtypes = [torch.bfloat16] if has_fast_bfloat16() or not only_fast else []
-    dtypes += [torch.float32] if has_exact_single_precision() else []
+    dtypes = [torch.bfloat16] if has_fast_bfloat16(device) or not only_fast else []
+    dtypes += [torch.float32] if has_exact_single_precision(device) else []
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
 
 
@@ -336,13 +338,14 @@ def _counting(request: Request) -> list[RankingAlgorithm]:
     recommender = request.recommender
     if request.list_width > 0 or not _is_searchable(request.task):
         return []
-    if isinstance(recommender, EmbeddingRecommender) and has_exact_single_precision():
+    has_bound = has_exact_single_precision(request.task.device)
+    if isinstance(recommender, EmbeddingRecommender) and has_bound:
         return [CountByBound(recommender, request)]
     return []
 
 
 def _is_searchable(task: RankingTask) -> bool:
-    return task.device.type == "cpu" and not _has_candidates_of_each_user(task)
+    return not _has_candidates_of_each_user(task)
 
 
 def _has_candidates_of_each_user(task: RankingTask) -> bool:

@@ -9,7 +9,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from pyg_recmetrics import distributed
-from pyg_recmetrics.checks import check_boolean, check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
@@ -83,7 +83,7 @@ def rank(
             from)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
-            fit into 256 MB of scratch memory)
+            fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
             users of the task, as deep as ranks are wanted; or how many items of each list to keep.
             (default: `False`)
@@ -92,10 +92,10 @@ def rank(
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
-            items, and sorts or counts them. On a CPU, `"search"` finds the few items that may
-            matter to ranks and lists down to a depth (:mod:`pyg_recmetrics.kernels.searching`): by
-            products of rounded embeddings and a bound on their error, or in given scores. `"count"`
-            proves all ranks of embeddings in a similar way
+            items, and sorts or counts them. `"search"` finds the few items that may matter to ranks
+            and lists down to a depth (:mod:`pyg_recmetrics.kernels.searching`): by products of
+            rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
+            ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.bounded_counting`). Both compare near-ties by exact
             scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
@@ -110,7 +110,8 @@ def rank(
         TypeError: If `recommender` is none of these, or is a module without `recommend`, or its
             `recommend` takes other arguments, if `task` is not a `RankingTask`, or if `full` or
             `progress` is not a boolean.
-        ValueError: If shapes, ids or devices do not fit the task, numbers are not finite, `k`,
+        ValueError: If shapes, ids or devices do not fit the task, its device has no double
+            precision, numbers are not finite, `k`,
             `batch_size` or `keep_items` is not a positive integer, `k` is given although everything
             is ranked, `algorithm` does not apply, `seed` is not a non-negative integer, there is no
             such way to rank ties, `ties` is not `"index"` and scores are not known, or arguments
@@ -127,6 +128,7 @@ def rank(
     """
     if not isinstance(task, RankingTask):
         raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
+    check_double_precision(task.device, "task")
     with distributed.fail_together(task.device), evaluation_mode(recommender):
         seed = check_ties(ties, seed)
         check_boolean(progress, "progress")

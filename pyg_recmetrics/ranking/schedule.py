@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.lists import are_edges
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task import RankingTask
 
-#: How many bytes a chunk of users may take.
+#: How many bytes a chunk of users may take on a CPU.
 SCRATCH_BYTES = 256 * 2**20
 
 #: How many bytes a user and an item take in the boolean adjacency of a chunk.
@@ -22,16 +23,26 @@ _BYTES_OF_ADJACENCY = 1
 BYTES_PER_POSITION = 64
 
 
-def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int) -> int:
+def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int, device: torch.device) -> int:
     """Returns how many users fit into the scratch memory if all of their scores are computed.
 
     Args:
         num_items (int): How many items are looked at at once.
         bytes_per_pair (int): How many bytes a user and an item take, besides the adjacency.
         depth (int): How long the lists of the users are.
+        device (torch.device): The device.
     """
     bytes_per_row = num_items * (bytes_per_pair + _BYTES_OF_ADJACENCY) + depth * BYTES_PER_POSITION
-    return max(1, SCRATCH_BYTES // bytes_per_row)
+    return max(1, scratch_bytes(device) // bytes_per_row)
+
+
+def scratch_bytes(device: torch.device) -> int:
+    """Returns how many bytes a chunk may take on a device."""
+    num_bytes = at_once(SCRATCH_BYTES, device)
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        num_bytes = min(num_bytes, free // 4)
+    return num_bytes
 
 
 @dataclass(frozen=True, eq=False)

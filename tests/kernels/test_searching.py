@@ -288,7 +288,7 @@ def test_if_the_sieve_settles_everybody_nothing_is_found():
 
 
 def test_a_deeper_ranking_has_fewer_rows_and_always_one():
-    rows = [rows_to_search(depth) for depth in (1, 100, 10_000, 10**9)]
+    rows = [rows_to_search(depth, torch.device("cpu")) for depth in (1, 100, 10_000, 10**9)]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] == searching.MAX_ROWS
     assert rows[-1] == 1

@@ -2,6 +2,7 @@
 
 python tests/support/fuzz.py 17          # checks a case, and shows it if it fails
 python tests/support/fuzz.py 0 20000     # checks all cases from the one to the other
+python tests/support/fuzz.py 0 900 cuda  # checks them on another device
 """
 
 import contextlib
@@ -16,6 +17,8 @@ from unittest.mock import patch
 
 import oracle
 import torch
+from emulated_device import NAME as EMULATED
+from emulated_device import emulated_device
 from fuzz_cases import draw_case
 from fuzz_files import check_files
 
@@ -366,13 +369,13 @@ def _close(name, got, wanted):
         assert is_close or (one == 0 and exact == 0), f"{name}: [{at}] {one!r} instead of {exact!r}"
 
 
-def run(seed):
-    """Checks the case of a seed.
+def run(seed, device="cpu"):
+    """Checks the case of a seed on a device.
 
     Raises:
         FuzzError: If anything differs from the oracle, or an error is raised that is not due.
     """
-    case, draw = draw_case(seed)
+    case, draw = draw_case(seed, device)
     try:
         check_case(case, draw)
     except Exception as error:
@@ -380,22 +383,22 @@ def run(seed):
         raise FuzzError(message) from error
 
 
-def main(arguments):
-    first, *last = map(int, arguments)
-    seeds = range(first, last[0]) if last else [first]
+def main(first, last=None, device="cpu"):
+    seeds = range(int(first), int(first) + 1 if last is None else int(last))
     failed = 0
     start = time.process_time()
-    for seed in seeds:
-        try:
-            run(seed)
-        except FuzzError as failure:
-            failed += 1
-            print(failure, flush=True)
-            if not last:
-                traceback.print_exception(failure.__cause__)
+    with emulated_device() if device == EMULATED else contextlib.nullcontext():
+        for seed in seeds:
+            try:
+                run(seed, device)
+            except FuzzError as failure:
+                failed += 1
+                print(failure, flush=True)
+                if last is None:
+                    traceback.print_exception(failure.__cause__)
     print(f"{len(seeds)} cases, {failed} failed, {time.process_time() - start:.0f} s")
     return int(failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

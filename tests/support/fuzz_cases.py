@@ -32,10 +32,14 @@ TIES = ("index", "best", "worst", "mean", "random")
 
 
 class Draw(random.Random):
-    """Random choices, and a generator of random tensors, which one seed decides."""
+    """Random choices, and a generator of random tensors, which one seed decides.
 
-    def __init__(self, seed):
+    The generator is on the CPU, and what the package is given on a device.
+    """
+
+    def __init__(self, seed, device="cpu"):
         super().__init__(seed)
+        self.device = device
         self.generator = torch.Generator().manual_seed(self.getrandbits(60))
 
     def chance(self, probability):
@@ -45,6 +49,10 @@ class Draw(random.Random):
         """Picks a key of a dictionary of weights, or what `values` have for it."""
         key = self.choices(list(weights), list(weights.values()))[0]
         return key if values is None else values[key]
+
+    def tensor(self, values, dtype=None):
+        """A tensor on the device."""
+        return torch.as_tensor(values, dtype=dtype).to(self.device)
 
     def pairs(self, num_users, num_items, num_pairs):
         return [(self.randrange(num_users), self.randrange(num_items)) for _ in range(num_pairs)]
@@ -211,7 +219,7 @@ def draw_weights(draw, num_weights):
 
 def as_edges(draw, pairs):
     """Edges in one of the dtypes and layouts that are allowed."""
-    edges = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t()
+    edges = draw.tensor(pairs, torch.long).reshape(-1, 2).t()
     edges = edges.to(draw.pick({torch.long: 8, torch.int: 1, torch.int16: 1}))
     return edges.contiguous() if draw.chance(0.5) else edges
 
@@ -236,18 +244,18 @@ def task_tensors(draw, task):
     if not task.exclude_seen:
         tensors["exclude_seen"] = False
     if task.shared is not None:
-        tensors["candidates"] = torch.tensor(task.shared)
+        tensors["candidates"] = draw.tensor(task.shared)
     if task.own is not None:
         tensors["candidates"] = as_edges(draw, task.own)
     if task.users is not None:
-        tensors["users"] = torch.tensor(task.users)
+        tensors["users"] = draw.tensor(task.users)
     return tensors, task
 
 
 def as_weight(draw, weights):
     if all(isinstance(weight, int) for weight in weights) and draw.chance(0.7):
-        return torch.tensor(weights)
-    return torch.tensor(weights, dtype=draw.pick({torch.double: 3, torch.float: 1}))
+        return draw.tensor(weights)
+    return draw.tensor(weights, draw.pick({torch.double: 3, torch.float: 1}))
 
 
 #: Random scores of a shape and a dtype, by what is special about them.
@@ -277,7 +285,7 @@ SCORES = {
 
 def draw_score_matrix(draw, shape):
     kind = draw.pick(dict.fromkeys(SCORES, 1) | {"close in double precision": 2})
-    return SCORES[kind](shape, draw.choice(DTYPES), draw.generator)
+    return draw.tensor(SCORES[kind](shape, draw.choice(DTYPES), draw.generator))
 
 
 def draw_masked_scores(draw, task):
@@ -285,7 +293,7 @@ def draw_masked_scores(draw, task):
     matrix = draw_score_matrix(draw, (task.num_users, task.num_items))
     if draw.chance(0.3):
         shape, share = tuple(matrix.shape), draw.choice([0.05, 0.5, 0.95])
-        is_masked = torch.rand(shape, generator=draw.generator) < share
+        is_masked = draw.tensor(torch.rand(shape, generator=draw.generator) < share)
         for user, items in enumerate(task.candidates):
             is_masked[user, items[:1]] = False
         matrix = matrix.masked_fill(is_masked, -math.inf)
@@ -323,7 +331,7 @@ def draw_embeddings(draw, task):
         kinds = [draw.choice(list(exact_scores.KINDS))]
         makers = exact_scores.KINDS[kinds[0]]
     tables = [
-        _in_some_dtype(draw, make((num_rows, dim), draw.generator))
+        draw.tensor(_in_some_dtype(draw, make((num_rows, dim), draw.generator)))
         for make, num_rows in zip(makers, (task.num_users, task.num_items), strict=True)
     ]
     user, item = tables
@@ -450,7 +458,7 @@ def light_gcn(draw, task):
         model = LightGCN(task.num_users + task.num_items, draw.choice([1, 4]), num_layers=1)
     if draw.chance(0.3):  # many scores are equal
         model.embedding.weight.data.mul_(4).round_()
-    model.train(draw.chance(0.5))
+    model = model.to(draw.device).train(draw.chance(0.5))
     with torch.no_grad():
         embedding = model.get_embedding(edge_index)
     user, item = embedding.split([task.num_users, task.num_items])
@@ -463,13 +471,13 @@ def draw_message_passing(draw, task):
     """Edges in both directions, with items numbered after the users."""
     edges = torch.tensor(draw.pairs(task.num_users, task.num_items, 2 * task.num_users)).t()
     edges = edges + torch.tensor([[0], [task.num_users]])
-    return torch.cat([edges, edges.flip([0])], dim=1)
+    return draw.tensor(torch.cat([edges, edges.flip([0])], dim=1))
 
 
 def given_lists(draw, task):
     lists = draw_lists(draw, task.num_users, task.num_items, [1, 3, task.num_items // 2 + 1])
     dtype = draw.pick({torch.long: 3, torch.int: 1, torch.int16: 1})
-    matrix = torch.tensor(lists, dtype=dtype).reshape(task.num_users, -1)
+    matrix = draw.tensor(lists, dtype).reshape(task.num_users, -1)
     return Input("lists", matrix, lists=lists, tensors=[matrix])
 
 
@@ -493,7 +501,8 @@ def model_with_recommend(draw, task):
     order = [
         torch.randperm(task.num_items, generator=draw.generator) for _ in range(task.num_users)
     ]
-    model = draw.choice([RecordingModel, PlainModel])(torch.stack(order).double(), task.num_users)
+    scores = draw.tensor(torch.stack(order).double())
+    model = draw.choice([RecordingModel, PlainModel])(scores, task.num_users)
     lists = torch.stack(order).argsort(dim=1, descending=True).tolist()
     needs = {"edge_index": draw_message_passing(draw, task)}
     recommender = model if draw.chance(0.7) else model.recommend
@@ -611,7 +620,8 @@ def _applies(algorithm, made, task, depth, options):
 
 def draw_patches(draw, task):
     """Smaller chunks, tiles and blocks than those of the package, so that few items fill many."""
-    patches = [(algorithms, "has_fast_bfloat16", draw.choice([lambda: True, lambda: False]))]
+    has_fast_bfloat16 = draw.chance(0.5)
+    patches = [(algorithms, "has_fast_bfloat16", lambda device: has_fast_bfloat16)]
     if draw.chance(0.5):
         stretch = draw.choice([8, 16])
         patches += [
@@ -699,7 +709,7 @@ def draw_pairs_of_others(draw):
     names = draw.sample(range(-50, 2**40), draw.randint(1, 6))
     queries = draw.choices(names, k=num_pairs)
     values = draw_score_matrix(draw, (num_pairs,))
-    target = torch.tensor([draw.choice([0, 1, 1, 3, -2]) for _ in range(num_pairs)])
+    target = draw.tensor([draw.choice([0, 1, 1, 3, -2]) for _ in range(num_pairs)])
     target = draw.choice([target > 0, target, target * 0.25, target.clamp(max=1)])
     rows = {query: row for row, query in enumerate(sorted(set(queries)))}
     weights = [float(value) for value in target.tolist()]
@@ -711,11 +721,11 @@ def draw_pairs_of_others(draw):
         task = replace(task, truth=relevant, weights=None)
     if draw.chance(0.2):
         first_of_query = [queries.index(query) for query in set(queries)]
-        is_masked = torch.rand(num_pairs, generator=draw.generator) < 0.4
+        is_masked = draw.tensor(torch.rand(num_pairs, generator=draw.generator) < 0.4)
         is_masked[first_of_query] = False
         values = values.masked_fill(is_masked, -math.inf)
     options = {"ties": draw.choice(TIES), "seed": draw.randrange(1000)}
-    indexes = torch.tensor(queries)
+    indexes = draw.tensor(queries)
     return Case(
         form=f"from_pairs of {values.dtype}",
         task=task,
@@ -733,7 +743,7 @@ def draw_lists_of_others(draw):
     task = replace(draw_task(draw), **WITHOUT_OPTIONS, seen=[])
     tensors, task = task_tensors(draw, task)
     lists = draw_lists(draw, task.num_users, task.num_items, [0, 1, 3])
-    matrix = torch.tensor(lists, dtype=torch.long).reshape(task.num_users, -1)
+    matrix = draw.tensor(lists, torch.long).reshape(task.num_users, -1)
     truth = tensors["truth"]
     edges = (truth[0], truth[1]) if draw.chance(0.3) else truth
     return Case(
@@ -755,7 +765,7 @@ SOURCES = {
 }
 
 
-def draw_case(seed):
+def draw_case(seed, device="cpu"):
     """The case of a seed, and the random choices that are left for the metrics."""
-    draw = Draw(seed)
+    draw = Draw(seed, device)
     return draw.pick(SOURCES)(draw), draw

@@ -1,0 +1,64 @@
+"""What devices differ in."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+#: How much more is computed at once than on a CPU, at most and where the memory is not known.
+_MAX_FACTOR, _FACTOR = 64, 8
+
+
+def at_once(num: int, device: torch.device) -> int:
+    """Returns how much to compute at once on a device, if it is `num` on a CPU.
+
+    On a GPU, a call takes longer than what little it computes. The more memory there is, the less
+    are the calls.
+    """
+    if device.type == "cpu":
+        return num
+    if device.type != "cuda":
+        return _FACTOR * num
+    num_bytes = torch.cuda.get_device_properties(device).total_memory
+    return min(_MAX_FACTOR, max(1, num_bytes // 2**30)) * num
+
+
+def has_exact_single_precision(device: torch.device) -> bool:
+    """Returns whether matrix products in single precision are computed in single precision.
+
+    PyTorch can be set to compute them from fewer bits, which no bound covers.
+    """
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # if the precision was set for each backend, as newer versions do
+        backend = torch.backends.cuda if device.type == "cuda" else torch.backends.mkldnn
+        precision: str = backend.matmul.fp32_precision
+        return precision in ("none", "ieee")
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Returns whether a device has instructions for products in `bfloat16`."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
+    return device.type == "cpu" and bool(
+        capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
+    )
+
+
+@contextmanager
+def sums_in_single_precision(device: torch.device) -> Iterator[None]:
+    """Lets products of fewer bits be added up in single precision.
+
+    A GPU may otherwise add up parts of a long sum in the precision of the result.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    matmul = torch.backends.cuda.matmul
+    before = matmul.allow_bf16_reduced_precision_reduction
+    matmul.allow_bf16_reduced_precision_reduction = False
+    try:
+        yield
+    finally:
+        matmul.allow_bf16_reduced_precision_reduction = before

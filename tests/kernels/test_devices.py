@@ -1,0 +1,105 @@
+"""What devices differ in, as far as it can be told without them."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from pyg_recmetrics import RankedEdges, RankingTask, checks, rank
+from pyg_recmetrics.kernels.devices import (
+    at_once,
+    has_exact_single_precision,
+    has_fast_bfloat16,
+    sums_in_single_precision,
+)
+from pyg_recmetrics.ranking import schedule
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+MATMUL = torch.backends.cuda.matmul
+
+
+@pytest.mark.parametrize(("gigabytes", "factor"), [(0.5, 1), (8, 8), (24, 24), (139, 64)])
+def test_a_device_with_more_memory_does_more_at_once(monkeypatch, gigabytes, factor):
+    properties = SimpleNamespace(total_memory=int(gigabytes * 2**30))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    assert at_once(100, CUDA) == 100 * factor
+    assert at_once(100, CPU) == 100
+
+
+@pytest.mark.parametrize(("capability", "is_fast"), [((7, 5), False), ((8, 0), True)])
+def test_only_some_gpus_are_made_for_bfloat16(monkeypatch, capability, is_fast):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert has_fast_bfloat16(CUDA) == is_fast
+
+
+def test_devices_of_other_kinds_are_not_taken_for_processors():
+    assert not has_fast_bfloat16(torch.device("xpu"))
+
+
+def test_single_precision_is_looked_up_for_the_device(monkeypatch):
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", _raise)
+    for name, device in (("cuda", CUDA), ("mkldnn", CPU)):
+        for precision, is_exact in (("ieee", True), ("tf32", False)):
+            matmul = SimpleNamespace(fp32_precision=precision)
+            with monkeypatch.context() as patch:
+                patch.setattr(getattr(torch.backends, name), "matmul", matmul)
+                assert has_exact_single_precision(device) == is_exact
+
+
+def _raise():
+    raise RuntimeError("the precision was set for each backend")
+
+
+def test_sums_of_a_gpu_are_in_single_precision_for_a_moment():
+    assert MATMUL.allow_bf16_reduced_precision_reduction
+    with sums_in_single_precision(CUDA):
+        assert not MATMUL.allow_bf16_reduced_precision_reduction
+    with pytest.raises(ZeroDivisionError), sums_in_single_precision(CUDA):
+        1 / 0  # noqa: B018 (it raises)
+    assert MATMUL.allow_bf16_reduced_precision_reduction
+    with sums_in_single_precision(CPU):
+        assert MATMUL.allow_bf16_reduced_precision_reduction
+
+
+def test_a_device_without_double_precision_is_named(monkeypatch):
+    monkeypatch.setattr(checks, "holds_double_precision", lambda device: False)
+    truth = torch.tensor([[0], [1]])
+    task = RankingTask(truth, num_users=1, num_items=2)
+    scores, lists = torch.rand(1, 2), torch.tensor([[1, 0]])
+    calls = {
+        "task": lambda: rank(scores, task),
+        "pred_index_mat": lambda: RankedEdges.from_topk(lists, truth),
+        "scores": lambda: RankedEdges.from_scores(scores, truth),
+        "preds": lambda: RankedEdges.from_pairs(scores, torch.tensor([[0, 1]])),
+    }
+    error = r"needs to be on a device with double precision, such as the CPU \(got cpu\)"
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=f"'{name}' {error}"):
+            call()
+
+
+@pytest.mark.parametrize("options", [{"k": 20}, {"k": 20, "keep_items": True}, {"full": True}])
+def test_a_large_chunk_takes_few_calls(device, waits, options):
+    """The host waits as often for a thousand users as for a hundred."""
+    if device.type == "cpu":
+        pytest.skip("a CPU waits for nothing")
+    num_waits = []
+    for num_users in (100, 1000):
+        generator = torch.Generator().manual_seed(0)
+        truth = torch.randint(3000, (num_users, 5), generator=generator)
+        users = torch.arange(num_users).repeat_interleave(5)
+        task = RankingTask(
+            torch.stack([users, truth.view(-1)]), num_users=num_users, num_items=3000
+        )
+        sizes = num_users, 3000
+        tables = [torch.rand(size, 16, generator=generator).to(device) for size in sizes]
+        task = task.to(device)
+        num_waits.append(waits(lambda made=(tables, task): rank(*made, **options)))
+    assert num_waits[1] <= 1.5 * num_waits[0]
+
+
+def test_the_number_of_bytes_of_a_chunk_leaves_memory_to_others(monkeypatch):
+    monkeypatch.setattr(schedule, "at_once", lambda num, device: 64 * num)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**32, 2**33))
+    assert schedule.scratch_bytes(CUDA) == 2**30
+    assert schedule.scratch_bytes(CPU) == 64 * schedule.SCRATCH_BYTES
