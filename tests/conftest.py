@@ -2,10 +2,15 @@ import os
 import warnings
 from pathlib import Path
 
+import torch
+
+# Triton looks at this when it is imported for the first time, which PyG does.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+
 import emulated_device
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets
@@ -87,7 +92,7 @@ def expect_ties():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--device", help="run what runs on any device on this one alone")
+    parser.addoption("--device", help="the only device of tests that run on any")
 
 
 @pytest.fixture(params=["cpu", emulated_device.NAME, "cuda"])

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics
-from pyg_recmetrics.kernels import bounds, fast_products, scores, searching
+from pyg_recmetrics.kernels import blocks, bounds, fast_products, scores, searching
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors
-from pyg_recmetrics.kernels.fast_products import FastProducts
+from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
 from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
@@ -243,13 +243,13 @@ DEFECTS = {
         ),
     ),
     "columns behind the last item are items": wrapped(
-        searching, "_nothing", lambda nothing: lambda dtype: 0
+        blocks, "nothing_of", lambda nothing: lambda dtype: 0
     ),
     "negative numbers are in the order of their bits": wrapped(
         fast_products, "put_in_order_", lambda _: lambda bits: bits
     ),
     "numbers are not rounded to a neighbour": wrapped(
-        FastProducts,
+        StoredProducts,
         "to_score",
         lambda to_score: lambda self, value: 1.1 * to_score(self, value),
     ),

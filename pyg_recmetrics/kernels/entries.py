@@ -74,6 +74,19 @@ class Entries(Rows):
         row, entry = spread(self.ptr[rows], self.ptr.diff()[rows])
         return Entries(row, self.column[entry], rows.numel())
 
+    def within(self, rows: slice, start: int, end: int) -> tuple[Tensor, Tensor]:
+        """Returns the entries in a part of the matrix: their rows and columns in this part.
+
+        Args:
+            rows (slice): The rows of the part.
+            start (int): Its first column.
+            end (int): The end of its columns.
+        """
+        first, last = self.ptr[[rows.start, rows.stop]].tolist()
+        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
+        inside = ((column >= 0) & (column < end - start)).nonzero().squeeze(1)
+        return row[inside], column[inside]
+
     def fill_(self, values: Tensor, rows: slice, start: int, value: float) -> None:
         """Overwrites the entries of some rows in a part of the matrix.
 
@@ -83,11 +96,8 @@ class Entries(Rows):
             start (int): Its first column.
             value (float): What to write.
         """
-        first, last = self.ptr[[rows.start, rows.stop]].tolist()
-        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
-        inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
-        place = row[inside] * values.size(1) + column[inside]
-        values.view(-1).index_fill_(0, place, value)
+        row, column = self.within(rows, start, start + values.size(1))
+        values.view(-1).index_fill_(0, row * values.size(1) + column, value)
 
 
 def spread(first: Tensor, degree: Tensor, num: int | None = None) -> tuple[Tensor, Tensor]:

@@ -40,7 +40,8 @@ class ItemFactors:
         exponent = int(self.largest.frexp().exponent)
         is_double = torch.double in (part.dtype for part in parts)
         self.is_moderate = not is_double and -15 <= exponent <= 40
-        self.scale = 2.0 ** (EXPONENT - exponent) if self.is_moderate else 1.0
+        self.exponent = exponent if self.is_moderate else EXPONENT
+        self.scale = 2.0 ** (EXPONENT - self.exponent)
 
     def double(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
@@ -57,6 +58,14 @@ class ItemFactors:
     def for_single(self, user: Tensor) -> Tensor:
         """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""
         return user * self.scale
+
+    def scale_to(self, exponent: int) -> float:
+        """Returns what brings the largest number of :meth:`single` near `2**exponent`."""
+        return 2.0 ** (exponent - self.exponent)
+
+    def scale_of_users_to(self, exponent: int) -> float:
+        """Returns what brings the largest number of users of :meth:`for_single` near there."""
+        return 2.0 ** (exponent - EXPONENT) / self.scale
 
     def single_scores(self, user: Tensor, items: Entries) -> Tensor:
         """Returns scores in single precision, of shape `[num_entries]`.

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.blocks import Blocks, StoredBlocks
 from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
 from pyg_recmetrics.kernels.devices import sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
@@ -29,27 +30,44 @@ class FastProducts(FastScores):
         self.item, self.column = items.item, items.column
         self.num_in_sieve = self.item.numel() // _PART_IN_SIEVE
         scaled = items.factors.for_single(user)
-        self.rounded, self.single = scaled.to(items.dtype), scaled.float()
-        self.is_half = items.dtype == torch.bfloat16
-        # The bits of positive numbers have the order of the numbers, and lie above all others.
-        self.lowest_in_order = 1 if self.is_half else torch.finfo(items.dtype).min
+        self.rounded, self.single = items.rounded_users(scaled), scaled.float()
         dim = user.size(1)
-        self.bound = ErrorBound(scaled, self.rounded, rounding_of_sum=dim * 2.0**-22)
+        unscaled = self.rounded.double() / items.scale_of_users
+        self.bound = ErrorBound(scaled, unscaled, rounding_of_sum=dim * 2.0**-22)
         self.error = self.bound.of(items.rounded_norm, items.error)
         of_single = ErrorBound(scaled, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
         largest = items.norm[0]
         self.error_of_items = of_single.of(largest, error_in_single(largest))
 
-    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        return self.items.factors.single_scores(self.single[rows], items)
+
+    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.items.factors.exact_scores(self.user, row, item)
+
+    def num_within_reach(self, score: Tensor) -> Tensor:
+        norm = score / self.bound.norm
+        return torch.searchsorted(-self.items.norm, -norm, right=True)
+
+
+class StoredProducts(FastProducts):
+    """Products of matrices, whose results are stored."""
+
+    def __init__(self, user: Tensor, items: RoundedItems) -> None:
+        super().__init__(user, items)
+        self.is_half = items.dtype == torch.bfloat16
+        # The bits of positive numbers have the order of the numbers, and lie above all others.
+        self.lowest_in_order = 1 if self.is_half else torch.finfo(items.dtype).min
+
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded[rows], self.items.rounded(start, end)
-        scores = scratch("fast_products", (rows.numel(), end - start), self.items.dtype)
+        scores = scratch("stored_products", (rows.numel(), end - start), self.items.dtype)
         with sums_in_single_precision(user.device):
             torch.mm(user, items.t(), out=scores)
-        return scores.view(torch.int16) if self.is_half else scores
-
-    def put_in_order_(self, values: Tensor) -> None:
+        num_columns = min(end, self.item.numel()) - start
         if self.is_half:
-            put_in_order_(values)
+            return _HalfProducts(scores.view(torch.int16), num_columns)
+        return StoredBlocks(scores, num_columns)
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
@@ -62,12 +80,9 @@ class FastProducts(FastScores):
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
         return number - 2.0**-8 * number.abs()
 
-    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
-        return self.items.factors.single_scores(self.single[rows], items)
 
-    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
-        return self.items.factors.exact_scores(self.user, row, item)
+class _HalfProducts(StoredBlocks):
+    """The bits of products in `bfloat16`."""
 
-    def num_within_reach(self, score: Tensor) -> Tensor:
-        norm = score / self.bound.norm
-        return torch.searchsorted(-self.items.norm, -norm, right=True)
+    def put_in_order_(self) -> None:
+        put_in_order_(self.matrix)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor
 
+from pyg_recmetrics.kernels.blocks import Blocks
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -35,21 +36,17 @@ class FastScores(ABC):
     lowest_in_order: float
 
     @abstractmethod
-    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         """Returns the values of columns from `start` to `end` for some rows.
 
-        They may be overwritten, and the next call overwrites them. Where there is no column any
-        more, they can be anything.
+        They are valid until the next call.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num_asked]`.
             start (int): The first column.
-            end (int): The end of the columns.
+            end (int): The end of the columns, which may lie behind the last one.
             scratch (Scratch): The buffers to compute in.
         """
-
-    def put_in_order_(self, values: Tensor) -> None:  # noqa: B027 (they may be in order)
-        """Puts also the lowest values in the order of their scores, in place."""
 
     @abstractmethod
     def to_value(self, score: Tensor) -> Tensor:

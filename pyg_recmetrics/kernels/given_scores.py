@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.blocks import Blocks, StoredBlocks
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -38,16 +39,16 @@ class GivenScores(FastScores):
         self.highest = torch.zeros((), device=row.device)
         self.num_missing = torch.zeros_like(row)
 
-    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         values = scratch("given_scores", (rows.numel(), end - start), self.dtype)
         last = min(end, self.item.numel())
-        values[:, last - start :] = 0
-        self._read(rows, slice(start, last), out=values[:, : last - start])
-        lowest, highest = values.aminmax()
+        given = values[:, : last - start]
+        self._read(rows, slice(start, last), out=given)
+        lowest, highest = given.aminmax()
         self.highest = self.highest.maximum(highest)
         if bool(lowest.isneginf()):
-            self.num_missing[rows] += values.isneginf().sum(dim=1)
-        return values
+            self.num_missing[rows] += given.isneginf().sum(dim=1)
+        return StoredBlocks(values, last - start)
 
     def to_value(self, score: Tensor) -> Tensor:
         return score.to(self.dtype)

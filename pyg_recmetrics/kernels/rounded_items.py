@@ -14,6 +14,10 @@ _MAX_BYTES = 2**29
 #: How many columns may be asked for behind the last one.
 MAX_PADDING = 2**8
 
+#: In half precision, the largest numbers lie near this power of two, so that those that are a
+#: million times smaller are in its range as well.
+_EXPONENT = 10
+
 #: How many items are rounded at once.
 _ITEMS_AT_ONCE = 2**13
 
@@ -30,12 +34,18 @@ class RoundedItems:
         item (torch.Tensor): The item of each column, of shape `[num_columns]`.
         column (torch.Tensor): The column of each item, of shape `[num_items]`; `-1` for none.
         norm (torch.Tensor): Upper bounds of the norms, descending, of shape `[num_columns]`.
-        rounded_norm (torch.Tensor): The largest norm of a rounded embedding.
-        error (torch.Tensor): The largest norm of a rounding error.
+        scale (float): The power of two by which items are multiplied, so that they are in the range
+            of the precision.
+        scale_of_users (float): The power of two by which users are multiplied.
+        rounded_norm (torch.Tensor): The largest norm of a rounded embedding, without the scale.
+        error (torch.Tensor): The largest norm of a rounding error, without the scale.
     """
 
     def __init__(self, factors: ItemFactors, candidates: Tensor | None, dtype: torch.dtype) -> None:
         self.factors, self.dtype = factors, dtype
+        is_narrow = dtype == torch.float16
+        self.scale = factors.scale_to(_EXPONENT) if is_narrow else 1.0
+        self.scale_of_users = factors.scale_of_users_to(_EXPONENT) if is_narrow else 1.0
         device = factors.device
         items = torch.arange(factors.num_items, device=device) if candidates is None else candidates
         norm = self._measure(items)
@@ -58,12 +68,16 @@ class RoundedItems:
         items = self.item[start:end]
         return self._round(items, end - start - items.numel())
 
+    def rounded_users(self, user: Tensor) -> Tensor:
+        """Returns users in the precision of the product, given those that belong to the factors."""
+        return (user * self.scale_of_users).to(self.dtype)
+
     def _round(self, items: Tensor, num_zeros: int) -> Tensor:
         shape = (items.numel() + num_zeros, self.factors.dim)
         rounded = torch.zeros(shape, dtype=self.dtype, device=items.device)
         start = 0
         for part in self._parts(items):
-            rounded[start : start + part.numel()] = self.factors.single(part)
+            rounded[start : start + part.numel()] = self.factors.single(part).mul(self.scale)
             start += part.numel()
         return rounded
 
@@ -76,7 +90,7 @@ class RoundedItems:
         norms, rounded_norms, errors = [], [], []
         for part in self._parts(items):
             single = self.factors.single(part)
-            rounded = single.to(self.dtype).float()
+            rounded = single.mul(self.scale).to(self.dtype).float().div_(self.scale)
             norms.append(largest_norms(single))
             rounded_norms.append(largest_norms(rounded).max())
             errors.append(largest_norms(rounded - single).max())

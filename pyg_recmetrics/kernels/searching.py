@@ -3,12 +3,13 @@ r"""The first of each user's ranking, from fast scores and a bound on their erro
 A metric needs the ranks of a few items, or the top of a list. Nearly all items are far from both,
 and fast scores tell so. The search finds the few that may matter, and looks closely at them alone.
 
-**What is within reach.** The fast scores of a user are cut into strided blocks. If the largest
-scores of as many blocks as the user's depth are at least :math:`t`, then as many items have an
-exact score of at least :math:`t - \alpha`, where :math:`\alpha` is the bound. So an item with a
-lower exact score is beyond the depth. All others are found in blocks whose largest score is at
-least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
-within reach; and a user without any is not looked at further.
+**What is within reach.** The fast scores of a user are cut into blocks
+(:mod:`pyg_recmetrics.kernels.blocks`). If the largest scores of as many blocks as the user's depth
+are at least :math:`t`, then as many items have an exact score of at least :math:`t - \alpha`, where
+:math:`\alpha` is the bound. So an item with a lower exact score is beyond the depth. All others are
+found in blocks whose largest score is at least :math:`t - 2 \alpha`. If no lists are wanted, what
+matters starts at the lowest relevant item within reach; and a user without any is not looked at
+further.
 
 **The sieve.** A first pass looks at a sixteenth of the items in the same way, or at an eighth if
 there are many positions: those of the largest norms, which are likely to have high scores. It
@@ -28,15 +29,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pyg_recmetrics.kernels.blocks import BLOCK_SIZE, Blocks
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import max_id
 from pyg_recmetrics.kernels.ranks import Ranks
 from pyg_recmetrics.kernels.scratch import Scratch
-
-#: How many values form a block.
-BLOCK_SIZE = 16
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
 MAX_JOINED = 16
@@ -148,9 +147,9 @@ class Search:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
         for part in _parts(torch.full_like(rows, width), 0):
-            blocks = self._blocks(rows[part], 0, width)
-            self._mask_(blocks, self.masked, part, 0)
-            self._raise_reach(rows[part], blocks.amax(dim=1), self.scores.lowest_in_order)
+            blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
+            blocks.hide(self.masked, part, 0)
+            self._raise_reach(rows[part], blocks.best(), self.scores.lowest_in_order)
         return True
 
     def _find(self, rows: Tensor, width: Tensor) -> Entries:
@@ -165,10 +164,10 @@ class Search:
         for start in range(0, max_id(width), MAX_COLUMNS):
             for part in _parts(width, start):
                 end, some = min(int(width[part.start]), start + MAX_COLUMNS), rows[part]
-                blocks = self._blocks(some, start, end)
+                blocks = self.scores.blocks(some, start, end, self.scratch)
                 best, lowest = self._best(some, blocks, masked, part, start)
                 # What is relevant need not be found, as it is known already.
-                relevant.fill_(blocks.flatten(1), part, start, _nothing(blocks.dtype))
+                blocks.hide(relevant, part, start)
                 row, column = self._take(some, blocks, best, lowest)
                 num_found[part] += torch.bincount(row, minlength=some.numel())
                 # One user with many items would make the rows of all others as long.
@@ -180,34 +179,24 @@ class Search:
             item = item[order]
         return Entries(row, item, rows.numel())
 
-    def _blocks(self, rows: Tensor, start: int, end: int) -> Tensor:
-        """Returns the values of some columns, of shape `[len(rows), BLOCK_SIZE, num_blocks]`."""
-        values = self.scores.values(rows, start, end, self.scratch)
-        return values.view(rows.numel(), BLOCK_SIZE, -1)
-
-    def _mask_(self, blocks: Tensor, masked: Entries, part: slice, start: int) -> None:
-        values, nothing = blocks.flatten(1), _nothing(blocks.dtype)
-        values[:, max(0, self.scores.item.numel() - start) :] = nothing
-        masked.fill_(values, part, start, nothing)
-
     def _best(
-        self, rows: Tensor, blocks: Tensor, masked: Entries, part: slice, start: int
+        self, rows: Tensor, blocks: Blocks, masked: Entries, part: slice, start: int
     ) -> tuple[Tensor, Tensor]:
         """Masks values, and finds the largest of each block, and the lowest that matter.
 
         Returns:
             Values of shape `[len(rows), num_blocks]` and `[len(rows)]`.
         """
-        self._mask_(blocks, masked, part, start)
-        best = blocks.amax(dim=1)
+        blocks.hide(masked, part, start)
+        best = blocks.best()
         lowest_in_order = self.scores.lowest_in_order
         self._raise_reach(rows, best, lowest_in_order)
         lowest = self._lowest_value(rows)
         if bool((lowest >= lowest_in_order).all()):
             return best, lowest
-        self.scores.put_in_order_(blocks)
-        self._mask_(blocks, masked, part, start)
-        best = blocks.amax(dim=1)
+        blocks.put_in_order_()
+        blocks.hide(masked, part, start)
+        best = blocks.best()
         self._raise_reach(rows, best, _least(best.dtype))
         return best, self._lowest_value(rows)
 
@@ -232,14 +221,14 @@ class Search:
         self.reach[rows] = torch.where(is_known, score, -torch.inf).maximum(self.reach[rows])
 
     def _take(
-        self, rows: Tensor, blocks: Tensor, best: Tensor, lowest: Tensor
+        self, rows: Tensor, blocks: Blocks, best: Tensor, lowest: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns where the values are that may matter, as rows and columns, sorted by row."""
         lowest = lowest.unsqueeze(1)
         row, block = _at_least(best, lowest, out=torch.empty_like(best))
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
-        values = blocks[row, :, block]
+        values = blocks.values(row, block)
         found, offset = _at_least(values, lowest[row], out=values)
         return row[found], offset * best.size(1) + block[found]
 
@@ -341,11 +330,6 @@ def _at_least(values: Tensor, lowest: Tensor, out: Tensor) -> tuple[Tensor, ...]
     """Returns the rows and the columns of values that are at least the lowest of their row."""
     # A processor makes flags of the size of what it compares faster than booleans.
     return torch.ge(values, lowest, out=out).nonzero(as_tuple=True)
-
-
-def _nothing(dtype: torch.dtype) -> float:
-    """Returns a number that is less than all values."""
-    return -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
 def _least(dtype: torch.dtype) -> float:

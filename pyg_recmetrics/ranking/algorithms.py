@@ -11,8 +11,9 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.devices import has_exact_single_precision, has_fast_bfloat16
-from pyg_recmetrics.kernels.fast_products import FastProducts
+from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
 from pyg_recmetrics.kernels.fast_scores import FastScores
+from pyg_recmetrics.kernels.fusing import can_fuse
 from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import ranks_in_lists
 from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
@@ -205,7 +206,15 @@ class SearchProducts(RankBySearch):
         self.recommender, self.candidates, self.dtype = recommender, request.task.candidates, dtype
 
     def fast_scores(self, chunk: Chunk) -> FastScores:
-        return FastProducts(self.recommender.users(chunk.users), self._items)
+        return self._products(self.recommender.users(chunk.users), self._items)
+
+    @property
+    def _products(self) -> type[FastProducts]:
+        if self.dtype != torch.float16:
+            return StoredProducts
+        from pyg_recmetrics.kernels.fused_products import FusedProducts
+
+        return FusedProducts
 
     @cached_property
     def _items(self) -> RoundedItems:
@@ -322,6 +331,8 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
         return []
     dtypes = [torch.bfloat16] if has_fast_bfloat16(device) or not only_fast else []
     dtypes += [torch.float32] if has_exact_single_precision(device) else []
+    if can_fuse(device, recommender.items.dim):
+        dtypes[:1] = [torch.float16]
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
 
 

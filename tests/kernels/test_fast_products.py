@@ -7,7 +7,7 @@ from embeddings import KINDS
 
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors
-from pyg_recmetrics.kernels.fast_products import FastProducts
+from pyg_recmetrics.kernels.fast_products import StoredProducts
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scores import scaled_by_row
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -28,14 +28,14 @@ def draw(users, items, dim, candidates=None, dtype=torch.bfloat16, num_items=50)
     user = scaled_by_row(users((5, dim), generator))
     factors = ItemFactors(items((num_items, dim), generator), None, CPU)
     exact = exact_scores.score_matrix(user, factors.double(slice(None)))
-    return FastProducts(user, RoundedItems(factors, candidates, dtype)), exact.double()
+    return StoredProducts(user, RoundedItems(factors, candidates, dtype)), exact.double()
 
 
 def all_values(scores, start=0, end=64):
     """The values of all columns, in order."""
-    values = scores.values(torch.arange(scores.user.size(0)), start, end, Scratch(CPU))
-    scores.put_in_order_(values)
-    return values
+    blocks = scores.blocks(torch.arange(scores.user.size(0)), start, end, Scratch(CPU))
+    blocks.put_in_order_()
+    return blocks.matrix
 
 
 @pytest.mark.parametrize(("kind", "users", "items"), PAIRS_OF_KINDS)
@@ -77,7 +77,7 @@ class TestBounds:
 def test_items_of_small_norms_are_out_of_reach():
     item = torch.arange(1.0, 101).unsqueeze(1) * torch.tensor([[0.6, 0.8]])
     user = scaled_by_row(torch.tensor([[0.6, 0.8], [0.8, -0.6]]))
-    scores = FastProducts(user, RoundedItems(ItemFactors(item, None, CPU), None, torch.float32))
+    scores = StoredProducts(user, RoundedItems(ItemFactors(item, None, CPU), None, torch.float32))
     tenth = scores.exactly(torch.tensor([0, 0]), torch.tensor([90, 90])).double()
     assert scores.num_within_reach(tenth).tolist() == [10, 10]
     assert scores.num_within_reach(-tenth).tolist() == [100, 100]
@@ -95,7 +95,7 @@ def test_any_columns_have_the_values_that_they_have_among_all(dtype, start, end)
 
 def test_positive_values_are_in_order_before_all_are():
     scores, _ = draw(KINDS["random"], KINDS["random"], 8)
-    quick = scores.values(torch.arange(5), 0, 64, Scratch(CPU)).clone()
+    quick = scores.blocks(torch.arange(5), 0, 64, Scratch(CPU)).matrix.clone()
     ordered = all_values(scores)
     is_positive = ordered >= scores.lowest_in_order
     assert 0 < is_positive.sum() < is_positive.numel()

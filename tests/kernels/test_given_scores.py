@@ -44,10 +44,10 @@ def test_all_that_is_read_is_what_is_given(data, dtype, num_columns, rows, layou
     wanted = [[table[rows[number]][item] for item in items] for number in numbers_of_rows]
     middle = data.draw(st.integers(1, len(items)))
     scratch = Scratch(matrix.device)
-    first = scores.values(asked, 0, middle, scratch).tolist()
+    first = scores.blocks(asked, 0, middle, scratch).matrix.tolist()
     assert first == [row[:middle] for row in wanted]
     if middle < len(items):
-        last = scores.values(asked, middle, len(items) + 3, scratch)
+        last = scores.blocks(asked, middle, len(items) + 3, scratch).matrix
         assert last[:, :-3].tolist() == [row[middle:] for row in wanted]
     assert scores.highest.item() == max(0.0, *map(max, wanted))
     num_missing = dict(zip(numbers_of_rows, (row.count(-math.inf) for row in wanted), strict=True))
@@ -79,9 +79,9 @@ def test_what_is_not_finite_is_the_highest(wrong, dtype):
     matrix[1, 30] = wrong
     scores = GivenScores(matrix, torch.arange(3), None)
     scratch = Scratch(matrix.device)
-    scores.values(torch.arange(3), 0, 20, scratch)
+    scores.blocks(torch.arange(3), 0, 20, scratch)
     assert scores.highest.item() == 0
-    scores.values(torch.arange(3), 20, 40, scratch)
+    scores.blocks(torch.arange(3), 20, 40, scratch)
     assert scores.highest.isnan() if math.isnan(wrong) else scores.highest.isposinf()
 
 
@@ -91,7 +91,7 @@ def test_nothing_is_lost(dtype):
     matrix = torch.randn(2, 50, generator=generator, dtype=torch.double).to(dtype)
     scores = GivenScores(matrix, torch.arange(2), None)
     assert scores.dtype == (torch.double if dtype == torch.double else torch.float)
-    values = scores.values(torch.arange(2), 0, 50, Scratch(matrix.device))
+    values = scores.blocks(torch.arange(2), 0, 50, Scratch(matrix.device)).matrix
     assert torch.equal(values.double(), matrix.double())
     assert torch.equal(scores.to_score(values), matrix.double())
     assert torch.equal(scores.to_value(matrix.double()), values)

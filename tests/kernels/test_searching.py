@@ -12,12 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
-from pyg_recmetrics.kernels import fast_products, searching
+from pyg_recmetrics.kernels import blocks, fast_products, searching
+from pyg_recmetrics.kernels.blocks import StoredBlocks
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.searching import Search, rows_to_search
 from pyg_recmetrics.task.edges import contains
+
+
+class Disordered(StoredBlocks):
+    """Values in some order, until they are put in order."""
+
+    def __init__(self, values, in_order, num_columns):
+        super().__init__(values, num_columns)
+        self.in_order = in_order
+
+    def put_in_order_(self):
+        self.matrix.copy_(self.in_order)
 
 
 class WrongScores(FastScores):
@@ -46,18 +58,15 @@ class WrongScores(FastScores):
         self.column = torch.full(exact.shape[1:], -1)
         self.column[item] = torch.arange(item.numel())
 
-    def values(self, rows, start, end, scratch):
+    def blocks(self, rows, start, end, scratch):
         values = torch.zeros(rows.numel(), end - start, dtype=torch.double)
         known = self.fast[rows][:, self.item[start:end]]
         values[:, : known.size(1)] = known
-        self.in_order = values.clone()
         # Low values have the opposite order, until they are put in order.
         is_low = (values < self.lowest_in_order) & values.isfinite()
         lowest = values[values.isfinite()].amin() if values.isfinite().any() else 0.0
-        return torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
-
-    def put_in_order_(self, values):
-        values.view(self.in_order.shape).copy_(self.in_order)
+        disordered = torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
+        return Disordered(disordered, values, known.size(1))
 
     def to_value(self, score):
         return score
@@ -138,7 +147,8 @@ def small_blocks(data):
     multiple = block_size * max_joined
     num_spare = data.draw(st.sampled_from([2, 20, 1000]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searching, "BLOCK_SIZE", block_size)
+        for module in (blocks, searching):
+            patch.setattr(module, "BLOCK_SIZE", block_size)
         patch.setattr(searching, "MAX_JOINED", max_joined)
         patch.setattr(searching, "_MULTIPLE", multiple)
         patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
@@ -217,9 +227,9 @@ class CountingScores(WrongScores):
         self.num_settled += row.numel()
         return super().exactly(row, item)
 
-    def values(self, rows, start, end, *others):
+    def blocks(self, rows, start, end, *others):
         self.asked.append((rows.tolist(), start, end))
-        return super().values(rows, start, end, *others)
+        return super().blocks(rows, start, end, *others)
 
 
 def scores_of(case, error=0.0, num_in_sieve=0):
@@ -305,6 +315,7 @@ def test_embeddings_whose_relevant_items_are_all_out_of_reach():
 @pytest.mark.parametrize("users", sorted(KINDS))
 @pytest.mark.parametrize("candidates", [None, torch.arange(0, 203, 2)])
 def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates):
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 2)
     for name, value in {"BLOCK_SIZE": 2, "MAX_JOINED": 4, "_MULTIPLE": 8}.items():
         monkeypatch.setattr(searching, name, value)
     monkeypatch.setattr(searching, "MAX_COLUMNS", 88)

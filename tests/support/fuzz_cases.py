@@ -15,6 +15,7 @@ from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels import (
+    blocks,
     bounded_counting,
     counting,
     factors,
@@ -637,6 +638,7 @@ def draw_patches(draw, task):
         block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
         multiple = block * joined
         patches += [
+            (blocks, "BLOCK_SIZE", block),
             (searching, "BLOCK_SIZE", block),
             (searching, "MAX_JOINED", joined),
             (searching, "_MULTIPLE", multiple),

@@ -1,0 +1,245 @@
+"""Times rankings on a GPU, checks them against the CPU, and prints one table.
+
+    python benchmarks/gpu.py [FOLDER] [--device cuda] [--users 1000000] [--items 1000000]
+
+Rows with Gowalla need `FOLDER`, see `benchmarks/evaluation.py`; the others draw embeddings of
+`--users` and `--items`. Ranks of Gowalla have to be those of the CPU, bit by bit, before anything
+is timed. The columns are the median time, what it is in units of 10^12 operations of the product of
+all users and items, how many calls the host made to the device and how often it waited for it, and
+the memory at the peak of a call. The first lines say how far products are from the exact scores, as
+a share of the bound that the ranking relies on: at most one.
+"""
+
+import argparse
+import importlib.util
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from embeddings import Embeddings, random_embeddings, trained_embeddings
+from evaluation import loop_of_pygs_example, pygs_metrics
+from timing import machine
+from torch.profiler import ProfilerActivity, profile
+
+from pyg_recmetrics import evaluate, rank
+from pyg_recmetrics.kernels.factors import ItemFactors
+from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fusing import can_fuse
+from pyg_recmetrics.kernels.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.scores import scaled_by_row
+from pyg_recmetrics.kernels.scratch import Scratch
+
+#: How many columns a product is compared with the bound in.
+NUM_COLUMNS = 4096
+
+NUM_RUNS = 5
+
+#: The calls of CUDA that launch something, and those that let the host wait.
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
+WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMemcpy")
+
+
+class Line(NamedTuple):
+    """What is known of one row of the table."""
+
+    name: str
+    seconds: float
+    tera_operations: float
+    num_launches: int
+    num_waits: int
+    megabytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.name:58} | {1000 * self.seconds:10.2f} ms | {self.tera_operations:8.1f} "
+            f"| {self.num_launches:8} | {self.num_waits:6} | {self.megabytes:8.0f} |"
+        )
+
+
+HEAD = f"| {'':58} | {'median':>13} | {'10^12/s':>8} | {'launches':>8} | {'waits':>6} | {'MB':>8} |"
+
+
+def products(data: Embeddings, is_fused: bool) -> FastProducts:
+    """The fast products of all users, as a search has them."""
+    factors = ItemFactors(data.item, None, data.item.device)
+    user = scaled_by_row(data.user)
+    if is_fused:
+        from pyg_recmetrics.kernels.fused_products import FusedProducts
+
+        return FusedProducts(user, RoundedItems(factors, None, torch.float16))
+    return StoredProducts(user, RoundedItems(factors, None, torch.bfloat16))
+
+
+def largest_share_of_bound(data: Embeddings, is_fused: bool) -> float:
+    """How far a product is from the exact score, as a share of the bound, among some users."""
+    some = Embeddings(data.user[:NUM_COLUMNS], data.item[:NUM_COLUMNS], data.task)
+    scores = products(some, is_fused)
+    num_items = len(some.item) // 256 * 256
+    blocks = scores.blocks(
+        torch.arange(len(some.user), device=data.user.device), 0, num_items, _scratch(data)
+    )
+    blocks.put_in_order_()
+    exact = scores.user @ scores.items.factors.double(scores.item[:num_items]).t()
+    exact = exact.view(len(some.user), 16, -1).amax(dim=1)
+    error = (scores.to_score(blocks.best()) - exact).abs()
+    return float((error / scores.error.unsqueeze(1)).max())
+
+
+def all_products(scores: FastProducts, rows_at_once: int) -> None:
+    """Finds the largest product of each block, for all users."""
+    num_items = -(-scores.item.numel() // 256) * 256
+    scratch = Scratch(scores.item.device)
+    for rows in torch.arange(len(scores.user), device=scores.item.device).split(rows_at_once):
+        scores.blocks(rows, 0, num_items, scratch).best()
+
+
+def half_product(data: Embeddings, rows_at_once: int) -> None:
+    """The product of all users and items in half precision, which is stored."""
+    user, item = data.user.half(), data.item.half()
+    for rows in user.split(rows_at_once):
+        torch.mm(rows, item.t())
+
+
+def product_and_top_k(data: Embeddings, rows_at_once: int) -> None:
+    """The best 20 items of all users, with nothing masked."""
+    for rows in data.user.split(rows_at_once):
+        torch.mm(rows, data.item.t()).topk(20, dim=1)
+
+
+def faiss_top_k(data: Embeddings) -> Callable[[], Any]:
+    import faiss
+
+    index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), data.item.size(1))
+    index.add(data.item.cpu().numpy())
+    user = data.user.cpu().numpy()
+    return lambda: index.search(user, 20)
+
+
+def has_faiss_for_gpus() -> bool:
+    if importlib.util.find_spec("faiss") is None:
+        return False
+    import faiss
+
+    return hasattr(faiss, "StandardGpuResources")
+
+
+def measured(name: str, function: Callable[[], Any], data: Embeddings) -> Line:
+    """Times a function after a call to warm up."""
+    device = data.user.device
+    function()
+    seconds = []
+    for _ in range(NUM_RUNS):
+        _synchronize(device)
+        start = time.perf_counter()
+        function()
+        _synchronize(device)
+        seconds.append(time.perf_counter() - start)
+        if seconds[0] > 10:
+            break
+    median = sorted(seconds)[len(seconds) // 2]
+    counts, megabytes = _watched(function, device)
+    operations = 2.0 * len(data.user) * len(data.item) * data.user.size(1)
+    launches, waits = (sum(counts.get(call, 0) for call in calls) for calls in (LAUNCHES, WAITS))
+    return Line(name, median, operations / median / 1e12, launches, waits, megabytes)
+
+
+def _watched(function: Callable[[], Any], device: torch.device) -> tuple[dict[str, int], float]:
+    if device.type != "cuda":
+        return {}, float("nan")
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    function()
+    megabytes = (torch.cuda.max_memory_allocated(device) - before) / 2**20
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiled:
+        function()
+        _synchronize(device)
+    return {event.key: event.count for event in profiled.key_averages()}, megabytes
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _scratch(data: Embeddings) -> Scratch:
+    return Scratch(data.user.device)
+
+
+def check_against_the_cpu(data: Embeddings, on_cpu: Embeddings) -> None:
+    """Raises if a rank is not that of the CPU."""
+    for options in ({"k": 20, "keep_items": True}, {"k": 100}, {"full": True}):
+        ranked, wanted = (rank((x.user, x.item), x.task, **options) for x in (data, on_cpu))
+        if not torch.equal(ranked.rank.cpu(), wanted.rank):
+            raise RuntimeError(f"ranks differ from those of the CPU: {options}")
+        if wanted.items is not None and not torch.equal(ranked.items.cpu(), wanted.items):
+            raise RuntimeError(f"lists differ from those of the CPU: {options}")
+    print("ranks and lists of Gowalla are those of the CPU: down to 20, to 100, and all")
+
+
+def lines_of_gowalla(data: Embeddings) -> dict[str, Callable[[], Any]]:
+    pair, task = (data.user, data.item), data.task
+    return {
+        "Gowalla, default metrics, to the printed table": lambda: str(evaluate(pair, task)),
+        "Gowalla, every rank, with ROC-AUC and PR-AUC": lambda: str(
+            evaluate(pair, task, ["recall@20", "roc_auc", "pr_auc"])
+        ),
+        "Gowalla, lists of 20": lambda: rank(pair, task, k=20, keep_items=True),
+        "Gowalla, algorithm='dense'": lambda: rank(pair, task, k=20, algorithm="dense"),
+        "Gowalla, torch.mm and topk(20), nothing masked": lambda: product_and_top_k(data, 4096),
+        "Gowalla, loop of PyG's example": lambda: loop_of_pygs_example(data),
+        "Gowalla, lists of 20 and PyG's metrics": lambda: pygs_metrics(data),
+    }
+
+
+def lines_of_many(data: Embeddings, is_fused: bool) -> dict[str, Callable[[], Any]]:
+    size = f"{len(data.user):,} x {len(data.item):,}"
+    rows_at_once = max(1, 2**30 // len(data.item))
+    found: dict[str, Callable[[], Any]] = {
+        f"{size}, product in half precision, stored": lambda: half_product(data, rows_at_once),
+        f"{size}, largest of blocks, product stored": partial(
+            all_products, products(data, False), rows_at_once
+        ),
+        f"{size}, ranks down to 20": lambda: rank((data.user, data.item), data.task, k=20),
+        f"{size}, torch.mm and topk(20), nothing masked": lambda: product_and_top_k(
+            data, rows_at_once
+        ),
+    }
+    if is_fused:
+        fused = products(data, True)
+        found[f"{size}, largest of blocks, fused"] = lambda: all_products(fused, 16 * rows_at_once)
+    if has_faiss_for_gpus():
+        found[f"{size}, faiss on the GPU, nothing masked"] = faiss_top_k(data)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--users", type=int, default=1_000_000)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    args = parser.parse_args()
+    device = torch.device(args.device)
+    drawn = random_embeddings(args.users, args.items, num_relevant=20)
+    many = Embeddings(drawn.user.to(device), drawn.item.to(device), drawn.task.to(device))
+    is_fused = can_fuse(device, many.user.size(1))
+    print(machine(device))
+    for fused in {False, is_fused}:
+        share = largest_share_of_bound(many, fused)
+        print(f"largest error {'fused' if fused else 'stored'}: {share:.3f} of the bound")
+    lines = []
+    if args.folder is not None:
+        gowalla = trained_embeddings(args.folder, args.device)
+        check_against_the_cpu(gowalla, trained_embeddings(args.folder))
+        lines = [(name, function, gowalla) for name, function in lines_of_gowalla(gowalla).items()]
+    lines += [(name, function, many) for name, function in lines_of_many(many, is_fused).items()]
+    print(HEAD)
+    for name, function, data in lines:
+        print(measured(name, function, data), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Values of some rows and columns in blocks, of which a search wants to know the largest.
+
+A block has every `num_blocks`-th value of a row. So the largest values of neighbouring blocks are
+found together, and neighbouring columns, of which the first have the highest scores, are dealt out.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.entries import Entries
+
+#: How many values form a block.
+BLOCK_SIZE = 16
+
+
+class Blocks(ABC):
+    """Values in blocks, some of which are hidden: these are not looked at."""
+
+    @abstractmethod
+    def hide(self, entries: Entries, rows: slice, start: int) -> None:
+        """Hides some values, and all columns that have none.
+
+        Args:
+            entries (Entries): Entries of a larger matrix, of which these rows and columns are a
+                part.
+            rows (slice): The rows of this part.
+            start (int): Its first column.
+        """
+
+    @abstractmethod
+    def best(self) -> Tensor:
+        """Returns the largest value of each block, of shape `[num_rows, num_blocks]`."""
+
+    @abstractmethod
+    def values(self, row: Tensor, block: Tensor) -> Tensor:
+        """Returns the values of some blocks, of shape `[num_asked, BLOCK_SIZE]`.
+
+        Args:
+            row (torch.Tensor): The rows, of shape `[num_asked]`, sorted.
+            block (torch.Tensor): The blocks, sorted within their row, none of them twice.
+        """
+
+    def put_in_order_(self) -> None:  # noqa: B027 (they may be in order)
+        """Puts also the lowest values in the order of their scores, and hides nothing any more."""
+
+
+class StoredBlocks(Blocks):
+    """Values in memory that may be overwritten.
+
+    Args:
+        values (torch.Tensor): The values, of shape `[num_rows, BLOCK_SIZE * num_blocks]`.
+        num_columns (int): How many columns have values. The others can hold anything.
+    """
+
+    def __init__(self, values: Tensor, num_columns: int) -> None:
+        self.matrix, self.num_columns = values, num_columns
+
+    def hide(self, entries: Entries, rows: slice, start: int) -> None:
+        nothing = nothing_of(self.matrix.dtype)
+        self.matrix[:, self.num_columns :] = nothing
+        entries.fill_(self.matrix, rows, start, nothing)
+
+    def best(self) -> Tensor:
+        return self._in_blocks().amax(dim=1)
+
+    def values(self, row: Tensor, block: Tensor) -> Tensor:
+        return self._in_blocks()[row, :, block]
+
+    def _in_blocks(self) -> Tensor:
+        return self.matrix.view(self.matrix.size(0), BLOCK_SIZE, -1)
+
+
+class ComputedBlocks(Blocks):
+    """Values that are computed when they are asked for: first the largest of each block.
+
+    Blocks in which something is hidden are looked at again.
+
+    Args:
+        best (torch.Tensor): The largest value of each block, of shape `[num_rows, num_blocks]`.
+        num_columns (int): How many columns there are.
+    """
+
+    def __init__(self, best: Tensor, num_columns: int) -> None:
+        self.largest, self.num_columns = best, num_columns
+        self.hidden_row = self.hidden_column = torch.empty(0, dtype=torch.long, device=best.device)
+
+    @abstractmethod
+    def computed(self, row: Tensor, block: Tensor) -> Tensor:
+        """Returns the values of some blocks, with nothing hidden but columns that have none."""
+
+    def hide(self, entries: Entries, rows: slice, start: int) -> None:
+        row, column = entries.within(rows, start, start + self.num_columns)
+        self.hidden_row = torch.cat([self.hidden_row, row])
+        self.hidden_column = torch.cat([self.hidden_column, column])
+
+    def best(self) -> Tensor:
+        num_blocks = self.largest.size(1)
+        spoiled = self._hidden_blocks().unique()
+        row, block = spoiled // num_blocks, spoiled % num_blocks
+        best = self.largest.clone()
+        best[row, block] = self.values(row, block).amax(dim=1)
+        return best
+
+    def values(self, row: Tensor, block: Tensor) -> Tensor:
+        values, num_blocks = self.computed(row, block), self.largest.size(1)
+        asked, hidden = row * num_blocks + block, self._hidden_blocks()
+        place = torch.searchsorted(asked, hidden)
+        # There is one more block, which nothing is hidden in.
+        is_asked = torch.cat([asked, asked.new_tensor([-1])])[place] == hidden
+        offset = self.hidden_column // num_blocks
+        values[place[is_asked], offset[is_asked]] = nothing_of(values.dtype)
+        return values
+
+    def _hidden_blocks(self) -> Tensor:
+        """Returns the blocks of what is hidden, as numbers that no block of another row has."""
+        num_blocks = self.largest.size(1)
+        return self.hidden_row * num_blocks + self.hidden_column % num_blocks
+
+
+def nothing_of(dtype: torch.dtype) -> float:
+    """Returns a number that is less than all values."""
+    return -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min

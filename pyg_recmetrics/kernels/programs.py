@@ -1,0 +1,71 @@
+"""Programs that run on a GPU, in Triton.
+
+Their arguments are pointers to matrices that are stored row by row, and the sizes of these.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def find_largest(
+    user,
+    item,
+    best,
+    num_rows,
+    num_columns,
+    num_blocks,
+    dim: tl.constexpr,
+    padded_dim: tl.constexpr,
+    block_size: tl.constexpr,
+    rows_at_once: tl.constexpr,
+    blocks_at_once: tl.constexpr,
+):
+    """Finds the largest product of each row and each block of items."""
+    row = tl.program_id(0).to(tl.int64) * rows_at_once + tl.arange(0, rows_at_once)
+    block = tl.program_id(1).to(tl.int64) * blocks_at_once + tl.arange(0, blocks_at_once)
+    d = tl.arange(0, padded_dim)
+    is_row, is_block = (row < num_rows)[:, None], (block < num_blocks)[None, :]
+    users = tl.load(
+        user + row[:, None] * dim + d[None, :], mask=is_row & (d < dim)[None, :], other=0.0
+    )
+    largest = tl.full((rows_at_once, blocks_at_once), float("-inf"), tl.float32)
+    for number in range(block_size):
+        column = (number * num_blocks + block)[None, :]
+        is_column = is_block & (column < num_columns)
+        items = tl.load(
+            item + column * dim + d[:, None], mask=is_column & (d < dim)[:, None], other=0.0
+        )
+        score = tl.dot(users, items, out_dtype=tl.float32)
+        largest = tl.maximum(largest, tl.where(is_column, score, float("-inf")))
+    tl.store(best + row[:, None] * num_blocks + block[None, :], largest, mask=is_row & is_block)
+
+
+@triton.jit
+def compute(
+    user,
+    item,
+    row,
+    block,
+    values,
+    num_values,
+    num_columns,
+    num_blocks,
+    dim: tl.constexpr,
+    padded_dim: tl.constexpr,
+    block_size: tl.constexpr,
+    values_at_once: tl.constexpr,
+):
+    """Computes all products of some rows and blocks."""
+    number = tl.program_id(0).to(tl.int64) * values_at_once + tl.arange(0, values_at_once)
+    is_value = number < num_values
+    asked = number // block_size
+    rows = tl.load(row + asked, mask=is_value, other=0)
+    column = number % block_size * num_blocks + tl.load(block + asked, mask=is_value, other=0)
+    is_column = is_value & (column < num_columns)
+    d = tl.arange(0, padded_dim)
+    mask = is_column[:, None] & (d < dim)[None, :]
+    users = tl.load(user + rows[:, None] * dim + d[None, :], mask=mask, other=0.0)
+    items = tl.load(item + column[:, None] * dim + d[None, :], mask=mask, other=0.0)
+    score = tl.sum(users.to(tl.float32) * items.to(tl.float32), axis=1)
+    tl.store(values + number, tl.where(is_column, score, float("-inf")), mask=is_value)
