@@ -192,6 +192,7 @@ def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
             f"(got {list(tensor.shape)})"
         )
     check_finite(tensor, name)
+    check_double_precision(tensor.device, name)
     return tensor.detach().double()
 
 

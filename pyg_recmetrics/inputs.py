@@ -199,7 +199,11 @@ def _stack(parts: Any, name: str) -> Tensor:
     shapes = [list(part.shape) for part in parts]
     if any(shape != shapes[0] for shape in shapes):
         raise ValueError(f"'{name}' needs to hold parts of one shape (got {shapes})")
-    return torch.stack([as_tensor(part, name) for part in parts])
+    tensors = [as_tensor(part, name) for part in parts]
+    devices = {str(tensor.device) for tensor in tensors}
+    if len(devices) > 1:
+        raise ValueError(f"'{name}' needs to hold parts on one device (got {sorted(devices)})")
+    return torch.stack(tensors)
 
 
 def _from_array(value: Any, name: str) -> Tensor:

@@ -7,6 +7,7 @@ found together, and neighbouring columns, of which the first have the highest sc
 from abc import ABC, abstractmethod
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.entries import Entries
@@ -43,7 +44,10 @@ class Blocks(ABC):
         """
 
     def put_in_order_(self) -> None:  # noqa: B027 (they may be in order)
-        """Puts also the lowest values in the order of their scores, and hides nothing any more."""
+        """Also puts the lowest values in the order of their scores.
+
+        What was hidden has to be hidden again.
+        """
 
 
 class StoredBlocks(Blocks):
@@ -96,10 +100,9 @@ class ComputedBlocks(Blocks):
         self.hidden_column = torch.cat([self.hidden_column, column])
 
     def best(self) -> Tensor:
-        num_blocks = self.largest.size(1)
+        best, num_blocks = self.largest.clone(), self.largest.size(1)
         spoiled = self._hidden_blocks().unique()
         row, block = spoiled // num_blocks, spoiled % num_blocks
-        best = self.largest.clone()
         best[row, block] = self.values(row, block).amax(dim=1)
         return best
 
@@ -107,10 +110,10 @@ class ComputedBlocks(Blocks):
         values, num_blocks = self.computed(row, block), self.largest.size(1)
         asked, hidden = row * num_blocks + block, self._hidden_blocks()
         place = torch.searchsorted(asked, hidden)
-        # There is one more block, which nothing is hidden in.
-        is_asked = torch.cat([asked, asked.new_tensor([-1])])[place] == hidden
-        offset = self.hidden_column // num_blocks
-        values[place[is_asked], offset[is_asked]] = nothing_of(values.dtype)
+        # Behind the last block there is one more, in which nothing is hidden.
+        found = (F.pad(asked, (0, 1), value=-1)[place] == hidden).nonzero().squeeze(1)
+        offset = self.hidden_column[found] // num_blocks
+        values[place[found], offset] = nothing_of(values.dtype)
         return values
 
     def _hidden_blocks(self) -> Tensor:

@@ -43,7 +43,7 @@ class ErrorBound:
 
     Args:
         embedding (torch.Tensor): Embeddings of shape `[num_rows, dim]`, in double precision.
-        rounded (torch.Tensor): Their roundings, in the precision of the product.
+        rounded (torch.Tensor): Their roundings.
         rounding_of_sum (float): The constant :math:`\varepsilon`.
     """
 

@@ -1,26 +1,32 @@
-"""What devices differ in."""
+"""How devices differ."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-#: How much more is computed at once than on a CPU, at most and where the memory is not known.
-_MAX_FACTOR, _FACTOR = 64, 8
+#: How much more a device computes at once than a CPU, if its memory is not known.
+_FACTOR = 4
+
+#: How many bytes of its memory a GPU has for each time that it computes as much as a CPU.
+_BYTES_OF_FACTOR = 2**32
+
+#: How much more a GPU computes at once than a CPU, at most.
+_MAX_FACTOR = 32
 
 
 def at_once(num: int, device: torch.device) -> int:
     """Returns how much to compute at once on a device, if it is `num` on a CPU.
 
-    On a GPU, a call takes longer than what little it computes. The more memory there is, the less
-    are the calls.
+    On a GPU, a call takes longer than what little it computes. The more memory there is, the fewer
+    calls there are. Most of the memory is left to others.
     """
     if device.type == "cpu":
         return num
     if device.type != "cuda":
         return _FACTOR * num
     num_bytes = torch.cuda.get_device_properties(device).total_memory
-    return min(_MAX_FACTOR, max(1, num_bytes // 2**30)) * num
+    return min(_MAX_FACTOR, max(1, num_bytes // _BYTES_OF_FACTOR)) * num
 
 
 def has_exact_single_precision(device: torch.device) -> bool:
@@ -52,13 +58,12 @@ def sums_in_single_precision(device: torch.device) -> Iterator[None]:
 
     A GPU may otherwise add up parts of a long sum in the precision of the result.
     """
-    if device.type != "cuda":
+    matmul = torch.backends.cuda.matmul
+    if device.type != "cuda" or not matmul.allow_bf16_reduced_precision_reduction:
         yield
         return
-    matmul = torch.backends.cuda.matmul
-    before = matmul.allow_bf16_reduced_precision_reduction
     matmul.allow_bf16_reduced_precision_reduction = False
     try:
         yield
     finally:
-        matmul.allow_bf16_reduced_precision_reduction = before
+        matmul.allow_bf16_reduced_precision_reduction = True

@@ -1,4 +1,4 @@
-"""Fast scores of embeddings: products in `bfloat16` or in single precision."""
+"""Fast scores of embeddings: products of their roundings."""
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ class FastProducts(FastScores):
         self.rounded, self.single = items.rounded_users(scaled), scaled.float()
         dim = user.size(1)
         unscaled = self.rounded.double() / items.scale_of_users
+        # A GPU may cut off what it adds up, at 2**-23 of the largest number, and not round it.
         self.bound = ErrorBound(scaled, unscaled, rounding_of_sum=dim * 2.0**-22)
         self.error = self.bound.of(items.rounded_norm, items.error)
         of_single = ErrorBound(scaled, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
@@ -55,9 +56,9 @@ class StoredProducts(FastProducts):
 
     def __init__(self, user: Tensor, items: RoundedItems) -> None:
         super().__init__(user, items)
-        self.is_half = items.dtype == torch.bfloat16
+        self.is_bfloat16 = items.dtype == torch.bfloat16
         # The bits of positive numbers have the order of the numbers, and lie above all others.
-        self.lowest_in_order = 1 if self.is_half else torch.finfo(items.dtype).min
+        self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded[rows], self.items.rounded(start, end)
@@ -65,23 +66,23 @@ class StoredProducts(FastProducts):
         with sums_in_single_precision(user.device):
             torch.mm(user, items.t(), out=scores)
         num_columns = min(end, self.item.numel()) - start
-        if self.is_half:
-            return _HalfProducts(scores.view(torch.int16), num_columns)
+        if self.is_bfloat16:
+            return _Bfloat16Products(scores.view(torch.int16), num_columns)
         return StoredBlocks(scores, num_columns)
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
-        return put_in_order_(value.view(torch.int16)) if self.is_half else value
+        return put_in_order_(value.view(torch.int16)) if self.is_bfloat16 else value
 
     def to_score(self, value: Tensor) -> Tensor:
-        if not self.is_half:
+        if not self.is_bfloat16:
             return value.double()
         number = put_in_order_(value.clone()).view(torch.bfloat16).double()
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
         return number - 2.0**-8 * number.abs()
 
 
-class _HalfProducts(StoredBlocks):
+class _Bfloat16Products(StoredBlocks):
     """The bits of products in `bfloat16`."""
 
     def put_in_order_(self) -> None:

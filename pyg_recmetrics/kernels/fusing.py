@@ -1,4 +1,4 @@
-"""Whether a device can multiply and search in one, by a program that Triton compiles."""
+"""Whether a device can multiply and search in one step, by programs that Triton compiles."""
 
 import warnings
 from functools import cache
@@ -19,21 +19,26 @@ def can_fuse(device: torch.device, dim: int) -> bool:
     """
     if device.type != "cuda" or torch.version.cuda is None or dim > _MAX_DIM:
         return False
-    return has_fast_bfloat16(device) and find_spec("triton") is not None and runs_on(device)
+    return has_fast_bfloat16(device) and find_spec("triton") is not None and runs_on(device, dim)
 
 
 @cache
-def runs_on(device: torch.device) -> bool:
-    """Tries a program on a device, and warns if it does not run."""
+def runs_on(device: torch.device, dim: int) -> bool:
+    """Tries the programs on a device, and warns if they do not run."""
     try:
         from pyg_recmetrics.kernels.fused_products import FusedBlocks
 
-        one = torch.ones(1, 1, dtype=torch.float16, device=device)
-        FusedBlocks(one, one, 1, one.new_empty((1, 16), dtype=torch.float32))
+        one = torch.ones(1, dim, dtype=torch.float16, device=device)
+        found = FusedBlocks(one, one, 1, one.new_empty((1, 16), dtype=torch.float32))
+        first = torch.zeros(1, dtype=torch.long, device=device)
+        is_right = bool((found.best()[0, 0] == dim) & (found.values(first, first)[0, 0] == dim))
+    except torch.OutOfMemoryError:  # which may be another time
+        raise
     except Exception as error:  # whatever is missing, products can be stored instead
-        warnings.warn(
-            f"Triton compiles nothing for {device}, so that ranking takes longer ({error})",
-            stacklevel=2,
-        )
-        return False
-    return True
+        is_right, reason = False, str(error)
+    else:
+        reason = "its products are wrong"
+    if not is_right:
+        message = f"Triton does not work on {device}, so that ranking takes longer ({reason})"
+        warnings.warn(message, stacklevel=3)
+    return is_right

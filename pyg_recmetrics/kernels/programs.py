@@ -1,13 +1,13 @@
 """Programs that run on a GPU, in Triton.
 
-Their arguments are pointers to matrices that are stored row by row, and the sizes of these.
+Their arguments are pointers to matrices that are stored row by row and to vectors, and sizes.
 """
 
 import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows", "num_columns"])
 def find_largest(
     user,
     item,
@@ -41,7 +41,7 @@ def find_largest(
     tl.store(best + row[:, None] * num_blocks + block[None, :], largest, mask=is_row & is_block)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_values", "num_columns"])
 def compute(
     user,
     item,

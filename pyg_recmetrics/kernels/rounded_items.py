@@ -14,8 +14,8 @@ _MAX_BYTES = 2**29
 #: How many columns may be asked for behind the last one.
 MAX_PADDING = 2**8
 
-#: In half precision, the largest numbers lie near this power of two, so that those that are a
-#: million times smaller are in its range as well.
+#: In half precision, whose largest number is about `2**16`, the largest numbers lie near this power
+#: of two. Those that are a million times smaller are in its range as well.
 _EXPONENT = 10
 
 #: How many items are rounded at once.
@@ -55,7 +55,7 @@ class RoundedItems:
         self.column[self.item] = torch.arange(items.numel(), device=device)
         self._table: Tensor | None = None
         num_bytes = items.numel() * factors.dim * dtype.itemsize
-        if num_bytes <= _MAX_BYTES:
+        if num_bytes <= at_once(_MAX_BYTES, device):
             self._table = self._round(self.item, MAX_PADDING)
 
     def rounded(self, start: int, end: int) -> Tensor:
@@ -77,7 +77,7 @@ class RoundedItems:
         rounded = torch.zeros(shape, dtype=self.dtype, device=items.device)
         start = 0
         for part in self._parts(items):
-            rounded[start : start + part.numel()] = self.factors.single(part).mul(self.scale)
+            rounded[start : start + part.numel()] = _times(self.factors.single(part), self.scale)
             start += part.numel()
         return rounded
 
@@ -90,7 +90,7 @@ class RoundedItems:
         norms, rounded_norms, errors = [], [], []
         for part in self._parts(items):
             single = self.factors.single(part)
-            rounded = single.mul(self.scale).to(self.dtype).float().div_(self.scale)
+            rounded = _times(_times(single, self.scale).to(self.dtype).float(), 1 / self.scale)
             norms.append(largest_norms(single))
             rounded_norms.append(largest_norms(rounded).max())
             errors.append(largest_norms(rounded - single).max())
@@ -99,3 +99,7 @@ class RoundedItems:
         # What is already lost in single precision is at most half of its last bit.
         self.error = torch.stack(errors).max() + error_in_single(norm.max())
         return norm
+
+
+def _times(rows: Tensor, scale: float) -> Tensor:
+    return rows if scale == 1 else rows * scale

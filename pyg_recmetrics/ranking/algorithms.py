@@ -10,7 +10,11 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.devices import has_exact_single_precision, has_fast_bfloat16
+from pyg_recmetrics.kernels.devices import (
+    at_once,
+    has_exact_single_precision,
+    has_fast_bfloat16,
+)
 from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.fusing import can_fuse
@@ -23,7 +27,7 @@ from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender, MatrixRecommender
-from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory, scratch_bytes
+from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, rows_in_memory
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
@@ -184,7 +188,7 @@ class RankBySearch(RankingAlgorithm):
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.bytes_per_score)
-        max_rows = scratch_bytes(self.device) // bytes_per_row
+        max_rows = at_once(SCRATCH_BYTES, self.device) // bytes_per_row
         return max(1, min(rows_to_search(depth, self.device), max_rows))
 
     def rank(self, chunk: Chunk) -> Findings:
@@ -276,7 +280,9 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
     """
     check_choice(wanted, "algorithm", get_args(Algorithm))
     counting = _counting(request)
-    searching = _searching(request, only_fast=wanted == "auto")
+    searching = []
+    if wanted in ("auto", "search"):
+        searching = _searching(request, only_fast=wanted == "auto")
     exact = _exact_algorithms(request)
     if (wanted == "search" and not searching) or (wanted == "count" and not counting):
         raise ValueError(
@@ -329,10 +335,13 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    dtypes = [torch.bfloat16] if has_fast_bfloat16(device) or not only_fast else []
-    dtypes += [torch.float32] if has_exact_single_precision(device) else []
+    dtypes = []
     if can_fuse(device, recommender.items.dim):
-        dtypes[:1] = [torch.float16]
+        dtypes.append(torch.float16)
+    elif has_fast_bfloat16(device) or not only_fast:
+        dtypes.append(torch.bfloat16)
+    if has_exact_single_precision(device):
+        dtypes.append(torch.float32)
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
 
 

@@ -111,11 +111,10 @@ def rank(
             `recommend` takes other arguments, if `task` is not a `RankingTask`, or if `full` or
             `progress` is not a boolean.
         ValueError: If shapes, ids or devices do not fit the task, its device has no double
-            precision, numbers are not finite, `k`,
-            `batch_size` or `keep_items` is not a positive integer, `k` is given although everything
-            is ranked, `algorithm` does not apply, `seed` is not a non-negative integer, there is no
-            such way to rank ties, `ties` is not `"index"` and scores are not known, or arguments
-            differ between processes.
+            precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
+            integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
+            is not a non-negative integer, there is no such way to rank ties, `ties` is not
+            `"index"` and scores are not known, or arguments differ between processes.
         RuntimeError: If another process raised an error or has ended.
 
     Example:

@@ -33,16 +33,7 @@ def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int, device: torc
         device (torch.device): The device.
     """
     bytes_per_row = num_items * (bytes_per_pair + _BYTES_OF_ADJACENCY) + depth * BYTES_PER_POSITION
-    return max(1, scratch_bytes(device) // bytes_per_row)
-
-
-def scratch_bytes(device: torch.device) -> int:
-    """Returns how many bytes a chunk may take on a device."""
-    num_bytes = at_once(SCRATCH_BYTES, device)
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        num_bytes = min(num_bytes, free // 4)
-    return num_bytes
+    return max(1, at_once(SCRATCH_BYTES, device) // bytes_per_row)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,19 +6,19 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankedEdges, RankingTask, checks, rank
+from pyg_recmetrics.kernels import bounded_counting, devices, searching
 from pyg_recmetrics.kernels.devices import (
     at_once,
     has_exact_single_precision,
     has_fast_bfloat16,
     sums_in_single_precision,
 )
-from pyg_recmetrics.ranking import schedule
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 MATMUL = torch.backends.cuda.matmul
 
 
-@pytest.mark.parametrize(("gigabytes", "factor"), [(0.5, 1), (8, 8), (24, 24), (139, 64)])
+@pytest.mark.parametrize(("gigabytes", "factor"), [(0.5, 1), (8, 2), (24, 6), (139, 32)])
 def test_a_device_with_more_memory_does_more_at_once(monkeypatch, gigabytes, factor):
     properties = SimpleNamespace(total_memory=int(gigabytes * 2**30))
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
@@ -59,6 +59,13 @@ def test_sums_of_a_gpu_are_in_single_precision_for_a_moment():
     assert MATMUL.allow_bf16_reduced_precision_reduction
     with sums_in_single_precision(CPU):
         assert MATMUL.allow_bf16_reduced_precision_reduction
+    MATMUL.allow_bf16_reduced_precision_reduction = False
+    try:
+        with sums_in_single_precision(CUDA):
+            assert not MATMUL.allow_bf16_reduced_precision_reduction
+        assert not MATMUL.allow_bf16_reduced_precision_reduction
+    finally:
+        MATMUL.allow_bf16_reduced_precision_reduction = True
 
 
 def test_a_device_without_double_precision_is_named(monkeypatch):
@@ -79,27 +86,21 @@ def test_a_device_without_double_precision_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"k": 20}, {"k": 20, "keep_items": True}, {"full": True}])
-def test_a_large_chunk_takes_few_calls(device, waits, options):
-    """The host waits as often for a thousand users as for a hundred."""
-    if device.type == "cpu":
-        pytest.skip("a CPU waits for nothing")
+def test_a_device_that_does_more_at_once_waits_less(monkeypatch, device, waits, options):
+    if device.type != "emulated":
+        pytest.skip("needs a device whose memory can be chosen")
+    monkeypatch.setattr(searching, "MAX_ROWS", 32)
+    monkeypatch.setattr(searching, "NUM_VALUES", 2**14)
+    monkeypatch.setattr(bounded_counting, "MAX_ROWS", 32)
+    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 2**14)
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randint(1000, (500, 5), generator=generator)
+    users = torch.arange(500).repeat_interleave(5)
+    task = RankingTask(torch.stack([users, truth.view(-1)]), num_users=500, num_items=1000)
+    task = task.to(device)
+    tables = [torch.rand(size, 16, generator=generator).to(device) for size in (500, 1000)]
     num_waits = []
-    for num_users in (100, 1000):
-        generator = torch.Generator().manual_seed(0)
-        truth = torch.randint(3000, (num_users, 5), generator=generator)
-        users = torch.arange(num_users).repeat_interleave(5)
-        task = RankingTask(
-            torch.stack([users, truth.view(-1)]), num_users=num_users, num_items=3000
-        )
-        sizes = num_users, 3000
-        tables = [torch.rand(size, 16, generator=generator).to(device) for size in sizes]
-        task = task.to(device)
-        num_waits.append(waits(lambda made=(tables, task): rank(*made, **options)))
-    assert num_waits[1] <= 1.5 * num_waits[0]
-
-
-def test_the_number_of_bytes_of_a_chunk_leaves_memory_to_others(monkeypatch):
-    monkeypatch.setattr(schedule, "at_once", lambda num, device: 64 * num)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**32, 2**33))
-    assert schedule.scratch_bytes(CUDA) == 2**30
-    assert schedule.scratch_bytes(CPU) == 64 * schedule.SCRATCH_BYTES
+    for factor in (64, 1):
+        monkeypatch.setattr(devices, "_FACTOR", factor)
+        num_waits.append(waits(lambda: rank(tables, task, **options)))
+    assert 0 < 4 * num_waits[0] < num_waits[1]

@@ -1,4 +1,4 @@
-"""Compiles the kernels for GPUs that are not here, and prints how many bytes each of them spills.
+"""Compiles programs for GPUs that are not here, and prints what memory each of them takes.
 
 This must run where Triton does not interpret kernels.
 """
@@ -17,6 +17,9 @@ from pyg_recmetrics.kernels import fused_products, programs
 from pyg_recmetrics.kernels.blocks import BLOCK_SIZE
 
 NVIDIA = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
+
+#: How many bytes of shared memory a program may take on the smallest of these GPUs.
+MAX_SHARED = 99 * 2**10
 
 #: The dtypes of all that is no constant.
 TYPES = {
@@ -40,18 +43,21 @@ CONSTANTS = {
 
 
 def compiled(kernel, capability, dim):
-    """The machine code of a kernel for a GPU of some compute capability."""
+    """A program for a GPU of some compute capability."""
     constants = CONSTANTS | {"dim": dim, "padded_dim": max(16, triton.next_power_of_2(dim))}
     names = kernel.arg_names
     signature = {name: TYPES.get(name, "constexpr") for name in names}
     constants = {(names.index(name),): constants[name] for name in names if name in constants}
-    source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
+    # Triton finds out for itself what is divisible by 16.
+    is_even = [("*" in TYPES.get(name, "")) or name == "num_blocks" for name in names]
+    attributes = {(i,): [["tt.divisibility", 16]] for i, found in enumerate(is_even) if found}
+    source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes)
     target, options = GPUTarget("cuda", capability, 32), {"num_warps": fused_products.NUM_WARPS}
-    return triton.compile(source, target=target, options=options).asm["cubin"]
+    return triton.compile(source, target=target, options=options)
 
 
 def num_spilled(code):
-    """How many bytes of the stack a kernel needs."""
+    """How many bytes of the stack machine code needs."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(code)
         file.flush()
@@ -68,5 +74,8 @@ if __name__ == "__main__":
     for capability in map(int, sys.argv[1:]):
         for kernel in (programs.find_largest, programs.compute):
             for dim in (16, 33, 64, 128):
-                spilled = num_spilled(compiled(kernel, capability, dim))
+                program = compiled(kernel, capability, dim)
+                if program.metadata.shared > MAX_SHARED:
+                    raise RuntimeError(f"{kernel.__name__} takes too much of the shared memory")
+                spilled = num_spilled(program.asm["cubin"])
                 print(f"sm_{capability} {kernel.__name__} dim={dim}: {spilled} bytes spilled")

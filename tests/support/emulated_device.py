@@ -33,6 +33,9 @@ _WAITS = {
     "aten::unique_dim",
 }
 
+#: What waits for the size of the result if it is given a mask.
+_INDEXES = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
+
 #: What takes tensors of two devices.
 _MIXES = {"aten::_to_copy", "aten::copy_", "aten::_pin_memory"}
 
@@ -102,7 +105,10 @@ class EmulatedDevice(TorchDispatchMode):
             kwargs["device"] = torch.device("cpu")
         elif name == "aten::copy_":
             is_on_device = isinstance(args[0], EmulatedTensor)
-        if on_device and (name in _WAITS or not is_on_device):
+        is_masked = name in _INDEXES and any(map(_is_mask, tree_flatten(args[1])[0]))
+        comes_back = bool(on_device) and not is_on_device
+        is_copied = is_on_device and is_mixed
+        if comes_back or is_copied or is_masked or (on_device and name in _WAITS):
             self.waits.append(name)
         result = function(*tree_map(_inner, args), **tree_map(_inner, kwargs))
         of_inner = {id(x.inner): x for x in on_device}
@@ -135,6 +141,10 @@ class _Backend:
 
     def manual_seed_all(self, seed):
         pass
+
+
+def _is_mask(x):
+    return isinstance(x, torch.Tensor) and x.dtype == torch.bool
 
 
 def _inner(x):
