@@ -84,6 +84,23 @@ def test_device(device, error):
 
 
 @pytest.mark.parametrize(
+    ("device", "error"),
+    [
+        (CPU, None),
+        (
+            torch.device("mps", 0),
+            ValueError(
+                "'x' needs to be on a device with double precision, such as the CPU (got mps:0)"
+            ),
+        ),
+    ],
+)
+def test_double_precision(device, error):
+    with expected(error):
+        checks.check_double_precision(device, "x")
+
+
+@pytest.mark.parametrize(
     ("ids", "num_ids", "error"),
     [
         ([0, 2, 1], 3, None),
