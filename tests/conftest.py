@@ -1,6 +1,7 @@
 import os
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 
@@ -107,7 +108,9 @@ def device(request):
         return
     if not emulated_device.IS_AVAILABLE:
         pytest.skip("torch cannot have a device that is written in Python")
-    with emulated_device.emulated_device():
+    # The emulated device only knows the functions of torch itself.
+    without_scatter = patch("torch_geometric.typing.WITH_TORCH_SCATTER", False)
+    with without_scatter, emulated_device.emulated_device():
         yield torch.device(request.param)
 
 
