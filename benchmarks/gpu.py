@@ -12,7 +12,6 @@ a share of the bound that the ranking relies on: at most one.
 
 import argparse
 import importlib.util
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,14 +20,14 @@ from typing import Any, NamedTuple
 import torch
 from embeddings import Embeddings, random_embeddings, trained_embeddings
 from evaluation import loop_of_pygs_example, pygs_metrics
-from timing import machine
+from timing import in_turn, machine, medians
 from torch.profiler import ProfilerActivity, profile
 
 from pyg_recmetrics import evaluate, rank
 from pyg_recmetrics.kernels.factors import ItemFactors
 from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
 from pyg_recmetrics.kernels.fusing import can_fuse
-from pyg_recmetrics.kernels.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.rounded_items import MAX_PADDING, RoundedItems
 from pyg_recmetrics.kernels.scores import scaled_by_row
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -62,6 +61,7 @@ class Line(NamedTuple):
 
 
 HEAD = f"| {'':58} | {'median':>13} | {'10^12/s':>8} | {'launches':>8} | {'waits':>6} | {'MB':>8} |"
+RULE = "|".join(["", "-" * 60, *("-" * (width + 1) + ":" for width in (14, 9, 9, 7, 9)), ""])
 
 
 def products(data: Embeddings, is_fused: bool, dtype: torch.dtype = torch.bfloat16) -> FastProducts:
@@ -80,7 +80,7 @@ def largest_share_of_bound(data: Embeddings, is_fused: bool) -> float:
     some = Embeddings(data.user[:NUM_COMPARED], data.item[:NUM_COMPARED], data.task)
     # Values in bfloat16 are rounded once more, which the bound does not include.
     scores = products(some, is_fused, torch.float32)
-    num_items = len(some.item) // 256 * 256
+    num_items = len(some.item) // MAX_PADDING * MAX_PADDING
     blocks = scores.blocks(
         torch.arange(len(some.user), device=data.user.device),
         0,
@@ -88,14 +88,14 @@ def largest_share_of_bound(data: Embeddings, is_fused: bool) -> float:
         Scratch(data.user.device),
     )
     exact = scores.user @ scores.items.factors.double(scores.item[:num_items]).t()
-    exact = exact.view(len(some.user), 16, -1).amax(dim=1)
+    exact = exact.view(len(some.user), blocks.block_size, -1).amax(dim=1)
     error = (scores.to_score(blocks.best()) - exact).abs()
     return float((error / scores.error.unsqueeze(1)).max())
 
 
 def all_products(scores: FastProducts, rows_at_once: int) -> None:
     """Finds the largest product of each block, for all users."""
-    num_items = -(-scores.item.numel() // 256) * 256
+    num_items = -(-scores.item.numel() // MAX_PADDING) * MAX_PADDING
     scratch = Scratch(scores.item.device)
     for rows in torch.arange(len(scores.user), device=scores.item.device).split(rows_at_once):
         scores.blocks(rows, 0, num_items, scratch).best()
@@ -133,19 +133,9 @@ def has_faiss_for_gpus() -> bool:
 
 def measured(name: str, function: Callable[[], Any], data: Embeddings) -> Line:
     """Times a function after a call to warm up."""
-    device = data.user.device
-    function()
-    seconds = []
-    for _ in range(NUM_RUNS):
-        _synchronize(device)
-        start = time.perf_counter()
-        function()
-        _synchronize(device)
-        seconds.append(time.perf_counter() - start)
-        if seconds[0] > 10:
-            break
-    median = sorted(seconds)[len(seconds) // 2]
-    counts, megabytes = _watched(function, device)
+    in_turn({name: function}, 1)
+    median = medians(in_turn({name: function}, NUM_RUNS))[name]
+    counts, megabytes = _watched(function, data.user.device)
     operations = 2.0 * len(data.user) * len(data.item) * data.user.size(1)
     launches = sum(count for call, count in counts.items() if call.startswith(LAUNCHES))
     waits = sum(count for call, count in counts.items() if WAIT in call)
@@ -162,11 +152,6 @@ def _watched(function: Callable[[], Any], device: torch.device) -> tuple[dict[st
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiled:
         function()
     return {event.key: event.count for event in profiled.key_averages()}, megabytes
-
-
-def _synchronize(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def check_against_the_cpu(data: Embeddings, on_cpu: Embeddings) -> None:
@@ -239,7 +224,7 @@ def main() -> None:
         check_against_the_cpu(gowalla, trained_embeddings(args.folder))
         lines = [(name, function, gowalla) for name, function in lines_of_gowalla(gowalla).items()]
     lines += [(name, function, many) for name, function in lines_of_many(many, is_fused).items()]
-    print(HEAD)
+    print(HEAD, RULE, sep="\n")
     for name, function, data in lines:
         print(measured(name, function, data), flush=True)
 

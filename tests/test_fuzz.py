@@ -40,7 +40,7 @@ from pyg_recmetrics.results import result
 from pyg_recmetrics.task import edges, task
 
 #: Within how many cases each defect has to be found.
-MAX_CASES = 1000
+MAX_CASES = 500
 
 
 @settings(max_examples=100)

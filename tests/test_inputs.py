@@ -516,6 +516,7 @@ class TestSizes:
         (np.array(["2020"], dtype="M8[Y]"), ValueError, "'x' needs to hold numbers (got datetime"),
         ([[1, 2], [3]], ValueError, "'x' needs to hold numbers in rows of one length"),
         ([torch.ones(2), torch.ones(3)], ValueError, "'x' needs to hold parts of one shape"),
+        ([torch.ones(1), torch.ones(1).to("meta")], ValueError, "'x' needs to hold parts on one"),
         (np.ma.masked_array([1, 2], [True, False]), TypeError, "'x' needs to hold a number every"),
         (np.array([2**63], dtype=np.uint64), ValueError, "'x' needs to hold 64-bit integers"),
         (np.zeros(2, dtype=np.longdouble), ValueError, "'x' needs to hold numbers of at most 64"),

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.entries import Entries
 
-#: How many values form a block.
-BLOCK_SIZE = 16
-
 
 class Blocks(ABC):
     """Values in blocks, some of which are hidden: these are not looked at."""
+
+    #: How many values form a block.
+    block_size = 16
 
     @abstractmethod
     def hide(self, entries: Entries, rows: slice, start: int) -> None:
@@ -36,7 +36,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def values(self, row: Tensor, block: Tensor) -> Tensor:
-        """Returns the values of some blocks, of shape `[num_asked, BLOCK_SIZE]`.
+        """Returns the values of some blocks, of shape `[num_asked, block_size]`.
 
         Args:
             row (torch.Tensor): The rows, of shape `[num_asked]`, sorted.
@@ -54,7 +54,7 @@ class StoredBlocks(Blocks):
     """Values in memory that may be overwritten.
 
     Args:
-        values (torch.Tensor): The values, of shape `[num_rows, BLOCK_SIZE * num_blocks]`.
+        values (torch.Tensor): The values, of shape `[num_rows, block_size * num_blocks]`.
         num_columns (int): How many columns have values. The others can hold anything.
     """
 
@@ -73,7 +73,7 @@ class StoredBlocks(Blocks):
         return self._in_blocks()[row, :, block]
 
     def _in_blocks(self) -> Tensor:
-        return self.matrix.view(self.matrix.size(0), BLOCK_SIZE, -1)
+        return self.matrix.view(self.matrix.size(0), self.block_size, -1)
 
 
 class ComputedBlocks(Blocks):

@@ -10,7 +10,6 @@ import torch
 import triton
 from torch import Tensor
 
-from pyg_recmetrics.kernels import blocks
 from pyg_recmetrics.kernels.blocks import Blocks, ComputedBlocks
 from pyg_recmetrics.kernels.fast_products import FastProducts
 from pyg_recmetrics.kernels.programs import compute, find_largest
@@ -40,7 +39,7 @@ class FusedProducts(FastProducts):
         self.scale = items.scale * items.scale_of_users
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
-        shape = rows.numel(), (end - start) // blocks.BLOCK_SIZE
+        shape = rows.numel(), (end - start) // Blocks.block_size
         best = scratch("fused_products", shape, torch.float32)
         num_columns = min(end, self.item.numel()) - start
         return FusedBlocks(self.rounded[rows], self.items.rounded(start, end), num_columns, best)
@@ -70,7 +69,7 @@ class FusedBlocks(ComputedBlocks):
             "num_blocks": best.size(1),
             "dim": user.size(1),
             "padded_dim": max(16, triton.next_power_of_2(user.size(1))),
-            "block_size": blocks.BLOCK_SIZE,
+            "block_size": self.block_size,
             "num_warps": NUM_WARPS,
         }
         grid = triton.cdiv(best.size(0), NUM_ROWS), triton.cdiv(best.size(1), NUM_BLOCKS)
@@ -86,7 +85,7 @@ class FusedBlocks(ComputedBlocks):
             )
 
     def computed(self, row: Tensor, block: Tensor) -> Tensor:
-        values = self.largest.new_empty((row.numel(), blocks.BLOCK_SIZE))
+        values = self.largest.new_empty((row.numel(), self.block_size))
         if values.numel() > 0:
             with torch.cuda.device_of(values):
                 compute[(triton.cdiv(values.numel(), NUM_VALUES),)](

@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.blocks import BLOCK_SIZE, Blocks
+from pyg_recmetrics.kernels.blocks import Blocks
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast_scores import FastScores
@@ -55,8 +55,6 @@ NUM_VALUES = 2**22
 
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
-
-_MULTIPLE = BLOCK_SIZE * MAX_JOINED
 
 #: How deep one user is ranked, or each of several users.
 _Depth = TypeVar("_Depth", int, Tensor)
@@ -139,10 +137,10 @@ class Search:
             Whether these are enough to find anything.
         """
         width = min(self.scores.num_in_sieve, MAX_COLUMNS)
-        num_needed = 2 * BLOCK_SIZE * self.max_depth
+        num_needed = 2 * Blocks.block_size * self.max_depth
         if width // 2 >= num_needed:
             width //= 2
-        width = width // _MULTIPLE * _MULTIPLE
+        width = width // _multiple() * _multiple()
         if width < num_needed:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
@@ -337,8 +335,13 @@ def _least(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min + 1
 
 
+def _multiple() -> int:
+    """Returns what the number of columns is a multiple of, so that blocks can be joined."""
+    return Blocks.block_size * MAX_JOINED
+
+
 def _rounded_up(width: Tensor) -> Tensor:
-    return (width + _MULTIPLE - 1) // _MULTIPLE * _MULTIPLE
+    return (width + _multiple() - 1) // _multiple() * _multiple()
 
 
 def _parts(width: Tensor, start: int) -> Iterator[slice]:

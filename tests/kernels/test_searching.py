@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
-from pyg_recmetrics.kernels import blocks, fast_products, searching
-from pyg_recmetrics.kernels.blocks import StoredBlocks
+from pyg_recmetrics.kernels import fast_products, searching
+from pyg_recmetrics.kernels.blocks import Blocks, StoredBlocks
 from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -147,10 +147,8 @@ def small_blocks(data):
     multiple = block_size * max_joined
     num_spare = data.draw(st.sampled_from([2, 20, 1000]))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (blocks, searching):
-            patch.setattr(module, "BLOCK_SIZE", block_size)
+        patch.setattr(Blocks, "block_size", block_size)
         patch.setattr(searching, "MAX_JOINED", max_joined)
-        patch.setattr(searching, "_MULTIPLE", multiple)
         patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
         patch.setattr(searching, "NUM_VALUES", data.draw(st.sampled_from([1, 200, 2**20])))
         patch.setattr(searching, "NUM_MAXIMA", data.draw(st.sampled_from([1, 160])))
@@ -315,9 +313,8 @@ def test_embeddings_whose_relevant_items_are_all_out_of_reach():
 @pytest.mark.parametrize("users", sorted(KINDS))
 @pytest.mark.parametrize("candidates", [None, torch.arange(0, 203, 2)])
 def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates):
-    monkeypatch.setattr(blocks, "BLOCK_SIZE", 2)
-    for name, value in {"BLOCK_SIZE": 2, "MAX_JOINED": 4, "_MULTIPLE": 8}.items():
-        monkeypatch.setattr(searching, name, value)
+    monkeypatch.setattr(Blocks, "block_size", 2)
+    monkeypatch.setattr(searching, "MAX_JOINED", 4)
     monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
     monkeypatch.setattr(searching, "NUM_VALUES", 300)
     monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)

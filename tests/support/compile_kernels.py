@@ -14,7 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from pyg_recmetrics.kernels import fused_products, programs
-from pyg_recmetrics.kernels.blocks import BLOCK_SIZE
+from pyg_recmetrics.kernels.blocks import Blocks
 
 NVIDIA = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 
@@ -35,7 +35,7 @@ TYPES = {
     "num_blocks": "i32",
 }
 CONSTANTS = {
-    "block_size": BLOCK_SIZE,
+    "block_size": Blocks.block_size,
     "rows_at_once": fused_products.NUM_ROWS,
     "blocks_at_once": fused_products.NUM_BLOCKS,
     "values_at_once": fused_products.NUM_VALUES,

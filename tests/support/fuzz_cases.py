@@ -15,7 +15,6 @@ from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels import (
-    blocks,
     bounded_counting,
     counting,
     factors,
@@ -25,6 +24,7 @@ from pyg_recmetrics.kernels import (
     searching,
     threshold_counting,
 )
+from pyg_recmetrics.kernels.blocks import Blocks
 from pyg_recmetrics.ranking import algorithms, schedule
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 
@@ -621,7 +621,7 @@ def _applies(algorithm, made, task, depth, options):
 
 def draw_patches(draw, task):
     """Smaller chunks, tiles and blocks than those of the package, so that few items fill many."""
-    has_fast_bfloat16 = draw.chance(0.5)
+    has_fast_bfloat16 = draw.choice([True, False])
     patches = [(algorithms, "has_fast_bfloat16", lambda device: has_fast_bfloat16)]
     if draw.chance(0.5):
         stretch = draw.choice([8, 16])
@@ -638,10 +638,8 @@ def draw_patches(draw, task):
         block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
         multiple = block * joined
         patches += [
-            (blocks, "BLOCK_SIZE", block),
-            (searching, "BLOCK_SIZE", block),
+            (Blocks, "block_size", block),
             (searching, "MAX_JOINED", joined),
-            (searching, "_MULTIPLE", multiple),
             (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
             (searching, "MAX_COLUMNS", multiple * draw.choice([1, 4, 99, 99]) * _scale(task)),
             (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
