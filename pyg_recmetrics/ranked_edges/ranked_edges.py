@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
-from pyg_recmetrics.checks import check_fields, check_raw_ids
+from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED, max_id
 from pyg_recmetrics.ranked_edges import trec
@@ -676,7 +676,12 @@ class RankedEdges:
         return ranked
 
     def to(self, device: torch.device | str) -> "RankedEdges":
-        """Returns a copy on another device."""
+        """Returns a copy on another device.
+
+        Raises:
+            ValueError: If the device has no double precision, which metrics need.
+        """
+        check_double_precision(torch.device(device), "device")
         moved: dict[str, Any] = {
             field.name: value.to(device)
             for field in dataclasses.fields(self)

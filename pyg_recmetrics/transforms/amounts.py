@@ -38,8 +38,8 @@ def resolve(amount: Amount, total: Tensor) -> Tensor:
     """Returns the number that an amount of each `total` is, where halves are rounded up."""
     if isinstance(amount, int):
         return torch.full_like(total, amount)
-    product = total.double() * amount
-    return (product.trunc() + (product.frac() >= 0.5)).long()
+    product = total.cpu().double() * amount  # not all devices have double precision
+    return (product.trunc() + (product.frac() >= 0.5)).long().to(total.device)
 
 
 def count_held_out(num_items: Tensor, num_val: Amount, num_test: Amount) -> tuple[Tensor, Tensor]:

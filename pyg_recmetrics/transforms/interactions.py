@@ -9,7 +9,7 @@ from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
-from pyg_recmetrics.checks import check_bipartite, check_finite
+from pyg_recmetrics.checks import check_bipartite, check_device, check_finite
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.graph import (
     check_graph,
@@ -114,7 +114,7 @@ class Interactions:
         if name not in stores[0]:
             return None
         times = {
-            number: _check_time(store[name], name, self.groups[number].edges.size(1))
+            number: _check_time(store[name], name, self.groups[number].edges[0])
             for number, store in enumerate(stores)
             if name in store
         }
@@ -159,10 +159,12 @@ def _read_hetero(
 ) -> Interactions:
     edge_type = _find_edge_type(data, edge_type)
     num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
-    found = []
+    found: list[EdgeGroup] = []
     for key in (edge_type, *_find_opposite(data, edge_type, rev_edge_type)):
         edges = read_edge_index(data[key])
         edges = edges if key == edge_type else edges.flip([0])
+        if found:
+            check_device(edges, "rev_edge_type", found[0].edges.device, "edge_type")
         check_bipartite(edges, "edge_index", num_users, num_items)
         found.append(EdgeGroup(key, edges, torch.full_like(edges[0], key == edge_type).bool()))
     groups = tuple(found)
@@ -229,12 +231,13 @@ def _find_pairs(groups: tuple[EdgeGroup, ...], num_items: int) -> Pairs:
     return Pairs(user, key - user * num_items, of_edge)
 
 
-def _check_time(value: object, name: str, num_edges: int) -> Tensor:
+def _check_time(value: object, name: str, user: Tensor) -> Tensor:
     time = as_tensor(value, name)
-    if time.shape != (num_edges,):
+    if time.shape != user.shape:
         raise ValueError(
-            f"'{name}' needs to have shape [{num_edges}], a time for every edge "
+            f"'{name}' needs to have shape {list(user.shape)}, a time for every edge "
             f"(got {list(time.shape)})"
         )
+    check_device(time, name, user.device, "edge_index")
     check_finite(time, name)
     return time

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
+from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import UserItemEdges, is_reversed, read_data
@@ -153,7 +154,7 @@ def check_split(
     Raises:
         TypeError: If `train`, `val` or `test` is neither `Data` nor `HeteroData`.
         ValueError: If edges are not found, or if `train`, `val` and `test` differ in their number
-            of users or items.
+            of users or items, or in their device.
 
     Example:
         >>> from pyg_recmetrics import datasets
@@ -184,6 +185,8 @@ def check_split(
         No leaks.
     """
     stages = [read_data(data, edge_type, num_users) for data in (train, val, test)]
+    for name, edges in (("val", stages[1]), ("test", stages[2])):
+        check_device(edges.truth, name, stages[0].truth.device, "train")
     sizes = [(edges.num_users, edges.num_items) for edges in stages]
     if len(set(sizes)) > 1:
         raise ValueError(
@@ -268,11 +271,11 @@ def _distribution(degree: Tensor) -> Distribution | None:
     degree = degree[degree > 0].sort().values
     if degree.numel() == 0:
         return None
-    middle = degree[[(degree.numel() - 1) // 2, degree.numel() // 2]]
+    num = degree.numel()
     return Distribution(
         min=int(degree[0]),
-        median=float(middle.double().mean()),
-        mean=float(degree.double().mean()),
+        median=(int(degree[(num - 1) // 2]) + int(degree[num // 2])) / 2,
+        mean=int(degree.sum()) / num,
         max=int(degree[-1]),
     )
 

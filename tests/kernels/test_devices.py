@@ -69,15 +69,18 @@ def test_sums_of_a_gpu_are_in_single_precision_for_a_moment():
 
 
 def test_a_device_without_double_precision_is_named(monkeypatch):
-    monkeypatch.setattr(checks, "holds_double_precision", lambda device: False)
     truth = torch.tensor([[0], [1]])
     task = RankingTask(truth, num_users=1, num_items=2)
     scores, lists = torch.rand(1, 2), torch.tensor([[1, 0]])
+    ranked = rank(scores, task)
+    monkeypatch.setattr(checks, "holds_double_precision", lambda device: False)
     calls = {
         "task": lambda: rank(scores, task),
         "pred_index_mat": lambda: RankedEdges.from_topk(lists, truth),
         "scores": lambda: RankedEdges.from_scores(scores, truth),
         "preds": lambda: RankedEdges.from_pairs(scores, torch.tensor([[0, 1]])),
+        "weight": lambda: RankingTask(truth, num_users=1, num_items=2, weight=torch.ones(1)),
+        "device": lambda: ranked.to("cpu"),
     }
     error = r"needs to be on a device with double precision, such as the CPU \(got cpu\)"
     for name, call in calls.items():

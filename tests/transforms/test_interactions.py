@@ -65,6 +65,12 @@ class TestFindingEdges:
         with pytest.raises(TypeError, match=r"'Data' or 'HeteroData' object \(got dict\)"):
             PerUserSplit()({})
 
+    def test_reverse_edges_on_another_device_are_refused(self):
+        data = interactions()
+        data[ITEM_USER].edge_index = data[ITEM_USER].edge_index.to("meta")
+        with pytest.raises(ValueError, match="'rev_edge_type' needs to be on the device"):
+            PerUserSplit()(data)
+
     def test_times_are_checked(self):
         data = interactions()
         data[USER_ITEM].time = torch.full((data[USER_ITEM].num_edges,), torch.nan)
@@ -72,6 +78,9 @@ class TestFindingEdges:
             TemporalSplit()(data)
         data[USER_ITEM].time = torch.zeros(3)
         with pytest.raises(ValueError, match="'time' needs to have shape"):
+            TemporalSplit()(data)
+        data[USER_ITEM].time = torch.zeros(data[USER_ITEM].num_edges, device="meta")
+        with pytest.raises(ValueError, match="'time' needs to be on the device of 'edge_index'"):
             TemporalSplit()(data)
         del data[USER_ITEM].time
         with pytest.warns(UserWarning, match="no 'time', so items are left out at random"):

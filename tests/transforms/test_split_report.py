@@ -80,6 +80,16 @@ class TestCheckSplit:
             assert report.test.num_repeated_edges == 1
             assert report.test.num_repeated_truth == 0
 
+    def test_parts_on_different_devices_are_refused(self, device):
+        if device.type == "cpu":
+            pytest.skip("needs two devices")
+        train, val, test = LeaveLastOut()(interactions())
+        error = "needs to be on the device of 'train'"
+        with pytest.raises(ValueError, match=f"'test' {error}"):
+            check_split(train, val, test.to(device))
+        with pytest.raises(ValueError, match=f"'val' {error}"):
+            check_split(train, val.to(device), test)
+
     def test_parts_of_different_graphs_are_refused(self):
         train, val, _ = LeaveLastOut()(interactions())
         with pytest.raises(ValueError, match="the same users and items"):
