@@ -192,6 +192,7 @@ def lines_of_many(data: Embeddings, is_fused: bool) -> dict[str, Callable[[], An
         f"{size}, torch.mm and topk(20), nothing masked": lambda: product_and_top_k(
             data, rows_at_once
         ),
+        f"{size}, every rank": lambda: rank((data.user, data.item), data.task, full=True),
     }
     if is_fused:
         fused = products(data, True)

@@ -77,18 +77,23 @@ class StoredBlocks(Blocks):
 
 
 class ComputedBlocks(Blocks):
-    """Values that are computed when they are asked for: first the largest of each block.
+    """Values that are computed when they are asked for.
 
     Blocks in which something is hidden are looked at again.
 
     Args:
-        best (torch.Tensor): The largest value of each block, of shape `[num_rows, num_blocks]`.
         num_columns (int): How many columns there are.
+        num_blocks (int): How many blocks these form.
+        device (torch.device): The device.
     """
 
-    def __init__(self, best: Tensor, num_columns: int) -> None:
-        self.largest, self.num_columns = best, num_columns
-        self.hidden_row = self.hidden_column = torch.empty(0, dtype=torch.long, device=best.device)
+    def __init__(self, num_columns: int, num_blocks: int, device: torch.device) -> None:
+        self.num_columns, self.num_blocks = num_columns, num_blocks
+        self.hidden_row = self.hidden_column = torch.empty(0, dtype=torch.long, device=device)
+
+    @abstractmethod
+    def largest(self) -> Tensor:
+        """Returns the largest value of each block, with nothing hidden."""
 
     @abstractmethod
     def computed(self, row: Tensor, block: Tensor) -> Tensor:
@@ -100,26 +105,25 @@ class ComputedBlocks(Blocks):
         self.hidden_column = torch.cat([self.hidden_column, column])
 
     def best(self) -> Tensor:
-        best, num_blocks = self.largest.clone(), self.largest.size(1)
-        spoiled = self._hidden_blocks().unique()
-        row, block = spoiled // num_blocks, spoiled % num_blocks
+        best = self.largest()
+        spoiled = self.hidden_blocks().unique()
+        row, block = spoiled // self.num_blocks, spoiled % self.num_blocks
         best[row, block] = self.values(row, block).amax(dim=1)
         return best
 
     def values(self, row: Tensor, block: Tensor) -> Tensor:
-        values, num_blocks = self.computed(row, block), self.largest.size(1)
-        asked, hidden = row * num_blocks + block, self._hidden_blocks()
+        values = self.computed(row, block)
+        asked, hidden = row * self.num_blocks + block, self.hidden_blocks()
         place = torch.searchsorted(asked, hidden)
         # Behind the last block there is one more, in which nothing is hidden.
         found = (F.pad(asked, (0, 1), value=-1)[place] == hidden).nonzero().squeeze(1)
-        offset = self.hidden_column[found] // num_blocks
+        offset = self.hidden_column[found] // self.num_blocks
         values[place[found], offset] = nothing_of(values.dtype)
         return values
 
-    def _hidden_blocks(self) -> Tensor:
+    def hidden_blocks(self) -> Tensor:
         """Returns the blocks of what is hidden, as numbers that no block of another row has."""
-        num_blocks = self.largest.size(1)
-        return self.hidden_row * num_blocks + self.hidden_column % num_blocks
+        return self.hidden_row * self.num_blocks + self.hidden_column % self.num_blocks
 
 
 def nothing_of(dtype: torch.dtype) -> float:

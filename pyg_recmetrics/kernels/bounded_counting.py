@@ -15,7 +15,6 @@ since the bound for the item at hand is tighter. The few others are compared by 
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -24,8 +23,8 @@ from pyg_recmetrics.kernels.bounds import ErrorBound, error_in_single
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.packed_counts import MAX_FLAGS
+from pyg_recmetrics.kernels.rank_counting import RankCount, UserItems
 from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.kernels.threshold_counting import (
     LARGEST,
@@ -37,9 +36,6 @@ from pyg_recmetrics.kernels.threshold_counting import (
     Histogram,
     ThresholdCount,
 )
-
-#: The rows and the items of some edges, sorted by row.
-UserItems: TypeAlias = tuple[Tensor, Tensor]
 
 #: If a user has more relevant items than this, histograms are faster than comparisons.
 MAX_COMPARISONS = 64
@@ -58,37 +54,16 @@ MAX_ROWS_OF_HISTOGRAMS = 64
 NUM_RELEVANT = 2**16
 
 
-class BoundedCount:
-    """Proves all ranks, however deep, from scores in single precision.
-
-    Args:
-        items (RoundedItems): The items, in single precision.
-    """
-
-    def __init__(self, items: RoundedItems) -> None:
-        self.items = items
+class BoundedCount(RankCount):
+    """Finds all ranks from scores in single precision."""
 
     def num_rows(self, depth: int) -> int:
-        """Returns how many users are ranked at once, if they are ranked down to `depth`."""
         max_rows = MAX_ROWS if depth <= MAX_COMPARISONS else MAX_ROWS_OF_HISTOGRAMS
         return max(1, at_once(min(max_rows, NUM_RELEVANT // depth), self.items.factors.device))
 
     def ranks(
         self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
     ) -> tuple[Ranks, Tensor]:
-        """Ranks the relevant items of some users.
-
-        Args:
-            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
-            depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
-            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each.
-            seen (tuple): The rows and the items that must not be retrieved.
-            scratch (Scratch): The buffers to compute in.
-
-        Returns:
-            The ranks of the relevant items, and which users could not be settled, of shape
-            `[num_rows]`. The ranks of these users are not valid.
-        """
         row, item = relevant
         if row.numel() == 0:
             return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
@@ -148,37 +123,6 @@ class BoundedCount:
             keys[:, max(0, num_columns - start) :] = MASKED
             masked.fill_(keys, slice(0, user.size(0)), start, MASKED)
             yield start, scores, keys
-
-    def _ranks_among(
-        self,
-        close: tuple[Tensor, Tensor, Tensor],
-        user: Tensor,
-        item: Tensor,
-        score: Tensor,
-        num_above: Tensor,
-    ) -> Ranks:
-        """Ranks items of known score, by comparing them with the exact scores of close ones.
-
-        Args:
-            close (tuple): What is not proved to rank above or below: the number of an item to
-                rank, the row of its user, and the other item.
-            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
-            item (torch.Tensor): The items to rank, of shape `[num_ranked]`.
-            score (torch.Tensor): Their exact scores, of shape `[num_ranked]`.
-            num_above (torch.Tensor): How many items are proved to score higher than each.
-        """
-        ranked, row, other = close
-        is_other = (other != item[ranked]).nonzero().squeeze(1)
-        ranked, row, other = (values[is_other] for values in close)
-        others_score, own = self.items.factors.exact_scores(user, row, other), score[ranked]
-        is_tied = others_score == own
-        is_before = is_tied & (other < item[ranked])
-        above, tied, before = (
-            torch.bincount(ranked[flags], minlength=item.numel())
-            for flags in (others_score > own, is_tied, is_before)
-        )
-        num_above = num_above + above
-        return Ranks(1 + num_above + before, num_above, tied)
 
 
 def _count(

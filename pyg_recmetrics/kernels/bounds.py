@@ -53,13 +53,18 @@ class ErrorBound:
         self.error = largest_norms(rounded - embedding)
         self.error += rounding_of_sum * largest_norms(rounded)
 
-    def of(self, rounded_norm: Tensor, error: Tensor, row: Tensor | slice = slice(None)) -> Tensor:
+    def of(
+        self,
+        rounded_norm: Tensor | float,
+        error: Tensor | float,
+        row: Tensor | slice = slice(None),
+    ) -> Tensor:
         """Returns the bound for scores of items.
 
         Args:
-            rounded_norm (torch.Tensor): The norms of the rounded embeddings of items, or the
-                largest one.
-            error (torch.Tensor): The norms of their rounding errors, or the largest one.
+            rounded_norm (torch.Tensor or float): The norms of the rounded embeddings of items, or
+                the largest one.
+            error (torch.Tensor or float): The norms of their rounding errors, or the largest one.
             row (torch.Tensor, optional): The rows of the users of these items.
                 (default: all rows)
         """

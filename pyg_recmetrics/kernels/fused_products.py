@@ -1,10 +1,12 @@
-"""Fast scores of embeddings on a GPU: the largest products of blocks, which are never stored.
+"""Fast scores of embeddings on a GPU: products that are never stored.
 
-A kernel multiplies in half precision, adds up in single precision, and keeps the largest score of
-each block. Another one computes the few blocks anew that may matter. Half precision has three bits
-more than `bfloat16`, so the bound on the error is eight times tighter; powers of two bring all
-numbers into its range.
+A program multiplies in half precision, adds up in single precision, and keeps the largest score of
+each block, or counts what is above some limits. Another one computes the few blocks anew that may
+matter. Half precision has three bits more than `bfloat16`, so the bound on the error is eight times
+tighter; powers of two bring all numbers into its range.
 """
+
+from typing import NamedTuple
 
 import torch
 import triton
@@ -12,12 +14,18 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.blocks import Blocks, ComputedBlocks
 from pyg_recmetrics.kernels.fast_products import FastProducts
-from pyg_recmetrics.kernels.programs import compute, find_largest
+from pyg_recmetrics.kernels.programs import compute, count_above, find_largest
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many rows and blocks a program looks at, and how many values it computes anew.
 NUM_ROWS, NUM_BLOCKS, NUM_VALUES = 128, 64, 64
+
+#: How many rows a program looks at if it counts, which takes more registers.
+NUM_ROWS_COUNTED = 64
+
+#: With how many limits a program compares each value of a row.
+NUM_LIMITS = 4
 
 #: How many warps a program has. With fewer of them, registers would be spilled.
 NUM_WARPS = 8
@@ -38,17 +46,46 @@ class FusedProducts(FastProducts):
         super().__init__(user, items)
         self.scale = items.scale * items.scale_of_users
 
-    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
-        shape = rows.numel(), (end - start) // Blocks.block_size
-        best = scratch("fused_products", shape, torch.float32)
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> "FusedBlocks":
         num_columns = min(end, self.item.numel()) - start
-        return FusedBlocks(self.rounded[rows], self.items.rounded(start, end), num_columns, best)
+        num_blocks = (end - start) // Blocks.block_size
+        item = self.items.rounded(start, end)
+        return FusedBlocks(self.rounded[rows], item, num_columns, num_blocks, scratch)
 
     def to_value(self, score: Tensor) -> Tensor:
         return (score * self.scale).float()
 
     def to_score(self, value: Tensor) -> Tensor:
         return value.double() / self.scale
+
+    def margin(self) -> "Margin":
+        """Returns how far a value can be from that of an exact score, by the norm of its item."""
+        relative, absolute = self.items.error_by_norm
+        # The bound is a linear function of the norm. The factor allows for single precision.
+        zero = self.bound.of(absolute, absolute)
+        one = self.bound.of(1 + relative + absolute, relative + absolute)
+        factor = 1.00001 * self.scale
+        return Margin((factor * (one - zero)).float(), (factor * zero).float())
+
+
+class Margin(NamedTuple):
+    """How far values of some rows can be from those of exact scores.
+
+    Attributes:
+        slope: By how much this grows with the norm of an item, of shape `[num_rows]`.
+        least: What it is for an item of norm zero, of shape `[num_rows]`.
+    """
+
+    slope: Tensor
+    least: Tensor
+
+    def of(self, rows: Tensor | slice) -> "Margin":
+        """Returns the margins of some rows."""
+        return Margin(self.slope[rows].contiguous(), self.least[rows].contiguous())
+
+    def at(self, norm: Tensor) -> Tensor:
+        """Returns the margins for items of some norms, of shape `[num_rows, num_items]`."""
+        return self.slope.unsqueeze(1) * norm + self.least.unsqueeze(1)
 
 
 class FusedBlocks(ComputedBlocks):
@@ -58,34 +95,77 @@ class FusedBlocks(ComputedBlocks):
         user (torch.Tensor): Rounded users of shape `[num_rows, dim]`.
         item (torch.Tensor): Rounded items of shape `[>= num_columns, dim]`.
         num_columns (int): The number of items.
-        best (torch.Tensor): Where the largest values go, of shape `[num_rows, num_blocks]`.
+        num_blocks (int): The number of blocks.
+        scratch (Scratch): The buffers to compute in.
     """
 
-    def __init__(self, user: Tensor, item: Tensor, num_columns: int, best: Tensor) -> None:
-        super().__init__(best, num_columns)
-        self.user, self.item = user.contiguous(), item.contiguous()
+    def __init__(
+        self, user: Tensor, item: Tensor, num_columns: int, num_blocks: int, scratch: Scratch
+    ) -> None:
+        super().__init__(num_columns, num_blocks, user.device)
+        self.user, self.item, self.scratch = user.contiguous(), item.contiguous(), scratch
         self.sizes = {
             "num_columns": num_columns,
-            "num_blocks": best.size(1),
+            "num_blocks": num_blocks,
             "dim": user.size(1),
             "padded_dim": max(16, triton.next_power_of_2(user.size(1))),
             "block_size": self.block_size,
             "num_warps": NUM_WARPS,
         }
-        grid = triton.cdiv(best.size(0), NUM_ROWS), triton.cdiv(best.size(1), NUM_BLOCKS)
+
+    def largest(self) -> Tensor:
+        shape = self.user.size(0), self.num_blocks
+        best = self.scratch("fused_products.best", shape, torch.float32)
         with torch.cuda.device_of(best):
-            find_largest[grid](
+            find_largest[self._grid(NUM_ROWS)](
                 self.user,
                 self.item,
                 best,
-                best.size(0),
+                shape[0],
                 rows_at_once=NUM_ROWS,
                 blocks_at_once=NUM_BLOCKS,
                 **self.sizes,
             )
+        return best
+
+    def count_above(self, limit: Tensor, margin: Margin, norm: Tensor) -> tuple[Tensor, Tensor]:
+        """Counts values above limits, in all blocks in which it is clear what is above.
+
+        Args:
+            limit (torch.Tensor): The limits of each row, of shape `[num_rows, NUM_LIMITS]`, in
+                single precision; `inf` for none.
+            margin (Margin): How far a value of a row has to be from a limit for it to be clear.
+            norm (torch.Tensor): The norms of the items in single precision, in descending order.
+
+        Returns:
+            How many values are above, of shape `[num_rows, NUM_LIMITS]`, and in which blocks it is
+            not clear, or something is hidden, of shape `[num_rows, num_blocks]`.
+        """
+        shape = self.user.size(0), self.num_blocks
+        is_open = self.scratch("fused_products.is_open", shape, torch.uint8).zero_()
+        is_open.view(-1)[self.hidden_blocks()] = 1
+        num_above = torch.zeros_like(limit, dtype=torch.int32)
+        with torch.cuda.device_of(limit):
+            count_above[self._grid(NUM_ROWS_COUNTED)](
+                self.user,
+                self.item,
+                limit,
+                margin.slope,
+                margin.least,
+                norm,
+                num_above,
+                is_open,
+                shape[0],
+                rows_at_once=NUM_ROWS_COUNTED,
+                blocks_at_once=NUM_BLOCKS,
+                num_limits=NUM_LIMITS,
+                **self.sizes,
+            )
+        return num_above, is_open
 
     def computed(self, row: Tensor, block: Tensor) -> Tensor:
-        values = self.largest.new_empty((row.numel(), self.block_size))
+        shape = row.numel(), self.block_size
+        values = torch.empty(shape, dtype=torch.float32, device=row.device)
         if values.numel() > 0:
             with torch.cuda.device_of(values):
                 compute[(triton.cdiv(values.numel(), NUM_VALUES),)](
@@ -99,3 +179,7 @@ class FusedBlocks(ComputedBlocks):
                     **self.sizes,
                 )
         return values
+
+    def _grid(self, num_rows: int) -> tuple[int, int]:
+        """Returns how many programs look at all rows, and at all blocks."""
+        return triton.cdiv(self.user.size(0), num_rows), triton.cdiv(self.num_blocks, NUM_BLOCKS)

@@ -1,4 +1,4 @@
-"""Whether a device can multiply and search in one step, by programs that Triton compiles."""
+"""Whether a device can multiply and search or count in one step, by programs of Triton."""
 
 import warnings
 from functools import cache
@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import torch
 
 from pyg_recmetrics.kernels.devices import has_fast_bfloat16
+from pyg_recmetrics.kernels.scratch import Scratch
 
 #: Rows of more dimensions do not fit into the registers of a GPU.
 _MAX_DIM = 128
@@ -26,12 +27,15 @@ def can_fuse(device: torch.device, dim: int) -> bool:
 def runs_on(device: torch.device, dim: int) -> bool:
     """Tries the programs on a device, and warns if they do not run."""
     try:
-        from pyg_recmetrics.kernels.fused_products import FusedBlocks
+        from pyg_recmetrics.kernels.fused_products import NUM_LIMITS, FusedBlocks, Margin
 
         one = torch.ones(1, dim, dtype=torch.float16, device=device)
-        found = FusedBlocks(one, one, 1, one.new_empty((1, 16), dtype=torch.float32))
-        first = torch.zeros(1, dtype=torch.long, device=device)
+        found = FusedBlocks(one, one, 1, 16, Scratch(device))
+        first, zero = torch.zeros(1, dtype=torch.long, device=device), one.new_zeros(1).float()
         is_right = bool((found.best()[0, 0] == dim) & (found.values(first, first)[0, 0] == dim))
+        limit = torch.full((1, NUM_LIMITS), dim - 0.5, device=device)
+        num_above, is_open = found.count_above(limit, Margin(zero, zero), zero)
+        is_right &= bool((num_above == 1).all() & (is_open == 0).all())
     except torch.OutOfMemoryError:  # which may be another time
         raise
     except Exception as error:  # whatever is missing, products can be stored instead

@@ -1,5 +1,7 @@
 """Items in the order of their norms, rounded to the precision of a fast product."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -57,6 +59,14 @@ class RoundedItems:
         num_bytes = items.numel() * factors.dim * dtype.itemsize
         if num_bytes <= at_once(_MAX_BYTES, device):
             self._table = self._round(self.item, MAX_PADDING)
+
+    @property
+    def error_by_norm(self) -> tuple[float, float]:
+        """What bounds the norm of a rounding error: its share of the norm, and what is added."""
+        precision = torch.finfo(self.dtype)
+        # Numbers that are too small to be normal are rounded to multiples of the smallest one.
+        smallest = precision.smallest_normal * precision.eps / self.scale
+        return precision.eps / 2 + 2.0**-24, smallest / 2 * math.sqrt(self.factors.dim)
 
     def rounded(self, start: int, end: int) -> Tensor:
         """Returns the rounded embeddings of some columns, of shape `[end - start, dim]`.

@@ -20,6 +20,7 @@ from pyg_recmetrics.kernels.fast_scores import FastScores
 from pyg_recmetrics.kernels.fusing import can_fuse
 from pyg_recmetrics.kernels.given_scores import GivenScores
 from pyg_recmetrics.kernels.lists import ranks_in_lists
+from pyg_recmetrics.kernels.rank_counting import RankCount
 from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
 from pyg_recmetrics.kernels.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.searching import Search, rows_to_search
@@ -204,21 +205,18 @@ class SearchProducts(RankBySearch):
     """Searches products of embeddings that are rounded to some precision."""
 
     def __init__(
-        self, recommender: EmbeddingRecommender, request: Request, dtype: torch.dtype
+        self,
+        recommender: EmbeddingRecommender,
+        request: Request,
+        products: type[FastProducts],
+        dtype: torch.dtype,
     ) -> None:
         super().__init__(recommender, request)
-        self.recommender, self.candidates, self.dtype = recommender, request.task.candidates, dtype
+        self.recommender, self.candidates = recommender, request.task.candidates
+        self.products, self.dtype = products, dtype
 
     def fast_scores(self, chunk: Chunk) -> FastScores:
-        return self._products(self.recommender.users(chunk.users), self._items)
-
-    @property
-    def _products(self) -> type[FastProducts]:
-        if self.dtype != torch.float16:
-            return StoredProducts
-        from pyg_recmetrics.kernels.fused_products import FusedProducts
-
-        return FusedProducts
+        return self.products(self.recommender.users(chunk.users), self._items)
 
     @cached_property
     def _items(self) -> RoundedItems:
@@ -246,13 +244,20 @@ class SearchGivenScores(RankBySearch):
 
 
 class CountByBound(RankingAlgorithm):
-    """Proves ranks of embeddings, however deep, from scores in single precision."""
+    """Counts what ranks above relevant items, however deep, in products of embeddings."""
 
     # The cost of a user depends on its number of truth edges, not on their ranks.
     depth = 1
 
-    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
+    def __init__(
+        self,
+        recommender: EmbeddingRecommender,
+        request: Request,
+        count: type[RankCount],
+        dtype: torch.dtype,
+    ) -> None:
         self.recommender, self.candidates = recommender, request.task.candidates
+        self.count, self.dtype = count, dtype
 
     def num_rows(self, depth: int) -> int:
         return self._kernel.num_rows(depth)
@@ -262,8 +267,8 @@ class CountByBound(RankingAlgorithm):
         return Findings(*self._kernel.ranks(user, chunk.depth, *edges, chunk.scratch))
 
     @cached_property
-    def _kernel(self) -> BoundedCount:
-        return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
+    def _kernel(self) -> RankCount:
+        return self.count(RoundedItems(self.recommender.items, self.candidates, self.dtype))
 
 
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
@@ -335,14 +340,16 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    dtypes = []
+    kinds: list[tuple[type[FastProducts], torch.dtype]] = []
     if can_fuse(device, recommender.items.dim):
-        dtypes.append(torch.float16)
+        from pyg_recmetrics.kernels.fused_products import FusedProducts
+
+        kinds.append((FusedProducts, torch.float16))
     elif has_fast_bfloat16(device) or not only_fast:
-        dtypes.append(torch.bfloat16)
+        kinds.append((StoredProducts, torch.bfloat16))
     if has_exact_single_precision(device):
-        dtypes.append(torch.float32)
-    return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
+        kinds.append((StoredProducts, torch.float32))
+    return [SearchProducts(recommender, request, *kind) for kind in kinds]
 
 
 def _is_shallow(request: Request, can_count: bool) -> bool:
@@ -354,14 +361,20 @@ def _is_shallow(request: Request, can_count: bool) -> bool:
 
 
 def _counting(request: Request) -> list[RankingAlgorithm]:
-    """Returns the algorithm that counts scores of embeddings, if it applies."""
-    recommender = request.recommender
+    """Returns the algorithms that count scores of embeddings, the fastest first."""
+    recommender, device = request.recommender, request.task.device
     if request.list_width > 0 or not _is_searchable(request.task):
         return []
-    has_bound = has_exact_single_precision(request.task.device)
-    if isinstance(recommender, EmbeddingRecommender) and has_bound:
-        return [CountByBound(recommender, request)]
-    return []
+    if not isinstance(recommender, EmbeddingRecommender):
+        return []
+    kinds: list[tuple[type[RankCount], torch.dtype]] = []
+    if can_fuse(device, recommender.items.dim):
+        from pyg_recmetrics.kernels.fused_counting import FusedCount
+
+        kinds.append((FusedCount, torch.float16))
+    if has_exact_single_precision(device):
+        kinds.append((BoundedCount, torch.float32))
+    return [CountByBound(recommender, request, *kind) for kind in kinds]
 
 
 def _is_searchable(task: RankingTask) -> bool:

@@ -26,6 +26,12 @@ TYPES = {
     "user": "*fp16",
     "item": "*fp16",
     "best": "*fp32",
+    "limit": "*fp32",
+    "slope": "*fp32",
+    "least": "*fp32",
+    "norm": "*fp32",
+    "num_above": "*i32",
+    "is_open": "*u8",
     "values": "*fp32",
     "row": "*i64",
     "block": "*i64",
@@ -36,15 +42,20 @@ TYPES = {
 }
 CONSTANTS = {
     "block_size": Blocks.block_size,
-    "rows_at_once": fused_products.NUM_ROWS,
+    "num_limits": fused_products.NUM_LIMITS,
     "blocks_at_once": fused_products.NUM_BLOCKS,
     "values_at_once": fused_products.NUM_VALUES,
+}
+ROWS_AT_ONCE = {
+    programs.find_largest: fused_products.NUM_ROWS,
+    programs.count_above: fused_products.NUM_ROWS_COUNTED,
 }
 
 
 def compiled(kernel, capability, dim):
     """A program for a GPU of some compute capability."""
     constants = CONSTANTS | {"dim": dim, "padded_dim": max(16, triton.next_power_of_2(dim))}
+    constants["rows_at_once"] = ROWS_AT_ONCE.get(kernel)
     names = kernel.arg_names
     signature = {name: TYPES.get(name, "constexpr") for name in names}
     constants = {(names.index(name),): constants[name] for name in names if name in constants}
@@ -54,6 +65,14 @@ def compiled(kernel, capability, dim):
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes)
     target, options = GPUTarget("cuda", capability, 32), {"num_warps": fused_products.NUM_WARPS}
     return triton.compile(source, target=target, options=options)
+
+
+def check_sums_start_at_zero(program):
+    """Nothing but products may be added up, or else the bound on the error is too small."""
+    text = program.asm["ttir"]
+    starts = re.findall(r"tt\.dot [^,]+, [^,]+, (%\w+)", text)
+    if not all(f"{start} = arith.constant dense<0.000000e+00>" in text for start in starts):
+        raise RuntimeError(f"{program.metadata.name} adds something to its products")
 
 
 def num_spilled(code):
@@ -72,9 +91,10 @@ def num_spilled(code):
 
 if __name__ == "__main__":
     for capability in map(int, sys.argv[1:]):
-        for kernel in (programs.find_largest, programs.compute):
+        for kernel in (programs.find_largest, programs.count_above, programs.compute):
             for dim in (16, 33, 64, 128):
                 program = compiled(kernel, capability, dim)
+                check_sums_start_at_zero(program)
                 if program.metadata.shared > MAX_SHARED:
                     raise RuntimeError(f"{kernel.__name__} takes too much of the shared memory")
                 spilled = num_spilled(program.asm["cubin"])
