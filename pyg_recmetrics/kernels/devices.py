@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import Tensor
 
 #: How much more a device computes at once than a CPU, if its memory is not known.
 _FACTOR = 4
@@ -27,6 +28,13 @@ def at_once(num: int, device: torch.device) -> int:
         return _FACTOR * num
     num_bytes = torch.cuda.get_device_properties(device).total_memory
     return min(_MAX_FACTOR, max(1, num_bytes // _BYTES_OF_FACTOR)) * num
+
+
+def copied(rows: Tensor, device: torch.device) -> Tensor:
+    """Copies a tensor to a device. A GPU reads what the host has while the host goes on."""
+    if rows.device.type == "cpu" and device.type == "cuda":
+        rows = rows.pin_memory()
+    return rows.to(device, non_blocking=device.type == "cuda")
 
 
 def has_exact_single_precision(device: torch.device) -> bool:

@@ -5,7 +5,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries, products
 from pyg_recmetrics.kernels.scores import EXPONENT, inner_products, scale_, scaled
 
@@ -92,8 +92,9 @@ class ItemFactors:
         is_at_hand = self.embedding.dtype == torch.float32 and self.embedding.is_contiguous()
         if is_at_hand and self.is_moderate and self.bias is None:
             return self.embedding.to(self.device)
-        num_bytes = self.num_items * self.dim * torch.float32.itemsize
-        return self.single(slice(None)).contiguous() if num_bytes <= _MAX_BYTES else None
+        if self.num_items * self.dim * torch.float32.itemsize > at_once(_MAX_BYTES, self.device):
+            return None
+        return self.single(slice(None)).contiguous()
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.
@@ -125,5 +126,5 @@ def with_column(embedding: Tensor, column: Tensor) -> Tensor:
 
 def _copied(table: Tensor, index: Tensor | slice, device: torch.device) -> Tensor:
     if isinstance(index, slice):
-        return table[index].to(device)
-    return table.index_select(0, index.to(table.device)).to(device)
+        return copied(table[index], device)
+    return copied(table.index_select(0, index.to(table.device)), device)

@@ -55,10 +55,12 @@ class RoundedItems:
         self.item = items[order]
         self.column = torch.full((factors.num_items,), -1, device=device)
         self.column[self.item] = torch.arange(items.numel(), device=device)
+        # Where the embeddings are, so that reading them waits for nothing.
+        self._index = self.item.to(factors.embedding.device)
         self._table: Tensor | None = None
         num_bytes = items.numel() * factors.dim * dtype.itemsize
         if num_bytes <= at_once(_MAX_BYTES, device):
-            self._table = self._round(self.item, MAX_PADDING)
+            self._table = self._round(self._index, MAX_PADDING)
 
     @property
     def error_by_norm(self) -> tuple[float, float]:
@@ -75,7 +77,7 @@ class RoundedItems:
         """
         if self._table is not None:
             return self._table[start:end]
-        items = self.item[start:end]
+        items = self._index[start:end]
         return self._round(items, end - start - items.numel())
 
     def rounded_users(self, user: Tensor) -> Tensor:
@@ -84,7 +86,7 @@ class RoundedItems:
 
     def _round(self, items: Tensor, num_zeros: int) -> Tensor:
         shape = (items.numel() + num_zeros, self.factors.dim)
-        rounded = torch.zeros(shape, dtype=self.dtype, device=items.device)
+        rounded = torch.zeros(shape, dtype=self.dtype, device=self.factors.device)
         start = 0
         for part in self._parts(items):
             rounded[start : start + part.numel()] = _times(self.factors.single(part), self.scale)
@@ -92,7 +94,8 @@ class RoundedItems:
         return rounded
 
     def _parts(self, items: Tensor) -> tuple[Tensor, ...]:
-        parts: tuple[Tensor, ...] = items.split(at_once(_ITEMS_AT_ONCE, items.device))
+        num_items = at_once(_ITEMS_AT_ONCE, self.factors.device)
+        parts: tuple[Tensor, ...] = items.split(num_items)
         return parts
 
     def _measure(self, items: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.counting import count_ranks
+from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.factors import ItemFactors, with_column
 from pyg_recmetrics.kernels.ranks import Ranks
@@ -52,12 +53,13 @@ class EmbeddingRecommender(ScoreRecommender):
         self.user, self.device = user, device
         self.items = ItemFactors(item, bias, device)
         self.has_bias = bias is not None
-        is_large = self.items.num_items * self.items.dim * 8 > MAX_BYTES_OF_ITEMS
-        self.items_at_once = ITEMS_IN_TILE if is_large else self.items.num_items
+        num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
+        is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
+        self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""
-        user = self.user[users.to(self.user.device)].to(self.device)
+        user = copied(self.user[users.to(self.user.device)], self.device)
         return scaled_by_row(
             with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
         )
