@@ -2,6 +2,8 @@
 
 import html
 import math
+import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,17 +15,64 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>"})
+_MINUS = "\N{MINUS SIGN}"
+_DASH = "\N{EN DASH}"
+_ALPHA = ord("\N{GREEK SMALL LETTER ALPHA}")
+_SMALL_GREEK = (
+    r"\alpha \beta \gamma \delta \varepsilon \zeta \eta \theta \iota \kappa \lambda \mu \nu \xi o "
+    r"\pi \rho \varsigma \sigma \tau \upsilon \varphi \chi \psi \omega"
+)
+#: Letters and signs that LaTeX has only in mathematics.
+_MATH = {
+    **{chr(_ALPHA + letter): name for letter, name in enumerate(_SMALL_GREEK.split())},
+    "Γ": r"\Gamma",
+    "Δ": r"\Delta",
+    "Θ": r"\Theta",
+    "Λ": r"\Lambda",
+    "Ξ": r"\Xi",
+    "Π": r"\Pi",
+    "Σ": r"\Sigma",
+    "Φ": r"\Phi",
+    "Ψ": r"\Psi",
+    "Ω": r"\Omega",
+    _MINUS: "-",
+    "<": "<",
+    ">": ">",
+    "±": r"\pm",
+    "\N{MULTIPLICATION SIGN}": r"\times",
+    "≤": r"\leq",
+    "≥": r"\geq",
+    "≠": r"\neq",
+    "≈": r"\approx",
+    "∞": r"\infty",
+    "←": r"\leftarrow",
+    "→": r"\rightarrow",
+    "↑": r"\uparrow",
+    "↓": r"\downarrow",
+    "↔": r"\leftrightarrow",
+}
+#: The character that keeps its neighbours apart: LaTeX draws two hyphens as a dash.
+_NO_LIGATURE = "\N{ZERO WIDTH NON-JOINER}"
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        **{sign: f"${command}$" for sign, command in _MATH.items()},
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
-        "±": r"$\pm$",
-        "<": "$<$",
-        ">": "$>$",
+        "|": r"\textbar{}",
+        "`": r"\`{}",
+        '"': r"\symbol{34}",  # Babel gives the sign itself a meaning in some languages.
+        "\N{NO-BREAK SPACE}": "~",
+        _DASH: "--",
+        _NO_LIGATURE: "{}",
     }
 )
+
+_RANGE = re.compile(r"(?<![\w.-])(\d[\d,]*(?:\.\d+)?)-(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
+_EXPONENT = re.compile(rf"(?<![\w.-])([-{_MINUS}]?(?:\d+\.?\d*|\.\d+)[eE])-(?=\d+(?![\w-]))")
+_SIGN = re.compile(r"(?<![^ (\[{<=>±,:;/|])-(?=\.?\d|inf\b)|(?<= )-(?= )")
+_LIGATURE = re.compile(rf"(?<=[-{_DASH}])(?=[-{_DASH}])|(?<=')(?=')|(?<=,)(?=,)")
 
 
 class Tabular(ABC):
@@ -38,7 +87,12 @@ class Tabular(ABC):
         return self._table().to_markdown()
 
     def to_latex(self) -> str:
-        r"""Returns the printed table in LaTeX. It needs `\usepackage{booktabs}`."""
+        r"""Returns the printed table in LaTeX, with its notes below it.
+
+        All of it goes into a `table` as it is, and needs nothing but `\usepackage{booktabs}`. The
+        notes are in smaller type, and are wrapped to the width of the table. If that is wider
+        than the page, `\resizebox{\linewidth}{!}{...}` of the package graphicx makes it fit.
+        """
         return self._table().to_latex()
 
     def __str__(self) -> str:
@@ -79,13 +133,18 @@ class Table(Tabular):
         return "\n".join([*lines, *(f"\n{note.translate(_MARKDOWN)}" for note in self.notes)])
 
     def to_latex(self) -> str:
-        """Returns a `tabular` with the rules of the package booktabs, and notes as comments."""
+        """Returns a `tabular` with the rules of the package booktabs, and its notes below it."""
         alignment = "l" * self.num_left + "r" * (len(self.head) - self.num_left)
-        rows = [[cell.translate(_LATEX) for cell in row] for row in [self.head, *self.rows]]
-        head, *lines = [f"{' & '.join(row)} \\\\" for row in rows]
-        tabular = [f"\\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
-        tabular += [*lines, r"\bottomrule", r"\end{tabular}"]
-        return "\n".join([*tabular, *(f"% {note}" for note in self.notes)])
+        tabular = [
+            rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
+            r"\toprule",
+            _latex_row(self.head),
+            r"\midrule",
+            *(_latex_row(row) for row in self.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "\n".join(_with_latex_notes(tabular, self.notes) if self.notes else tabular)
 
     def __str__(self) -> str:
         lines = [*self._aligned([self.head, *self.rows])]
@@ -123,6 +182,49 @@ def format_mean(mean: float, margin: float) -> str:
     if math.isnan(margin):
         return f"{mean:.4f}"
     return f"{mean:.4f} ± {f'{margin:.4f}'.removeprefix('0')}"
+
+
+def _with_latex_notes(tabular: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """Returns the lines of a table that is measured first, so that its notes are as wide."""
+    return [
+        r"\sbox{0}{%",
+        *tabular[:-1],
+        f"{tabular[-1]}}}%",
+        r"\begin{minipage}{\wd0}",
+        r"\usebox{0}\par\smallskip",
+        r"\footnotesize\raggedright",
+        r"\setlength{\leftskip}{1em}\setlength{\parindent}{-1em}",
+        *(rf"{_to_latex(note)}\par" for note in notes),
+        r"\end{minipage}",
+    ]
+
+
+def _latex_row(row: Sequence[str]) -> str:
+    line = " & ".join(map(_to_latex, row))
+    # The command before a row would take a bracket or a star for an argument of its own.
+    return f"{{}}{line} \\\\" if line.startswith(("[", "*")) else f"{line} \\\\"
+
+
+def _to_latex(text: str) -> str:
+    """Returns text that LaTeX prints as it is, with real minus signs and dashes."""
+    text = _with_dashes(re.sub(r"\s", " ", unicodedata.normalize("NFC", text)))
+    # LaTeX would drop blanks at the start, which indent a name, and after other blanks.
+    text = re.sub(r"(?<![^ ]) ", "\N{NO-BREAK SPACE}", text)
+    return _LIGATURE.sub(_NO_LIGATURE, text).translate(_LATEX)
+
+
+def _with_dashes(text: str) -> str:
+    """Replaces hyphens that stand for a minus sign, for `to`, or for an undefined value."""
+    if text == "-":
+        return _DASH
+    text = _RANGE.sub(_with_range_dash, text)
+    return _SIGN.sub(_MINUS, _EXPONENT.sub(rf"\1{_MINUS}", text))
+
+
+def _with_range_dash(match: re.Match[str]) -> str:
+    low, high = (float(number.replace(",", "")) for number in match.groups())
+    # What does not ascend is no range, but a month such as 2024-05.
+    return match[0].replace("-", _DASH) if low <= high else match[0]
 
 
 def to_data_frame(

@@ -1,11 +1,13 @@
 """Tables in a terminal, Markdown, LaTeX and HTML, and everything that prints as a table."""
 
 import re
+import shutil
 
 import pytest
 from html_tables import HtmlTable
 from hypothesis import given
 from hypothesis import strategies as st
+from latex_tables import LatexTable, typeset
 from random_tasks import random_scores, random_task
 from torch_geometric.transforms import RandomLinkSplit
 
@@ -16,6 +18,58 @@ METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
 #: Text with every sign that means something in Markdown, LaTeX or HTML.
 texts = st.text("ab_*|<>&%$#{}\\~^± @1", max_size=5)
+
+#: Text with every sign that LaTeX prints in another way, and with numbers.
+latex_texts = st.text(
+    "ae_*|<>&%$#{}[]\\~^±\N{MINUS SIGN}\N{EN DASH}-+.,'`\"?!@ \tβ→é0127", max_size=8
+)
+
+#: Text, and how it is spelled in LaTeX.
+SPELLED = {
+    "-0.0123": "$-$0.0123",
+    "-.1234 ± .0012": r"$-$.1234 $\pm$ .0012",
+    "+0.1234 ± .0012": r"+0.1234 $\pm$ .0012",
+    "(-3, -4)": "($-$3, $-$4)",
+    "\N{MINUS SIGN}5": "$-$5",
+    "-inf": "$-$inf",
+    "mean of a - b": "mean of a $-$ b",
+    "1e-05": "1e$-$05",
+    "-1.5e-10": "$-$1.5e$-$10",
+    "p=2.e-5,": "p=2.e$-$5,",
+    "<0.0001": "$<$0.0001",
+    "<-.5": "$<$$-$.5",
+    "-": "--",
+    "\N{MINUS SIGN}": "$-$",
+    "": "",
+    "3-7": "3--7",
+    "0.1-0.5, 1,000-20,000": "0.1--0.5, 1,000--20,000",
+    "3\N{EN DASH}7": "3--7",
+    "2024-05": "2024-05",
+    "2024-05-17": "2024-05-17",
+    "TF-IDF": "TF-IDF",
+    "a-b": "a-b",
+    "top-10": "top-10",
+    "5-fold": "5-fold",
+    "3f1e-4": "3f1e-4",
+    "1e-4a": "1e-4a",
+    "GPT-4-8": "GPT-4-8",
+    "a--b": "a-{}-b",
+    "--k": "-{}-k",
+    "-\N{EN DASH}": "-{}--",
+    "A&B": r"A\&B",
+    "50%_#{x}$": r"50\%\_\#\{x\}\$",
+    "~^\\": r"\textasciitilde{}\textasciicircum{}\textbackslash{}",
+    "a|b": r"a\textbar{}b",
+    "''a'' ,,b": "'{}'a'{}' ,{},b",
+    '"?`': r"\symbol{34}?\`{}",
+    "  per item": "~~per item",
+    "a  b\tc\nd": "a ~b c d",
+    "[x]": "{}[x]",
+    "*": "{}*",
+    "é ß 中": "é ß 中",
+    "e\N{COMBINING ACUTE ACCENT}": "é",
+    "RP3β → λ≤1": r"RP3$\beta$ $\rightarrow$ $\lambda$$\leq$1",
+}
 
 
 class TestTable:
@@ -42,16 +96,72 @@ class TestTable:
 
     def test_latex(self):
         assert self.table.to_latex().splitlines() == [
-            r"\begin{tabular}{lr}",
+            r"\sbox{0}{%",
+            r"\begin{tabular}{@{}lr@{}}",
             r"\toprule",
             r"metric & 50\% \\",
             r"\midrule",
             r"a\_b & 1 $\pm$ .5 \\",
             r"c &  \\",
             r"\bottomrule",
-            r"\end{tabular}",
-            "% x_y: 5%",
+            r"\end{tabular}}%",
+            r"\begin{minipage}{\wd0}",
+            r"\usebox{0}\par\smallskip",
+            r"\footnotesize\raggedright",
+            r"\setlength{\leftskip}{1em}\setlength{\parindent}{-1em}",
+            r"x\_y: 5\%\par",
+            r"\end{minipage}",
         ]
+
+    def test_latex_without_notes_is_only_a_tabular(self):
+        latex = Table(["a", "b", "c"], [], num_left=2).to_latex()
+        assert latex.splitlines() == [
+            r"\begin{tabular}{@{}llr@{}}",
+            r"\toprule",
+            r"a & b & c \\",
+            r"\midrule",
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+
+    @pytest.mark.parametrize(("text", "spelled"), SPELLED.items())
+    def test_latex_spells(self, text, spelled):
+        assert Table([text], []).to_latex().splitlines()[2] == rf"{spelled} \\"
+
+    def test_a_latex_row_is_no_argument_of_the_command_before_it(self):
+        lines = Table(["[a]", "[b]"], [["[c", "[d"], ["", "*"], ["*", "[e"]]).to_latex()
+        assert [line for line in lines.splitlines() if line.endswith(r"\\")] == [
+            r"{}[a] & [b] \\",
+            r"{}[c & [d \\",
+            r" & * \\",
+            r"{}* & [e \\",
+        ]
+
+    @given(st.lists(st.tuples(latex_texts, latex_texts), max_size=3), latex_texts)
+    def test_latex_prints_any_text(self, rows, note):
+        table = LatexTable(Table(["a&b", "c"], rows, (note,)).to_latex())
+        assert hyphenated(table.rows) == hyphenated([["a&b", "c"], *rows])
+        assert hyphenated([table.notes[-1:]]) == hyphenated([[note]])
+
+    @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+    def test_latex_is_typeset(self, tmp_path):
+        spelled = [text for text in SPELLED if "中" not in text]
+        small_greek = "".join(map(chr, range(ord("β"), ord("ω") + 1)))
+        capital_greek = "ΓΔΘΛΞΠΣΦΨΩ"
+        note = "*: a note that is far longer than all that stands above it, and so is wrapped"
+        tables = [
+            Table(["[]", "*"], zip(spelled, reversed(spelled), strict=True), (note, *spelled)),
+            Table(
+                [f"{small_greek} {capital_greek}"],
+                [["≤ ≥ ≠ ≈ ∞ ← → ↑ ↓ ↔ \N{MULTIPLICATION SIGN}"]],
+            ),
+            Table(["", "[%]"], [["[x]", "-"], ["", ""], ["*", "[2]"]], ("[1cm]",)),
+            Table(["a"], []),
+        ]
+        floats = [rf"\begin{{table}}{each.to_latex()}\end{{table}}" for each in tables]
+        log = typeset("\n".join(floats), tmp_path)
+        assert "Missing character" not in log
+        assert "Overfull" not in log
 
     @given(st.lists(st.tuples(texts, texts), max_size=3))
     def test_html_holds_any_text(self, rows):
@@ -61,17 +171,19 @@ class TestTable:
         assert cells.notes == ["n & m"]
 
     @given(texts, texts)
-    def test_signs_of_markdown_and_latex_are_escaped(self, head, cell):
-        table = Table([head, cell], [[cell, head]])
-        markdown = table.to_markdown().splitlines()
+    def test_signs_of_markdown_are_escaped(self, head, cell):
+        markdown = Table([head, cell], [[cell, head]]).to_markdown().splitlines()
         for line in markdown:
             assert line.replace("\\\\", "").replace("\\|", "").count("|") == 3
-        latex = table.to_latex()
-        for command in (r"\\", r"\_", r"\&", r"\%", r"\$", r"\#", r"\{", r"\}"):
-            latex = latex.replace(command, "")
-        assert latex.count("&") == 2
-        assert not set("_%#^~") & set(latex)
-        assert latex.count("$") % 2 == 0
+
+
+def hyphenated(rows):
+    """Rows with a hyphen for every dash and minus sign, and with plain blanks."""
+    rows = [
+        [re.sub("[\N{MINUS SIGN}\N{EN DASH}]", "-", re.sub(r"\s", " ", cell)) for cell in row]
+        for row in rows
+    ]
+    return [[cell.rstrip() for cell in row] for row in rows]
 
 
 def compact(cells):
@@ -83,14 +195,6 @@ def markdown_cells(line):
     """The cells of a line of a Markdown table."""
     cells = re.split(r"(?<!\\) ?\| ?", line)[1:-1]
     return [re.sub(r"\\(.)", r"\1", cell) for cell in cells]
-
-
-def latex_cells(line):
-    """The cells of a line of a LaTeX table."""
-    cells = re.split(r"(?<!\\) ?& ?", line.removesuffix(r"\\").rstrip(" "))
-    for spelled, sign in {r"$\pm$": "±", "$<$": "<", "$>$": ">"}.items():
-        cells = [cell.replace(spelled, sign) for cell in cells]
-    return [re.sub(r"\\([&%$#_{}])", r"\1", cell) for cell in cells]
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +236,14 @@ class TestFormats:
             assert set(rule) <= set("|-: "), name
             assert [markdown_cells(line) for line in [head, *lines]] == rows, name
 
-            latex = shown.to_latex().splitlines()
-            lines = [line for line in latex if line.endswith(r"\\")]
-            assert [latex_cells(line) for line in lines] == rows, name
-            assert [line for line in latex if line.startswith("% ")] == [f"% {n}" for n in notes]
+            latex = LatexTable(shown.to_latex())
+            assert hyphenated(latex.rows) == hyphenated(rows), name
+            assert hyphenated([latex.notes]) == hyphenated([notes]), name
+
+    @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+    def test_all_of_them_are_typeset(self, tables, tmp_path):
+        log = typeset("\n\n".join(shown.to_latex() for shown in tables.values()), tmp_path)
+        assert "Missing character" not in log
 
     def test_all_kinds_of_tables_are_among_them(self, tables):
         kinds = {kind for kind in Tabular.__subclasses__() if "pyg_recmetrics" in kind.__module__}

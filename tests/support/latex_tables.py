@@ -1,0 +1,69 @@
+r"""Reads the cells and the notes of a table in LaTeX, and typesets pages with LaTeX."""
+
+import re
+import subprocess
+
+#: What LaTeX prints for commands and for ligatures.
+PRINTED = {
+    **{f"\\{sign}": sign for sign in "&%$#_{}"},
+    r"\textbackslash{}": "\\",
+    r"\textasciitilde{}": "~",
+    r"\textasciicircum{}": "^",
+    r"\textbar{}": "|",
+    r"\symbol{34}": '"',
+    r"\`{}": "`",
+    r"$\pm$": "±",
+    r"$\beta$": "β",
+    r"$\rightarrow$": "→",
+    "$<$": "<",
+    "$>$": ">",
+    "$-$": "\N{MINUS SIGN}",
+    "{}": "",
+    "~": "\N{NO-BREAK SPACE}",
+    "---": "—",
+    "--": "\N{EN DASH}",
+    "''": "”",
+    "``": "“",
+    ",,": "„",
+}
+SPELLED = re.compile("|".join(re.escape(text) for text in sorted(PRINTED, key=len, reverse=True)))
+
+
+def printed(latex):
+    """The text that LaTeX prints, from within a cell or a paragraph."""
+    assert not set("&%$#_{}\\^") & set(SPELLED.sub("", latex)), latex
+    blanks_as_printed = re.sub(" +", " ", latex).strip(" ")
+    return SPELLED.sub(lambda match: PRINTED[match[0]], blanks_as_printed)
+
+
+class LatexTable:
+    """The text of every cell of a table, and of every note below it."""
+
+    def __init__(self, latex):
+        lines = latex.splitlines()
+        for before, line in zip(["", *lines], lines, strict=False):
+            # Both commands look behind the end of their line for an argument.
+            is_argument = before.endswith((r"\\", r"\midrule")) and line[0] in "[*"
+            assert not is_argument, line
+        rows = [line.removesuffix(r" \\") for line in lines if line.endswith(r" \\")]
+        self.rows = [[printed(cell) for cell in row.split(" & ")] for row in rows]
+        paragraphs = [line for line in lines if line.endswith(r"\par")]
+        self.notes = [printed(line.removesuffix(r"\par")) for line in paragraphs]
+
+
+def typeset(body, folder):
+    """Typesets pages in two columns with pdfTeX, and returns what it logs."""
+    lines = [
+        r"\documentclass[twocolumn]{article}",
+        r"\usepackage{booktabs}",
+        r"\tracinglostchars=2",
+        r"\begin{document}",
+        body,
+        r"\end{document}",
+    ]
+    (folder / "page.tex").write_text("\n".join(lines), encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=120)
+    log = ended.stdout.decode(errors="replace")
+    assert ended.returncode == 0, log
+    return log
