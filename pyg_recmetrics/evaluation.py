@@ -79,6 +79,9 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
         item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
             or a matrix `[num_items, num_categories]` of the categories it has; see
             :class:`Catalogue`. (default: `None`)
+        propensity (torch.Tensor, optional): How likely an interaction with each item was to be
+            observed, of shape `[num_items]`, for metrics that correct for it, such as
+            `recall(propensity=given)@20`; see :class:`Catalogue`. (default: `None`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items, as deep
@@ -373,6 +376,7 @@ def _as_catalogue(task: RankingTask, options: EvaluationOptions) -> Catalogue:
         seen=task.catalogue.seen,
         item_embedding=options.item_embedding,
         item_category=options.item_category,
+        propensity=options.propensity,
     )
     catalogue.check_device(task.device, "truth")
     return catalogue

@@ -41,6 +41,7 @@ class EvaluationOptions:
     threshold: float | None = None
     item_embedding: TensorLike | None = None
     item_category: TensorLike | None = None
+    propensity: TensorLike | None = None
     batch_size: int | None = None
     keep_items: bool | int = False
     ties: Ties | None = None

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.metrics.definitions import Gamma, Propensity
 from pyg_recmetrics.metrics.registry import metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -159,6 +160,8 @@ def recall(
     normalizer: RecallNormalizer = "R",
     average: Average = "macro",
     weighted: Weighted = False,
+    propensity: Propensity = "none",
+    gamma: Gamma = 2.0,
 ) -> Tensor:
     r"""The fraction of the relevant items that is in the top `k`.
 
@@ -167,6 +170,14 @@ def recall(
 
     where :math:`h_k` is the number of relevant items in the top `k`, and `R` is the user's number
     of relevant items. A user with :math:`R > k` cannot reach one.
+
+    The ground truth is often biased: of all items that are relevant to a user, those were observed
+    that many others like, too. Each observed item `i` then stands for :math:`1 / P_i` relevant
+    items, where its propensity :math:`P_i` is the chance that it was observed. With a `propensity`,
+    the value is an estimate of the recall of all relevant items, observed or not. It is the sum of
+    :math:`1 / P_i` over the relevant items in the top `k`, divided by their sum over all relevant
+    items that were observed. It is self-normalised: a common factor of all :math:`P_i` changes
+    nothing, and if all are the same, this is the recall.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -178,8 +189,18 @@ def recall(
         weighted (bool, optional): Whether every relevant item counts as much as it weighs. The
             value is then the sum of the weights :math:`w_j` of the items in the top `k`, divided
             by the sum of all weights, or of the :math:`\min(k, R)` largest with
-            `normalizer="min"`. All weights are one if the ground truth has no weights.
-            (default: `False`)
+            `normalizer="min"`. All weights are one if the ground truth has no weights. With a
+            `propensity`, an item counts :math:`w_j / P_j`. (default: `False`)
+        propensity (str, optional): Where the propensities of items come from. `"none"` does not
+            correct for what was not observed; `"given"` takes the `propensity` of the catalogue;
+            `"popularity"` takes :math:`P_i \propto (n_i + 1)^{(\gamma + 1) / 2}`, where
+            :math:`n_i` is the number of users who have seen item `i`. The one that is added is the
+            user whom the item is relevant to, so an item that nobody has seen counts, and counts
+            most. The code of Yang et al. leaves such items out. (default: `"none"`)
+        gamma (float, optional): The exponent of the power law that the popularity of items follows,
+            a number in (0, 10), for `propensity="popularity"`. The larger, the more do rare items
+            count. Yang et al. try 1.5, 2, 2.5 and 3. The default is the smallest that power laws
+            usually have, which varies least from item to item. (default: `2.0`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -187,11 +208,17 @@ def recall(
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
-            `normalizer` is not `"R"` or `"min"`, or if `average` is not `"macro"` or `"micro"`.
+            `normalizer` is not `"R"` or `"min"`, if `average` is not `"macro"` or `"micro"`, if
+            `propensity` is not `"none"`, `"given"` or `"popularity"`, if `gamma` is not in (0, 10),
+            if `ranked` does not know the propensities or the seen edges that they need, or if
+            `normalizer` is `"min"` with a `propensity`: how many relevant items there are in all,
+            and so how many fit into the top `k`, is not known.
         TypeError: If `weighted` is not a boolean.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008);
-    weighted as PyG's :class:`~torch_geometric.metrics.LinkPredRecall` does.
+    weighted as PyG's :class:`~torch_geometric.metrics.LinkPredRecall` does; with propensities,
+    Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random implicit
+    feedback" (2018).
 
     Example:
         >>> import torch
@@ -199,13 +226,34 @@ def recall(
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
         >>> metrics.recall(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
+
+        Item 1 was three times as likely to be observed as item 9:
+
+        >>> from pyg_recmetrics import Catalogue
+        >>> chances = torch.tensor([0.5, 0.6, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.2])
+        >>> catalogue = Catalogue(num_items=10, propensity=chances)
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(catalogue)
+        >>> metrics.recall(ranked, k=3, propensity="given")
+        tensor([0.2500], dtype=torch.float64)
     """
-    if not weighted or ranked.weight is None:
+    if propensity != "none" and normalizer == "min":
+        raise ValueError(
+            f"'normalizer' needs to be 'R' with a propensity, because min(k, R) of all relevant "
+            f"items, observed or not, is not known (got 'min' with {propensity!r})"
+        )
+    if propensity == "none" and (not weighted or ranked.weight is None):
         denominator = ranked.degree if normalizer == "R" else _max_hits(ranked, k)
         return _ratio(ranked, ranked.hits(k), denominator, average)
-    # A common factor of all weights, or of those of a user, changes nothing. It keeps sums finite.
-    group = ranked.edge_index[0] if average == "macro" else torch.zeros_like(ranked.edge_index[0])
-    weight = _relative_weight(ranked.weight, group, ranked.num_users)
+    weight = torch.ones_like(ranked.rank, dtype=torch.float64)
+    if weighted and ranked.weight is not None:
+        # A common factor of all weights, or of those of a user, changes nothing. It keeps sums
+        # finite.
+        user = ranked.edge_index[0]
+        group = user if average == "macro" else torch.zeros_like(user)
+        weight = _relative_weight(ranked.weight, group, ranked.num_users)
+    if propensity != "none":
+        catalogue, item = ranked.required_catalogue, ranked.edge_index[1]
+        weight = weight * catalogue.inverse_propensity(item, propensity, gamma)
     possible = weight
     if normalizer == "min":
         possible = _largest_first(ranked, weight) * (ranked.position <= k)
@@ -448,6 +496,8 @@ def dcg(
     k: int | None = None,
     gain: Gain = "linear",
     discount: Discount = "log2",
+    propensity: Propensity = "none",
+    gamma: Gamma = 2.0,
 ) -> Tensor:
     r"""The discounted cumulative gain: relevant items add up, and count less further down.
 
@@ -456,6 +506,11 @@ def dcg(
 
     where :math:`r_j` is the rank of the user's `j`-th relevant item, and :math:`w_j` is its weight.
     All weights are one if the ground truth has no weights. The function `g` is the gain.
+
+    With a `propensity`, see :func:`recall`, the value estimates the mean over all relevant items,
+    observed or not, of what each adds to the sum. It is self-normalised, so it is not the sum
+    itself: nobody knows how many relevant items were not observed. If all propensities are the
+    same, it is the DCG divided by `R`, the user's number of relevant items that were observed.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -466,6 +521,10 @@ def dcg(
         discount (str, optional): The factor for an item at rank `r`. `"log2"` is
             :math:`1 / \log_2(r + 1)`. `"lenskit"` is :math:`1 / \log_2(\max(r, 2))`, with which
             ranks one and two count the same. (default: `"log2"`)
+        propensity (str, optional): Where the propensities of items come from: `"none"`, `"given"`
+            or `"popularity"`, see :func:`recall`. (default: `"none"`)
+        gamma (float, optional): The exponent for `propensity="popularity"`, a number in (0, 10),
+            see :func:`recall`. (default: `2.0`)
 
     Returns:
         A double-precision tensor of shape `[num_users]`, zero or more, not bounded above; `NaN`
@@ -474,11 +533,15 @@ def dcg(
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
             `gain` is not `"linear"`, `"exponential"` or `"binary"`, if `discount` is not `"log2"`
-            or `"lenskit"`, or if weights are so large that the value of a user is infinite, such as
-            1,024 for the exponential gain.
+            or `"lenskit"`, if weights are so large that the value of a user is infinite, such as
+            1,024 for the exponential gain, if `propensity` or `gamma` is not a value of
+            :func:`recall`, or if `ranked` does not know the propensities or the seen edges that
+            they need.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002);
-    for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005).
+    for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005); with
+    propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
+    implicit feedback" (2018).
 
     Example:
         >>> import torch
@@ -489,7 +552,12 @@ def dcg(
     """
     gains = _gain(ranked, gain)
     # A gain may be infinite, and infinity times zero is not zero.
-    value = ranked.sum(torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount))
+    added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount)
+    if propensity != "none":
+        user, item = ranked.edge_index
+        inverse = ranked.required_catalogue.inverse_propensity(item, propensity, gamma)
+        added *= inverse / ranked.sum(inverse)[user]
+    value = ranked.sum(added)
     if ranked.weight is not None and not bool(value.isfinite().all()):
         raise ValueError(
             f"'gain' needs to keep the DCG finite; the NDCG is finite for all weights (got "

@@ -4,15 +4,16 @@ import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Annotated, Any, Literal, TypeAlias
 
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
-    check_fraction,
+    check_finite_number,
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
@@ -23,6 +24,23 @@ Value: TypeAlias = str | int | float | bool
 
 #: Python reads no integers of more than 4,300 digits.
 _MAX_DIGITS = 1000
+
+#: The parameter of metrics that are means over relevant items, see :func:`recall`.
+Propensity: TypeAlias = Annotated[
+    Literal["none", "given", "popularity"],
+    {
+        "none": "",
+        "given": "an estimate of the mean over all relevant items, observed or not, from those "
+        "observed, self-normalised by the inverse of propensities as given",
+        "popularity": "an estimate of the mean over all relevant items, observed or not, from "
+        "those observed, self-normalised by the inverse of propensities proportional to "
+        "(n + 1)^((gamma + 1) / 2) with gamma {gamma} for an item that n users have seen",
+    },
+    {"given": "propensity", "popularity": "popularity"},
+]
+#: The exponent in its model of popularity, which its words state. That of no data is near ten, and
+#: up to there double precision holds the propensities of all items.
+Gamma: TypeAlias = Annotated[float, "", (0, 10)]
 
 
 @dataclass(frozen=True)
@@ -57,7 +75,14 @@ class Parameter(ABC):
 
     @abstractmethod
     def words(self, value: Value) -> str:
-        """Says in words what a value means; empty if there is nothing to say."""
+        """Says in words what a value means; empty if there is nothing to say.
+
+        The name of a parameter in braces stands for the value of that parameter.
+        """
+
+    def needs(self, value: Value | None) -> tuple[str, ...]:
+        """Returns what a value needs besides ranks, see :class:`Definition`."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -66,9 +91,11 @@ class Choice(Parameter):
 
     Attributes:
         meaning (mapping): The words, and what each says in a sentence.
+        needed (mapping): What some of the words need besides ranks.
     """
 
     meaning: FrozenDict[str, str]
+    needed: FrozenDict[str, str] = field(default_factory=FrozenDict)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -87,6 +114,10 @@ class Choice(Parameter):
     def words(self, value: Value) -> str:
         """Says what a word means."""
         return self.meaning[str(value)]
+
+    def needs(self, value: Value | None) -> tuple[str, ...]:
+        """Returns what a word needs, if it needs anything."""
+        return (self.needed[str(value)],) if value in self.needed else ()
 
 
 @dataclass(frozen=True)
@@ -140,18 +171,24 @@ class Integer(Parameter):
 
 
 @dataclass(frozen=True)
-class Fraction(Parameter):
-    """A real number between zero and one, which are excluded.
+class Real(Parameter):
+    """A real number in an open interval.
 
     Attributes:
         sentence (str): What it says in a sentence, with `{}` for the number.
+        interval (tuple): The numbers that it lies between.
     """
 
     sentence: str
+    interval: tuple[float, float] = (0, 1)
 
     def check(self, value: object) -> Value:
-        """Returns `value` if it is between zero and one."""
-        return check_fraction(value, self.name)
+        """Returns `value` if it lies in the interval."""
+        number = check_finite_number(value, self.name)
+        low, high = self.interval
+        if not low < number < high:
+            raise ValueError(f"'{self.name}' needs to be in ({low:g}, {high:g}) (got {value!r})")
+        return number
 
     def read(self, text: str) -> Value:
         """Reads a decimal number."""
@@ -258,9 +295,9 @@ class Definition:
         bounds (tuple): The smallest and the largest value that it can have by default.
         higher_is_better (bool): Whether higher values are better.
         needs_truth (bool): Whether it is undefined for users without truth.
-        needs (tuple): What it needs besides ranks: `"items"` for the lists, or what a
-            :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces stands for
-            the value of that parameter.
+        needs (tuple): What it needs besides ranks, whatever its arguments: `"items"` for the lists,
+            or what a :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces
+            stands for the value of that parameter. Some values need more.
         looks_at_order (bool): Whether it depends on the order within the top k.
         looks_at_weight (bool): Whether it tells relevant items of different weight apart, whatever
             its arguments.
@@ -288,9 +325,21 @@ class Definition:
         """The parts of its docstring."""
         return Docstring.of(self.function)
 
+    @property
+    def may_need(self) -> tuple[str, ...]:
+        """What only some of its arguments need besides ranks."""
+        values = (
+            (parameter, value)
+            for parameter in self.parameters.values()
+            for value in parameter.values
+        )
+        return tuple(chain.from_iterable(parameter.needs(value) for parameter, value in values))
+
     def needs_with(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns what it needs besides ranks, given the values of its parameters."""
-        return tuple(need.format_map(arguments) for need in self.needs)
+        always = (need.format_map(arguments) for need in self.needs)
+        chosen = (parameter.needs(arguments[name]) for name, parameter in self.parameters.items())
+        return (*always, *chain.from_iterable(chosen))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.runs import find_runs
+from pyg_recmetrics.metrics.definitions import Gamma, Propensity
 from pyg_recmetrics.metrics.registry import metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -16,7 +17,12 @@ TiedPairs: TypeAlias = Annotated[
 
 
 @metric(needs_all_ranks=True, aliases=("auc", "auroc", "roc_auc_score"))
-def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
+def roc_auc(
+    ranked: RankedEdges,
+    ties: TiedPairs = "ranked",
+    propensity: Propensity = "none",
+    gamma: Gamma = 2.0,
+) -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
 
     .. math::
@@ -26,12 +32,21 @@ def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
     :math:`r_j` is the rank of the `j`-th relevant item. Above that item rank :math:`r_j - j`
     irrelevant items. A random ranking scores one half on average.
 
+    With a `propensity`, see :func:`recall`, the value estimates the mean over all relevant items,
+    observed or not, of the chance that each ranks above an irrelevant one. Relevant items that were
+    not observed still count as irrelevant ones, so that the same propensity for all gives the
+    ROC-AUC. This matters little where few candidates are relevant.
+
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
         ties (str, optional): What a relevant and an irrelevant item of equal score count. With
             `"ranked"`, they count as they are ranked: one if the relevant item is above, zero if it
             is below, and one half if the ranking gave it the mean rank. With `"half"`, they count
             one half whatever the ranking, as in scikit-learn. (default: `"ranked"`)
+        propensity (str, optional): Where the propensities of items come from: `"none"`, `"given"`
+            or `"popularity"`, see :func:`recall`. (default: `"none"`)
+        gamma (float, optional): The exponent for `propensity="popularity"`, a number in (0, 10),
+            see :func:`recall`. (default: `2.0`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
@@ -39,10 +54,13 @@ def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
 
     Raises:
         ValueError: If `ranked` does not know the rank of every edge or the number of candidates, if
-            `ties` is not `"ranked"` or `"half"`, or if `ties` is `"half"` and `ranked` does not
-            know which scores are equal.
+            `ties` is not `"ranked"` or `"half"`, if `ties` is `"half"` and `ranked` does not know
+            which scores are equal, if `propensity` or `gamma` is not a value of :func:`recall`, or
+            if `ranked` does not know the propensities or the seen edges that they need.
 
-    Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982).
+    Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982); with
+    propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
+    implicit feedback" (2018), who count all items above a relevant one.
 
     Example:
         >>> import torch
@@ -51,9 +69,13 @@ def roc_auc(ranked: RankedEdges, ties: TiedPairs = "ranked") -> Tensor:
         >>> metrics.roc_auc(RankedEdges.from_scores(scores, truth))
         tensor([0.7500], dtype=torch.float64)
     """
-    num_pairs = ranked.degree * ranked.num_irrelevant
     num_above = ranked.rank - ranked.position if ties == "ranked" else _num_above(ranked)
-    return 1 - ranked.sum(num_above) / num_pairs
+    if propensity == "none":
+        return 1 - ranked.sum(num_above) / (ranked.degree * ranked.num_irrelevant)
+    catalogue, item = ranked.required_catalogue, ranked.edge_index[1]
+    inverse = catalogue.inverse_propensity(item, propensity, gamma)
+    value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * ranked.num_irrelevant)
+    return value.clamp(min=0.0)  # Only rounding errors make it negative.
 
 
 @metric(needs_all_ranks=True)

@@ -27,9 +27,9 @@ from pyg_recmetrics.metrics.definitions import (
     CutOff,
     Definition,
     Flag,
-    Fraction,
     Integer,
     Parameter,
+    Real,
     folded,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -64,8 +64,8 @@ def metric(
             (default: `True`)
         needs_truth (bool, optional): Whether it is undefined for users without truth.
             (default: `True`)
-        needs (tuple, optional): What it needs besides ranks: `"items"` for the lists, or what a
-            :class:`~pyg_recmetrics.Catalogue` holds. (default: `()`)
+        needs (tuple, optional): What it needs besides ranks, whatever its arguments: `"items"` for
+            the lists, or what a :class:`~pyg_recmetrics.Catalogue` holds. (default: `()`)
         looks_at_order (bool, optional): Whether it depends on the order within the top k.
             (default: `True`)
         looks_at_weight (bool, optional): Whether it tells relevant items of different weight
@@ -336,10 +336,14 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
             return CutOff(name, default)
         case [dict() as words] if words and set(get_args(kind)) == set(words):
             return Choice(name, default, FrozenDict(words))
+        case [dict() as words, dict() as needed] if words and set(get_args(kind)) == set(words):
+            return Choice(name, default, FrozenDict(words), FrozenDict(needed))
         case [str() as sentence] if kind is bool:
             return Flag(name, default, sentence)
         case [str() as sentence] if kind is float:
-            return Fraction(name, default, sentence)
+            return Real(name, default, sentence)
+        case [str() as sentence, tuple() as interval] if kind is float:
+            return Real(name, default, sentence, interval)
         case [str() as sentence] if kind is int:
             return Integer(name, default, sentence)
         case [str() as sentence, range() as allowed] if kind is int:

@@ -117,9 +117,7 @@ class Metric:
             >>> metrics.parse("diversity(over=embedding)@10").needs
             ('items', 'item_embedding')
         """
-        parameters = self.definition.parameters
-        defaults = {name: parameter.default for name, parameter in parameters.items()}
-        return self.definition.needs_with(defaults | dict(self.arguments))
+        return self.definition.needs_with(self._values)
 
     @property
     def needs_truth(self) -> bool:
@@ -128,7 +126,7 @@ class Metric:
 
     @property
     def looks_at_weight(self) -> bool:
-        """Whether it tells relevant items of different weight apart.
+        """Whether it tells relevant items of different weight or propensity apart.
 
         Example:
             >>> from pyg_recmetrics import metrics
@@ -136,7 +134,9 @@ class Metric:
             >>> [metrics.parse(spelling).looks_at_weight for spelling in spellings]
             [False, True]
         """
-        return self.definition.looks_at_weight or dict(self.arguments).get("weighted") is True
+        given = dict(self.arguments)
+        is_weighted = given.get("weighted") is True or given.get("propensity", "none") != "none"
+        return self.definition.looks_at_weight or is_weighted
 
     @property
     def is_aggregate(self) -> bool:
@@ -162,14 +162,21 @@ class Metric:
             >>> metrics.parse("map(normalizer=hits)@20").words
             'map@20 (divided by the number of hits)'
         """
-        given = dict(self.arguments)
+        values = self._values
         said = [
-            parameter.words(value)
-            for parameter in self.definition.parameters.values()
-            if (value := given.get(parameter.name, parameter.default)) is not None
+            _filled_in(parameter.words(value), values)
+            for name, parameter in self.definition.parameters.items()
+            if (value := values[name]) is not None
         ]
         head = self.name if self.k is None else f"{self.name}@{self.k}"
         return f"{head} ({', '.join(filter(None, said))})" if any(said) else head
+
+    @property
+    def _values(self) -> dict[str, Value | None]:
+        """The values of all parameters, those that were not given included."""
+        parameters = self.definition.parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        return defaults | dict(self.arguments)
 
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
@@ -247,6 +254,13 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
     if not metrics:
         raise ValueError("'metrics' needs to name at least one metric (got none)")
     return metrics
+
+
+def _filled_in(words: str, values: Mapping[str, Value | None]) -> str:
+    """Returns words with the values of the parameters whose names are in braces."""
+    for name, value in values.items():
+        words = words.replace(f"{{{name}}}", str(value))
+    return words
 
 
 def _pairs(arguments: object) -> list[tuple[str, Value]]:

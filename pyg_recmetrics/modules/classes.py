@@ -45,6 +45,18 @@ _CLASS_ARGUMENTS = (
     ),
     _ClassArgument(
         inspect.Parameter(
+            "catalogue",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Catalogue | None,
+        ),
+        """\
+    catalogue (Catalogue, optional): What is known about the items, which some arguments need.
+        (default: `None`)""",
+        lambda definition: bool(definition.may_need) and not set(definition.needs) - {"items"},
+    ),
+    _ClassArgument(
+        inspect.Parameter(
             "empty_target_action",
             inspect.Parameter.KEYWORD_ONLY,
             default="skip",

@@ -18,6 +18,7 @@ from pyg_recmetrics.checks import (
     check_num_pairs,
     check_positive_integer,
     check_scores,
+    check_shape,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges
@@ -32,7 +33,12 @@ _HOW_TO_GIVE = {
     "'Catalogue')",
     "item_embedding": "the embedding of every item: give 'item_embedding' to 'evaluate' (or to "
     "the 'Catalogue')",
+    "propensity": "the propensity of every item: give 'propensity' to 'evaluate' (or to the "
+    "'Catalogue')",
 }
+
+#: The smallest propensity. The inverses of smaller ones would be too large to be added up.
+_MIN_PROPENSITY = 1e-100
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -40,8 +46,8 @@ class Catalogue:
     r"""What is known about the items: how often they were seen, and what they are like.
 
     Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
-    :func:`~pyg_recmetrics.evaluate` adds embeddings and categories. For lists that come from
-    elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+    :func:`~pyg_recmetrics.evaluate` adds embeddings, categories and propensities. For lists that
+    come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
 
     Args:
         num_items (int): The number of items.
@@ -53,11 +59,15 @@ class Catalogue:
             `[num_items]`. If items have several categories or none, a matrix of shape
             `[num_items, num_categories]` that is true or positive where an item has a category.
             (default: `None`)
+        propensity (torch.Tensor, optional): How likely it is for each item that a user whom it is
+            relevant to was observed to interact with it: floating-point numbers of shape
+            `[num_items]`, at least `1e-100` and at most one. A common factor of all of them changes
+            no metric. (default: `None`)
 
     Raises:
         TypeError: If an argument does not hold numbers.
-        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids or numbers that
-            are not finite.
+        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids, numbers that are
+            not finite, or propensities that are no probabilities.
 
     Example:
         >>> import torch
@@ -72,6 +82,7 @@ class Catalogue:
     seen: Tensor | None
     item_embedding: Tensor | None
     item_category: Tensor | None
+    propensity: Tensor | None
 
     def __init__(
         self,
@@ -80,6 +91,7 @@ class Catalogue:
         seen: EdgesLike | None = None,
         item_embedding: TensorLike | None = None,
         item_category: TensorLike | None = None,
+        propensity: TensorLike | None = None,
     ) -> None:
         num_items = check_positive_integer(num_items, "num_items")
         # The attributes are frozen, so that nobody else sets what was checked here.
@@ -92,6 +104,7 @@ class Catalogue:
             item_category=(
                 None if item_category is None else _check_category(item_category, num_items)
             ),
+            propensity=None if propensity is None else _check_propensity(propensity, num_items),
         )
 
     @cached_property
@@ -113,8 +126,28 @@ class Catalogue:
         """The number of users who have seen any item."""
         return int(self.interactions[0].unique_consecutive().numel())
 
+    def inverse_propensity(self, item: Tensor, source: str, gamma: float) -> Tensor:
+        """Returns how many relevant items each observed one stands for, up to a common factor.
+
+        Args:
+            item (torch.Tensor): The ids of the items that were observed, of shape `[num_edges]`.
+            source (str): Where propensities come from: `"given"` or `"popularity"`.
+            gamma (float): The exponent of the power law of popularity. Those given have none.
+
+        Returns:
+            A double-precision tensor of shape `[num_edges]`, positive and finite.
+
+        Raises:
+            ValueError: If propensities or seen edges are not known.
+        """
+        if source == "given":
+            return 1 / self.get("propensity")[item].double()
+        # One more than have seen the item: whoever it is relevant to was observed, too.
+        num_observed = self.popularity[item].double() + 1
+        return num_observed ** (-(gamma + 1) / 2)
+
     def get(self, name: str) -> Tensor:
-        """Returns `seen`, `item_embedding` or `item_category`.
+        """Returns `seen`, `item_embedding`, `item_category` or `propensity`.
 
         Raises:
             ValueError: If it is not known; the error says how to give it.
@@ -150,7 +183,8 @@ class Catalogue:
         return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
 
     def _tensors(self) -> dict[str, Tensor]:
-        values = {name: getattr(self, name) for name in ("seen", "item_embedding", "item_category")}
+        names = ("seen", "item_embedding", "item_category", "propensity")
+        values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -203,3 +237,17 @@ def _check_category(category: object, num_items: int) -> Tensor:
         # Categories are renumbered from zero on, so that large ids do not take memory.
         tensor = tensor.unique(return_inverse=True)[1]
     return tensor
+
+
+def _check_propensity(propensity: object, num_items: int) -> Tensor:
+    check_labels(propensity, "propensity", None)
+    tensor = check_scores(propensity, "propensity")
+    check_shape(tensor, "propensity", (num_items,), "a number for every item")
+    check_finite(tensor, "propensity")
+    low, high = (float(bound) for bound in tensor.detach().aminmax())
+    if low < _MIN_PROPENSITY or high > 1:
+        wrong = low if low < _MIN_PROPENSITY else high
+        raise ValueError(
+            f"'propensity' needs to hold probabilities from {_MIN_PROPENSITY} to 1 (got {wrong:g})"
+        )
+    return tensor.detach()

@@ -7,7 +7,7 @@ import pytest
 
 from pyg_recmetrics import metrics
 from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.metrics.definitions import Choice, CutOff, Flag, Fraction, Integer
+from pyg_recmetrics.metrics.definitions import Choice, CutOff, Flag, Integer, Real
 
 
 @pytest.mark.parametrize("name", metrics.names())
@@ -23,7 +23,8 @@ KINDS = {
     "optional": CutOff("x", None),
     "integer": Integer("x", 3, "{} in all"),
     "percentage": Integer("x", 80, "{} percent", range(1, 101)),
-    "fraction": Fraction("x", 0.8, "as likely as {}"),
+    "fraction": Real("x", 0.8, "as likely as {}"),
+    "real": Real("x", 2.0, "to the power of {}", (-1, 10)),
     "flag": Flag("x", False, "it holds"),
 }
 
@@ -39,6 +40,7 @@ KINDS = {
         ("percentage", "100", 100, "100 percent"),
         ("fraction", "0.80", 0.8, "as likely as 0.8"),
         ("fraction", "1e-5", 1e-05, "as likely as 1e-05"),
+        ("real", "-0.5", -0.5, "to the power of -0.5"),
         ("flag", "TRUE", True, "it holds"),
         ("flag", "False", False, ""),
     ],
@@ -69,6 +71,8 @@ def test_values_are_read_and_said(kind, text, value, words):
         ("fraction", 1, ValueError, r"needs to be in \(0, 1\)"),
         ("fraction", float("nan"), ValueError, "'x' needs to be a finite number"),
         ("fraction", "half", ValueError, "got 'half'"),
+        ("real", 10, ValueError, r"'x' needs to be in \(-1, 10\) \(got 10\)"),
+        ("real", "two", ValueError, "got 'two'"),
         ("flag", 1, TypeError, r"'x' needs to be a boolean \(got 1\)"),
         ("flag", "yes", TypeError, "got 'yes'"),
         ("flag", None, TypeError, "got None"),
@@ -92,4 +96,10 @@ def test_all_values_are_known_where_they_are_few():
     assert KINDS["choice"].values == ("a", "Two-b")
     assert KINDS["flag"].values == (False, True)
     assert Flag("x", True, "it holds").values == (True, False)
-    assert not any(KINDS[kind].values for kind in ("cut_off", "integer", "percentage", "fraction"))
+    assert not any(KINDS[kind].values for kind in ("cut_off", "integer", "percentage", "real"))
+
+
+def test_some_words_of_a_choice_need_more():
+    choice = Choice("x", "a", FrozenDict({"a": "", "b": "more"}), FrozenDict({"b": "seen"}))
+    assert (choice.needs("a"), choice.needs("b")) == ((), ("seen",))
+    assert KINDS["choice"].needs("a") == KINDS["real"].needs(0.5) == ()

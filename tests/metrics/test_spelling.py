@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Evaluator, RankedEdges, RankingTask, evaluate, metrics
-from pyg_recmetrics.metrics.definitions import Fraction, Integer
+from pyg_recmetrics.metrics.definitions import Integer, Real
 
 
 def values_of(parameter):
     """All values that a parameter takes."""
     if isinstance(parameter, Integer):
         return st.integers(1, parameter.allowed[-1])
-    if isinstance(parameter, Fraction):
-        return st.floats(0, 1, exclude_min=True, exclude_max=True)
+    if isinstance(parameter, Real):
+        return st.floats(*parameter.interval, exclude_min=True, exclude_max=True)
     return st.sampled_from(parameter.values or [1, 17])
 
 
@@ -129,9 +129,24 @@ def test_results_are_known_by_any_spelling():
 
 @given(metric=any_metric())
 def test_words_say_every_choice(metric):
-    for name, parameter in metrics.definition(metric.name).parameters.items():
-        value = dict(metric.arguments).get(name, parameter.default)
-        assert value is None or parameter.words(value) in metric.words
+    parameters = metrics.definition(metric.name).parameters
+    values = {name: parameter.default for name, parameter in parameters.items()}
+    values |= dict(metric.arguments)
+    for name, parameter in parameters.items():
+        words = "" if values[name] is None else parameter.words(values[name])
+        assert words.replace("{gamma}", str(values.get("gamma"))) in metric.words
+
+
+def test_words_in_braces_stand_for_the_value_of_another_parameter():
+    words = metrics.parse("recall(propensity=popularity,gamma=1.5)@5").words
+    assert words == (
+        "recall@5 (divided by R, averaged over users, an estimate of the mean over all relevant "
+        "items, observed or not, from those observed, self-normalised by the inverse of "
+        "propensities proportional to (n + 1)^((gamma + 1) / 2) with gamma 1.5 for an item that n "
+        "users have seen)"
+    )
+    # What nothing is computed with goes unsaid.
+    assert metrics.parse("recall(gamma=1.5)@5").words == metrics.parse("recall@5").words
 
 
 def test_depth_is_what_must_be_ranked():

@@ -116,7 +116,8 @@ class TestClasses:
         cls = getattr(modules, name)
         own = dict(inspect.signature(cls).parameters)
         more = {"empty_target_action": "skip", "keep_per_user": False}
-        more["catalogue"] = inspect.Parameter.empty
+        needs_catalogue = bool(set(cls.definition.needs) - {"items"})
+        more["catalogue"] = inspect.Parameter.empty if needs_catalogue else None
         more = {n: default for n, default in more.items() if n in own}
         assert {n: own.pop(n).default for n in more} == more
         function = inspect.signature(cls.definition.function).parameters

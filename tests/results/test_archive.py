@@ -69,7 +69,7 @@ def assert_same(result, loaded):
             assert torch.equal(saved.ptr, read.ptr)
         elif field.name == "catalogue" and saved is not None:
             assert repr(saved) == repr(read)
-            for name in ("seen", "item_embedding", "item_category"):
+            for name in ("seen", "item_embedding", "item_category", "propensity"):
                 assert str(getattr(saved, name)) == str(getattr(read, name))
         else:
             assert saved == read
@@ -89,6 +89,7 @@ class TestFiles:
                 {
                     "metrics": ["coverage@3", "novelty@2", "diversity@3", "recall@2"],
                     "item_category": torch.arange(9) % 3,
+                    "propensity": torch.full((9,), 0.5),
                 },
             ),
             ({}, {"convention": "trec_eval", "metrics": ["mrr@3"]}),

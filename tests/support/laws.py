@@ -18,20 +18,25 @@ from pyg_recmetrics.metrics.definitions import CutOff
 CUT_OFFS = (1, 2, 3, 5, 20)
 
 #: Some values of parameters that take too many numbers to try all of them. Weights are up to 3.
-NUMBERS = {"head": (1, 50, 100), "max_grade": (3, 7), "p": (0.5, 0.9)}
+NUMBERS = {"head": (1, 50, 100), "max_grade": (3, 7), "p": (0.5, 0.9), "gamma": (1.5, 3.0)}
 
 
 def values_of(parameter, k):
-    """All values of a parameter of a metric at `k`, or some if there are too many."""
+    """All values of a parameter of a metric at `k`, or some if there are too many.
+
+    Those that need more than the metric itself are left out, such as propensities.
+    """
     if isinstance(parameter, CutOff):
         return [] if k is None else [k, k + 1, k + 7]
-    return parameter.values or NUMBERS.get(parameter.name, ())
+    values = parameter.values or NUMBERS.get(parameter.name, ())
+    return [value for value in values if not parameter.needs(value)]
 
 
 def metrics_of_ranks(k=None):
     """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
 
-    Those that need all ranks are in `metrics_of_all_ranks`, those of lists in `metrics_of_lists`.
+    Those that need all ranks are in `metrics_of_all_ranks`, those of lists in `metrics_of_lists`,
+    and estimates from propensities have tests of their own.
     """
     found = []
     for name in metrics.names():
@@ -41,6 +46,8 @@ def metrics_of_ranks(k=None):
         cut_off = k if definition.has_cut_off else None
         found.append(metrics.Metric(name, cut_off))
         for parameter in definition.parameters.values():
+            if parameter.name in ("propensity", "gamma"):
+                continue
             for value in values_of(parameter, k):
                 found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
     if k is not None:
