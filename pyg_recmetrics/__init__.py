@@ -8,7 +8,7 @@ from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import PairScorer, rank
-from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, compare
+from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -22,6 +22,7 @@ __all__ = [
     "Population",
     "RankedEdges",
     "RankingTask",
+    "Runs",
     "__version__",
     "compare",
     "conventions",

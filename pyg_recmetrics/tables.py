@@ -181,7 +181,12 @@ def format_mean(mean: float, margin: float) -> str:
         return "-"
     if math.isnan(margin):
         return f"{mean:.4f}"
-    return f"{mean:.4f} ± {f'{margin:.4f}'.removeprefix('0')}"
+    return f"{mean:.4f} ± {format_error(margin)}"
+
+
+def format_error(error: float) -> str:
+    """Formats a standard error, or half the width of an interval."""
+    return "-" if math.isnan(error) else f"{error:.4f}".removeprefix("0")
 
 
 def _with_latex_notes(tabular: Sequence[str], notes: Sequence[str]) -> list[str]:

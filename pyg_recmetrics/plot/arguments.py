@@ -50,7 +50,7 @@ def cut_offs_of(results: Iterable[EvaluationResult], max_k: int | None) -> list[
 
 def mean_of(result: EvaluationResult, metric: str | Metric, level: float = 0.95) -> CohortMean:
     """Returns the mean of a metric over users, with its interval."""
-    return cohort_mean(result.contributions(metric), level, "normal")
+    return cohort_mean(result.contributions(metric), result.owner, level, "normal")
 
 
 def _label(name: object) -> str:

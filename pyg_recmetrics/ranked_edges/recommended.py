@@ -65,6 +65,24 @@ class Lists:
         edges, is_item = torch.stack([user, item]), item >= 0
         return edges if bool(is_item.all()) else edges[:, is_item]
 
+    def places(self, k: int, users: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns the users, the ranks and the items in the top `k`, of shape `[num_places]` each.
+
+        Args:
+            k (int): The cut-off.
+            users (torch.Tensor, optional): Some users, in the order in which they are wanted.
+                (default: `None`, all)
+        """
+        if users is None:
+            users = torch.arange(self.ptr.numel() - 1, device=self.ptr.device)
+        length = self.ptr.diff()[users].clamp(max=k)
+        user = users.repeat_interleave(length)
+        first = (length.cumsum(0) - length).repeat_interleave(length)
+        rank = 1 + torch.arange(user.numel(), device=user.device) - first
+        item = self.item[self.ptr[user] + rank - 1]
+        is_item = item >= 0
+        return user[is_item], rank[is_item], item[is_item]
+
     def length(self, k: int) -> Tensor:
         """Returns how many items each user has in its top `k`, of shape `[num_users]`."""
         num_before = F.pad((self.item >= 0).cumsum(0), (1, 0))

@@ -3,17 +3,22 @@
 This package may import the conventions and all layers below them. It knows no recommenders.
 """
 
-from pyg_recmetrics.results.cohorts import CohortMean, Cohorts
+from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
 from pyg_recmetrics.results.comparison import Comparison, PairedDifference, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.runs import MeanOfRuns, Runs
 
 __all__ = [
     "CohortMean",
     "Cohorts",
     "Comparison",
     "EvaluationResult",
+    "Gap",
+    "Gaps",
     "History",
+    "MeanOfRuns",
     "PairedDifference",
+    "Runs",
     "compare",
 ]

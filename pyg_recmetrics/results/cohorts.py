@@ -1,8 +1,10 @@
 """Cohorts: metrics measured for groups of users, or of items, separately."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import torch
 from torch import Tensor
@@ -11,7 +13,9 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results.inference import IntervalMethod, interval_of_mean
+from pyg_recmetrics.results.estimates import Estimate, mean_of_users
+from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
+from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 
 if TYPE_CHECKING:
@@ -34,11 +38,90 @@ class CohortMean(NamedTuple):
     num_users: int
 
 
+class Gap(NamedTuple):
+    """The difference and the ratio of two groups in a metric.
+
+    Attributes:
+        metric: The metric.
+        a: The label of one group.
+        b: The label of the other.
+        difference: The value of `a` minus that of `b`.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+        ratio: The value of `a` over that of `b`; `NaN` if that is zero.
+        ratio_low: The lower end of its confidence interval.
+        ratio_high: The upper end.
+    """
+
+    metric: str
+    a: Hashable
+    b: Hashable
+    difference: float
+    low: float
+    high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+
+
+class Gaps(Tabular, Sequence[Gap]):
+    """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
+
+    :meth:`Cohorts.gaps` returns it.
+
+    Attributes:
+        level (float): The level of the intervals.
+    """
+
+    def __init__(self, gaps: Iterable[Gap], level: float) -> None:
+        self._gaps, self.level = tuple(gaps), level
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a row for every metric and pair of groups.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
+        return to_data_frame(self._gaps, Gap._fields)
+
+    @overload
+    def __getitem__(self, index: int) -> Gap: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Gap]: ...
+
+    def __getitem__(self, index: int | slice) -> Gap | Sequence[Gap]:
+        return self._gaps[index]
+
+    def __len__(self) -> int:
+        return len(self._gaps)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} gaps)"
+
+    def _table(self) -> Table:
+        rows = [
+            [
+                gap.metric,
+                str(gap.a),
+                str(gap.b),
+                format_mean(gap.difference, (gap.high - gap.low) / 2),
+                format_mean(gap.ratio, (gap.ratio_high - gap.ratio_low) / 2),
+            ]
+            for gap in self
+        ]
+        notes = (
+            f"±: {100 * self.level:.4g}% confidence interval, not corrected for several pairs",
+            "difference: a - b; ratio: a / b",
+        )
+        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
+
+
 class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
-    :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree` and
-    :meth:`EvaluationResult.recall_by_popularity` return them.
+    :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree`,
+    :meth:`EvaluationResult.by_item` and :meth:`EvaluationResult.recall_by_popularity` return them.
 
     Attributes:
         name (str): What the labels say about a cohort.
@@ -46,13 +129,71 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
     """
 
     def __init__(
-        self, means: Mapping[Hashable, Mapping[str, CohortMean]], name: str, level: float
+        self,
+        means: Mapping[Hashable, Mapping[str, CohortMean]],
+        estimate: Callable[[Hashable, str], Estimate],
+        name: str,
+        level: float,
+        notes: Sequence[str],
     ) -> None:
         self._means = FrozenDict(
             {label: FrozenDict(of_metric) for label, of_metric in means.items()}
         )
+        self._estimate = estimate
+        self._notes = tuple(notes)
         self.name = name
         self.level = level
+
+    def gaps(self, reference: Hashable | None = None) -> Gaps:
+        r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
+
+        The intervals are normal ones. They allow for users who count in several groups, and for
+        persons who own several rows. They are not corrected for several pairs.
+
+        Args:
+            reference (label, optional): The group with which each of the others is compared, as
+                `b`. (default: `None`, all pairs of groups, where `a` comes before `b`)
+
+        Raises:
+            ValueError: If there is no such group.
+
+        Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
+        biases in recommender evaluation and effectiveness" (2018).
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 0]])
+            >>> task = RankingTask(truth, num_users=4, num_items=2)
+            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
+            >>> print(result.by(["new", "new", "old", "old"]).gaps("old"))
+            metric    a    b         difference           ratio
+            ---------------------------------------------------
+            recall@1  new  old  -0.5000 ± .9800  0.5000 ± .9800
+            ±: 95% confidence interval, not corrected for several pairs
+            difference: a - b; ratio: a / b
+        """
+        labels = list(self)
+        pairs = list(combinations(labels, 2))
+        if reference is not None:
+            if reference not in labels:
+                raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
+            pairs = [(label, reference) for label in labels if label != reference]
+        metrics = dict.fromkeys(metric for means in self.values() for metric in means)
+        return Gaps((self._gap(metric, *pair) for metric in metrics for pair in pairs), self.level)
+
+    def _gap(self, metric: str, a: Hashable, b: Hashable) -> Gap:
+        first, second = self._estimate(a, metric), self._estimate(b, metric)
+        difference, ratio = first.minus(second), first.over(second)
+        return Gap(
+            metric,
+            a,
+            b,
+            difference.value,
+            *difference.interval(self.level),
+            ratio.value,
+            *ratio.interval(self.level),
+        )
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every cohort and metric.
@@ -94,8 +235,7 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
             ]
             for label, means in self.items()
         ]
-        note = f"±: {100 * self.level:.4g}% confidence interval of the mean over users"
-        return Table([self.name, "users", *metrics], rows, (note,))
+        return Table([self.name, "users", *metrics], rows, self._notes)
 
 
 def by_groups(
@@ -103,6 +243,7 @@ def by_groups(
     group: Tensor,
     labels: Sequence[Hashable],
     *,
+    owner: Tensor | None,
     name: str,
     level: float,
     method: IntervalMethod,
@@ -114,16 +255,35 @@ def by_groups(
         group (torch.Tensor): The number of each user's group, of shape `[num_users]`; `-1` for
             users without a group.
         labels (sequence): The label of each group.
+        owner (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         name (str): What the labels say about a group.
         level (float): The level of the confidence intervals.
         method (str): How to find the intervals.
     """
+    num_groups = len(labels)
+    owners: Iterable[Tensor | None] = [None] * num_groups
+    if owner is not None:
+        owners = list(split_by(owner, group.to(owner.device), num_groups))
     means: dict[Hashable, dict[str, CohortMean]] = {label: {} for label in labels}
     for metric, contributed in values.items():
-        parts = split_by(contributed, group.to(contributed.device), len(labels))
-        for label, part in zip(labels, parts, strict=True):
-            means[label][metric] = cohort_mean(part, level, method)
-    return Cohorts(means, name, level)
+        parts = split_by(contributed, group.to(contributed.device), num_groups)
+        for label, part, of_part in zip(labels, parts, owners, strict=True):
+            means[label][metric] = cohort_mean(part, of_part, level, method)
+    estimate = partial(_estimate_of_group, values, group, labels, owner)
+    return Cohorts(means, estimate, name, level, (note_on_intervals(level, owner),))
+
+
+def _estimate_of_group(
+    values: Mapping[str, Tensor],
+    group: Tensor,
+    labels: Sequence[Hashable],
+    owner: Tensor | None,
+    label: Hashable,
+    metric: str,
+) -> Estimate:
+    contributed = values[metric]
+    is_other = group.to(contributed.device) != labels.index(label)
+    return mean_of_users(contributed.masked_fill(is_other, torch.nan), owner)
 
 
 def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
@@ -150,6 +310,7 @@ def by_popularity(
     is_counted: Tensor,
     candidates: Tensor | None,
     *,
+    owner: Tensor | None,
     name: str,
     bins: int,
     level: float,
@@ -162,6 +323,7 @@ def by_popularity(
         metric (Metric): What to measure for the relevant items of each bucket.
         is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
         candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
+        owner (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         name (str): What the metric is called.
         bins (int): The number of buckets.
         level (float): The level of the confidence intervals.
@@ -175,19 +337,28 @@ def by_popularity(
     bucket = torch.full_like(popularity, -1)
     bucket[is_item] = bin_of_item
     bucket_of_edge = bucket[ranked.edge_index[1]]
-    means = {}
+    values = {}
     for number, label in enumerate(range_labels(popularity[is_item], bin_of_item)):
         value = metric(ranked.select_edges(bucket_of_edge == number))
-        value = value.masked_fill(~is_counted, torch.nan)
-        means[label] = {name: cohort_mean(value, level, method)}
-    return Cohorts(means, "popularity", level)
+        values[label] = value.masked_fill(~is_counted, torch.nan)
+    means = {label: {name: cohort_mean(x, owner, level, method)} for label, x in values.items()}
+    estimate = partial(_estimate_of_label, values, owner)
+    return Cohorts(means, estimate, "popularity", level, (note_on_intervals(level, owner),))
 
 
-def cohort_mean(values: Tensor, level: float, method: IntervalMethod) -> CohortMean:
+def _estimate_of_label(
+    values: Mapping[Hashable, Tensor], owner: Tensor | None, label: Hashable, metric: str
+) -> Estimate:
+    return mean_of_users(values[label], owner)
+
+
+def cohort_mean(
+    values: Tensor, owner: Tensor | None, level: float, method: IntervalMethod
+) -> CohortMean:
     """Returns the mean of the values that are not `NaN`, with its interval."""
-    values = values[~values.isnan()]
-    low, high = interval_of_mean(values, level, method)
-    return CohortMean(float(values.mean()), low, high, values.numel())
+    sample = Sample.of(values, owner)
+    low, high = interval_of_mean(sample, level, method)
+    return CohortMean(sample.mean, low, high, sample.values.numel())
 
 
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
@@ -197,35 +368,6 @@ def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]
     sizes = torch.bincount(group[order], minlength=num_groups).tolist()
     parts: Iterable[Tensor] = values[order].split(sizes)
     return parts
-
-
-def read_groups(groups: Any, num_users: int) -> tuple[Tensor, list[Hashable]]:
-    """Reads the groups of :meth:`EvaluationResult.by`.
-
-    Returns:
-        The number of each user's group, `-1` for users without one; and the labels of the groups.
-
-    Raises:
-        TypeError: If `groups` does not hold labels.
-        ValueError: If there is not one label for every user.
-    """
-    if isinstance(groups, Tensor):
-        if groups.is_floating_point() or groups.is_complex():
-            raise ValueError(f"'groups' needs to hold integers or booleans (got {groups.dtype})")
-        _check_one_per_user(list(groups.shape), num_users)
-        found, group = groups.unique(return_inverse=True)
-        return group, found.tolist()
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise TypeError(
-            f"'groups' needs to be a tensor or a sequence of labels (got {type(groups).__name__})"
-        )
-    # Arrays and series return their values as Python's own.
-    labels = list(groups.tolist() if hasattr(groups, "tolist") else groups)
-    _check_one_per_user([len(labels)], num_users)
-    distinct = _sorted(dict.fromkeys(label for label in labels if not _is_missing(label)))
-    number = {label: index for index, label in enumerate(distinct)}
-    group = [number.get(label, -1) for label in labels]
-    return torch.tensor(group, dtype=torch.long, device="cpu"), distinct
 
 
 def quantile_bins(values: Tensor, bins: int) -> Tensor:
@@ -249,22 +391,3 @@ def range_labels(values: Tensor, group: Tensor) -> list[Hashable]:
         low, high = (int(bound) for bound in part.aminmax())
         labels.append(str(low) if low == high else f"{low}-{high}")
     return labels
-
-
-def _check_one_per_user(shape: list[int], num_users: int) -> None:
-    if shape != [num_users]:
-        raise ValueError(
-            f"'groups' needs to have shape [{num_users}], a label for every user (got {shape})"
-        )
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or label != label
-
-
-def _sorted(labels: Iterable[Any]) -> list[Hashable]:
-    labels = list(labels)
-    try:
-        return sorted(labels)
-    except TypeError:  # labels of different types stay in the order in which they came
-        return labels

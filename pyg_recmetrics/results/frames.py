@@ -57,15 +57,7 @@ def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> 
     """
     with requires_extra("pandas", "pandas", "top_k"):
         import pandas as pd
-    lists = ranked.lists_down_to(k)
-    asked = _numbers_of(users, ranked)
-    length = lists.ptr.diff()[asked].clamp(max=k)
-    user = asked.repeat_interleave(length)
-    first = (length.cumsum(0) - length).repeat_interleave(length)
-    place = torch.arange(user.numel(), device=user.device) - first
-    item = lists.item[lists.ptr[user] + place]
-    is_item = item >= 0
-    user, rank, item = user[is_item], 1 + place[is_item], item[is_item]
+    user, rank, item = ranked.lists_down_to(k).places(k, _numbers_of(users, ranked))
     return pd.DataFrame(
         {
             "user": _named(user, ranked.user_ids),

@@ -1,10 +1,12 @@
 """Inference over users: confidence intervals of a mean, and paired tests of a difference.
 
-Every function takes one value per user. None of them knows about rankings.
+Every function takes values of users. None of them knows about rankings.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
@@ -45,8 +47,68 @@ class Interval(NamedTuple):
     high: float
 
 
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One value for each of some users, who are a sample of all possible users.
+
+    If a person has several rows, such as sessions, their values depend on each other. The sample
+    is then one of persons, who are drawn with all of their rows.
+
+    Attributes:
+        values (torch.Tensor): The values, of shape `[num_users]`, in double precision.
+        owner (torch.Tensor or None): The number of the person to whom each row belongs, of shape
+            `[num_users]`, with no number left out; `None` if every row is a person.
+    """
+
+    values: Tensor
+    owner: Tensor | None = None
+
+    @classmethod
+    def of(cls, values: Tensor, owner: Tensor | None) -> "Sample":
+        """Takes the values that are not `NaN`, and the persons to whom they belong."""
+        is_counted = ~values.isnan()
+        if owner is not None:
+            owner = owner.to(values.device)[is_counted].unique(return_inverse=True)[1]
+        return cls(values[is_counted], owner)
+
+    @property
+    def num_drawn(self) -> int:
+        """How many users or persons were drawn."""
+        if self.owner is None:
+            return self.values.numel()
+        return int(self.owner.max()) + 1 if self.owner.numel() else 0
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of all rows."""
+        return float(self.values.mean())
+
+    @cached_property
+    def influence(self) -> Tensor:
+        r"""What each of the drawn adds to the error of the mean, of shape `[num_drawn]`.
+
+        The sum of the squares estimates the variance of the mean. Where persons have different
+        numbers of rows, the mean is a ratio, of which this is the linear part.
+
+        Source: Cochran, "Sampling techniques", 6.4 (1977).
+        """
+        deviation = self.by_person(self.values - self.values.mean()) / self.values.numel()
+        return deviation * math.sqrt(self.num_drawn / max(1, self.num_drawn - 1))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the mean; `NaN` if fewer than two were drawn."""
+        return float(self.influence.square().sum()) if self.num_drawn > 1 else math.nan
+
+    def by_person(self, values: Tensor) -> Tensor:
+        """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
+        if self.owner is None:
+            return values
+        return values.new_zeros(self.num_drawn).index_add_(0, self.owner, values)
+
+
 def interval_of_mean(
-    values: Tensor,
+    sample: Sample,
     level: float = 0.95,
     method: IntervalMethod = "bootstrap",
     *,
@@ -56,7 +118,7 @@ def interval_of_mean(
     """Returns the confidence interval of a mean, see :meth:`EvaluationResult.confidence_interval`.
 
     Args:
-        values (torch.Tensor): A value per user, of shape `[num_users]`.
+        sample (Sample): The values of users.
         level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
         method (str, optional): `"bootstrap"` or `"normal"`. (default: `"bootstrap"`)
         num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
@@ -71,38 +133,37 @@ def interval_of_mean(
     check_choice(method, "method", get_args(IntervalMethod))
     num_samples = check_positive_integer(num_samples, "num_samples")
     seed = check_natural_number(seed, "seed")
-    if values.numel() < 2:
+    if sample.num_drawn < 2:
         return Interval(math.nan, math.nan)
     if method == "normal":
-        mean, margin = float(values.mean()), normal_margin(values, level)
-        return Interval(mean - margin, mean + margin)
-    means = bootstrap_means(values, num_samples, seed)
+        margin = normal_margin(sample.variance, level)
+        return Interval(sample.mean - margin, sample.mean + margin)
+    means = bootstrap_means(sample, num_samples, seed)
     tail = (1 - level) / 2
     low, high = torch.quantile(means, means.new_tensor([tail, 1 - tail])).tolist()
     return Interval(low, high)
 
 
-def normal_margin(values: Tensor, level: float) -> float:
-    """Returns half the width of the normal interval; `NaN` for fewer than two values."""
-    if values.numel() < 2:
-        return math.nan
-    quantile = NormalDist().inv_cdf((1 + level) / 2)
-    return quantile * float(values.std()) / math.sqrt(values.numel())
+def normal_margin(variance: float, level: float) -> float:
+    """Returns half the width of the normal interval of an estimate with some variance."""
+    return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
 
 
-def bootstrap_means(values: Tensor, num_samples: int, seed: int) -> Tensor:
-    """Returns the means of samples of users with replacement, of shape `[num_samples]`."""
-    num_users = values.numel()
+def bootstrap_means(sample: Sample, num_samples: int, seed: int) -> Tensor:
+    """Returns the means of samples of users or persons with replacement: `[num_samples]`."""
+    num_drawn = sample.num_drawn
+    total = sample.by_person(sample.values)
+    num_rows = sample.by_person(torch.ones_like(sample.values))
     # The CPU draws the samples, so that they are the same for every device.
     generator = torch.Generator().manual_seed(seed)
-    num_rows = max(1, _NUM_DRAWS // num_users)
+    num_at_once = max(1, _NUM_DRAWS // num_drawn)
     means = []
-    for start in range(0, num_samples, num_rows):
-        shape = (min(num_rows, num_samples - start), num_users)
+    for start in range(0, num_samples, num_at_once):
+        shape = (min(num_at_once, num_samples - start), num_drawn)
         drawn = torch.randint(
-            num_users, shape, generator=generator, dtype=torch.int32, device="cpu"
-        )
-        means.append(values[drawn.to(values.device)].mean(dim=1))
+            num_drawn, shape, generator=generator, dtype=torch.int32, device="cpu"
+        ).to(total.device)
+        means.append(total[drawn].sum(dim=1) / num_rows[drawn].sum(dim=1))
     return torch.cat(means)
 
 
@@ -120,44 +181,32 @@ def effect_size(difference: Tensor) -> float:
     return float(difference.mean() / difference.std())
 
 
-def t_interval(difference: Tensor, level: float) -> Interval:
-    """Returns the confidence interval of the mean difference that the paired t-test implies."""
-    from scipy import stats
-
-    num_users = difference.numel()
-    quantile = float(stats.t.ppf((1 + level) / 2, num_users - 1))
-    mean, margin = float(difference.mean()), quantile * float(difference.std()) / num_users**0.5
-    return Interval(mean - margin, mean + margin)
-
-
 def p_value(
-    difference: Tensor, test: PairedTest = "t-test", *, num_samples: int = 9999, seed: int = 0
+    difference: Sample, test: PairedTest = "wilcoxon", *, num_samples: int = 9999, seed: int = 0
 ) -> float:
     """Returns the two-sided p-value of the hypothesis that there is no difference.
 
+    The paired t-test follows from the variance of the difference (:class:`Uncertainty`).
+
     Args:
-        difference (torch.Tensor): The difference of every user, of shape `[num_users]`, for at
-            least two users.
-        test (str, optional): `"t-test"`, `"wilcoxon"` or `"randomization"`.
-            (default: `"t-test"`)
+        difference (Sample): The difference of every user, at least two of which were drawn.
+        test (str, optional): `"wilcoxon"`, of the mean difference of each person, or
+            `"randomization"`, which swaps all rows of a person together.
+            (default: `"wilcoxon"`)
         num_samples (int, optional): How many random assignments of signs a randomisation test
             draws. It tries all of them if there are fewer. (default: `9999`)
         seed (int, optional): The seed of these draws. (default: `0`)
     """
-    if bool((difference == 0).all()):
+    if bool((difference.values == 0).all()):
         return 1.0
-    return _TESTS[test](difference.cpu().numpy(), num_samples, seed)
+    total = difference.by_person(difference.values)
+    if test == "randomization":
+        return _randomization_test(total.cpu().numpy(), num_samples, seed)
+    mean = total / difference.by_person(torch.ones_like(difference.values))
+    return _wilcoxon(mean.cpu().numpy())
 
 
-def _t_test(difference: Differences, num_samples: int, seed: int) -> float:
-    from scipy import stats
-
-    if (difference == difference[0]).all():
-        return 0.0  # the limit, which scipy also returns, but with a warning
-    return float(stats.ttest_1samp(difference, 0.0).pvalue)
-
-
-def _wilcoxon(difference: Differences, num_samples: int, seed: int) -> float:
+def _wilcoxon(difference: Differences) -> float:
     from scipy import stats
 
     return float(stats.wilcoxon(difference).pvalue)
@@ -178,13 +227,6 @@ def _randomization_test(difference: Differences, num_samples: int, seed: int) ->
         rng=seed,
     )
     return float(result.pvalue)
-
-
-_TESTS: dict[PairedTest, Callable[[Differences, int, int], float]] = {
-    "t-test": _t_test,
-    "wilcoxon": _wilcoxon,
-    "randomization": _randomization_test,
-}
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

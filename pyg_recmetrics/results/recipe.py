@@ -3,6 +3,8 @@
 import textwrap
 from collections.abc import Iterable
 
+from torch import Tensor
+
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.undefined import EmptyTargetAction
@@ -35,6 +37,12 @@ def write_recipe(
         f"({convention.source})."
     )
     return textwrap.fill(text, width=_NUM_COLUMNS)
+
+
+def note_on_intervals(level: float, owner: Tensor | None) -> str:
+    """Returns the line below a table that says what its intervals are."""
+    note = f"±: {100 * level:.4g}% confidence interval of the mean over users"
+    return note if owner is None else f"{note}, for other persons, who own several rows"
 
 
 def summarize_users(

@@ -13,10 +13,12 @@ from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
     check_fields,
+    check_level,
     check_natural_number,
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.metrics.undefined import (
@@ -25,17 +27,18 @@ from pyg_recmetrics.metrics.undefined import (
     fill_without_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results import archive, cohorts, frames
+from pyg_recmetrics.results import archive, by_item, cohorts, frames
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cohorts import Cohorts
 from pyg_recmetrics.results.inference import (
     Interval,
     IntervalMethod,
+    Sample,
     interval_of_mean,
     normal_margin,
 )
 from pyg_recmetrics.results.names import Separator, spell
-from pyg_recmetrics.results.recipe import summarize_users, write_recipe
+from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users, write_recipe
 from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean
@@ -145,8 +148,13 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             if self._has_tie_range(name):
                 contributed = self._counted(self.definitions[name], value)
                 ranges[name] = self._tie_range(self.definitions[name], contributed)
-                margins[name] = normal_margin(_defined(contributed), level=0.95)
+                margins[name] = normal_margin(self._sample_of(contributed).variance, level=0.95)
         warn_about_ties(self.ranked, ranges, margins)
+
+    @property
+    def owner(self) -> Tensor | None:
+        """The number of the person to whom each row belongs, `[num_users]`; `None` if unknown."""
+        return None if self.task is None else self.task.owner
 
     @property
     def num_evaluated(self) -> int:
@@ -245,8 +253,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     ) -> Interval:
         r"""Returns a confidence interval of the mean of a metric.
 
-        It regards the users as a sample of all possible users. It does not cover what else may
-        vary, such as the initialisation of a model, and it treats the denominator of a
+        It regards the users as a sample of all possible users, or of persons if the task knows the
+        owners of its rows: persons are then drawn with all of their rows. It does not cover what
+        else may vary, such as the initialisation of a model, and it treats the denominator of a
         micro-average as fixed. Whether the intervals of two recommenders overlap does not say
         whether one is better than the other: use :func:`compare`.
 
@@ -285,7 +294,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             (0.0, 0.8)
         """
         return interval_of_mean(
-            self._values(metric), level, method, num_samples=num_samples, seed=seed
+            self._sample(metric), level, method, num_samples=num_samples, seed=seed
         )
 
     def by(self, groups: Any, *, level: float = 0.95, method: IntervalMethod = "normal") -> Cohorts:
@@ -325,9 +334,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> cohorts["new"]["recall@1"].value
             0.5
         """
-        group, labels = cohorts.read_groups(groups, self.ranked.num_users)
+        group, labels = read_labels(groups, "groups", "user", self.ranked.num_users)
         return cohorts.by_groups(
-            self._contributions, group, labels, name="group", level=level, method=method
+            self._contributions,
+            group,
+            labels,
+            owner=self.owner,
+            name="group",
+            level=level,
+            method=method,
         )
 
     def by_degree(
@@ -368,7 +383,13 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             is_counted = is_counted & (self.ranked.degree > 0)
         group, labels = cohorts.group_by_degree(degree, is_counted, bins)
         return cohorts.by_groups(
-            self._contributions, group, labels, name="training degree", level=level, method=method
+            self._contributions,
+            group,
+            labels,
+            owner=self.owner,
+            name="training degree",
+            level=level,
+            method=method,
         )
 
     def recall_by_popularity(
@@ -424,10 +445,74 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             recall,
             self.ranked.is_evaluated & self.convention.population.is_defined(recall, self.ranked),
             candidates if candidates is not None and candidates.dim() == 1 else None,
+            owner=self.owner,
             name=str(asked),
             bins=bins,
             level=level,
             method=method,
+        )
+
+    def by_item(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
+        r"""Measures how fair the lists are to groups of items, such as those of small labels.
+
+        For each group, there are four numbers:
+
+        - `recall@k`: the recall of users as if only the relevant items of the group were relevant,
+          as in :meth:`recall_by_popularity`.
+        - `exposure@k`: the share of the exposure of all top `k` that the group receives, where an
+          item at rank `r` receives :math:`1 / \log_2(r + 1)`.
+        - `relevance`: the share of the ground truth that belongs to the group.
+        - `exposure@k / relevance`: the ratio of the two shares. With one, exposure is proportional
+          to relevance.
+
+        :meth:`Cohorts.gaps` says how far groups are apart.
+
+        Args:
+            groups (torch.Tensor or sequence): A label for every item: integers or booleans of shape
+                `[num_items]`, or a sequence of names. Items whose name is `None` belong to no
+                group, and still take their share.
+            k (int, optional): The cut-off. (default: `20`)
+            level (float, optional): The level of the confidence intervals, which allow for other
+                users. (default: `0.95`)
+
+        Raises:
+            TypeError: If `groups` does not hold labels.
+            ValueError: If there is not one label for every item, the number of items is not known,
+                lists were not kept down to `k` (evaluate with `keep_items=k`), the convention has
+                no recall, or `level` is not between 0 and 1.
+
+        Sources: Singh and Joachims, "Fairness of exposure in rankings" (2018), for exposure and its
+        ratio to relevance; Ekstrand et al., "Fairness in information access systems" (2022).
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
+            >>> result = evaluate(scores, task, "recall@1", keep_items=1)
+            >>> print(result.by_item(["new", "new", "old"], k=1))
+            items  users  recall@1      exposure@1       relevance  exposure@1 / relevance
+            ------------------------------------------------------------------------------
+            new        2    1.0000  1.0000 ± .0000  0.5000 ± .9800         2.0000 ± 3.9199
+            old        2    0.0000  0.0000 ± .0000  0.5000 ± .9800          0.0000 ± .0000
+            ±: 95% confidence interval of the mean over users
+        """
+        check_has(self.ranked.catalogue, "num_items", "by_item")
+        asked = Metric("recall", check_positive_integer(k, "k"))
+        recall = self._resolve(asked)
+        is_defined = self.convention.population.is_defined(recall, self.ranked)
+        group, labels = read_labels(
+            groups, "groups", "item", self.ranked.required_catalogue.num_items
+        )
+        return by_item.by_item_groups(
+            self.ranked,
+            recall,
+            self.ranked.is_evaluated & is_defined,
+            group.to(self.ranked.rank.device),
+            labels,
+            owner=self.owner,
+            name=str(asked),
+            level=check_level(level),
         )
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -574,8 +659,12 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             TypeError: If a field of a ranking that was made by hand has another type.
             ValueError: If the fields of such a ranking do not fit together.
         """
-        RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load the file
-        fields = {
+        archive.write(path, self._to_fields())
+
+    def _to_fields(self) -> dict[str, Any]:
+        """Returns everything that the result was computed from, as nested dictionaries."""
+        RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load it from a file
+        return {
             "version": __version__,
             "ranked": self.ranked.to_dict(),
             "metrics": [str(metric) for metric in self.metrics],
@@ -584,7 +673,6 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             "convention": self.convention.to_dict(),
             "num_left_out": self.num_left_out,
         }
-        archive.write(path, fields)
 
     @classmethod
     def load(cls, path: str | Path) -> "EvaluationResult":
@@ -616,7 +704,12 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "EvaluationResult":
-        """Returns the result that was saved as `fields`, after it has checked all of them."""
+        """Returns what `_to_fields` was called on, after it has checked all fields.
+
+        Raises:
+            TypeError: If a field has another type.
+            ValueError: If a field is not valid.
+        """
         names = (
             "version",
             "ranked",
@@ -729,9 +822,12 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             )
         return self.task
 
-    def _values(self, metric: str | Metric) -> Tensor:
+    def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
-        return _defined(self.contributions(metric))
+        return self._sample_of(self.contributions(metric))
+
+    def _sample_of(self, contributed: Tensor) -> Sample:
+        return Sample.of(contributed, self.owner)
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
@@ -810,7 +906,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 f"same score as another candidate"
             )
         if not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, "±: 95% confidence interval of the mean over users")
+            notes.insert(0, note_on_intervals(0.95, self.owner))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
@@ -821,7 +917,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
         if str(metric) not in self.per_user:
             return math.nan
-        return normal_margin(self._values(metric), level=0.95)
+        return normal_margin(self._sample(metric).variance, level=0.95)
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
@@ -834,7 +930,3 @@ def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
         return ranked
     is_user = torch.zeros_like(ranked.is_evaluated)
     return ranked.select_users(is_user.index_fill_(0, task.users, True))
-
-
-def _defined(values: Tensor) -> Tensor:
-    return values[~values.isnan()]

@@ -28,6 +28,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, as_matrix
+from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
@@ -88,13 +89,18 @@ class RankingTask:
             lists and files call the users by them. (default: `None`, users are called by their
             number)
         item_ids (sequence, optional): The original id of every item. (default: `None`)
+        owner (torch.Tensor or sequence, optional): The person to whom each row of users belongs,
+            of shape `[num_users]`, where one person has several, such as sessions. Integers or
+            names. Intervals and tests then draw persons, not rows. (default: `None`, every row is a
+            person)
 
     Raises:
         TypeError: If an edge list does not hold numbers, `exclude_seen` is not a boolean, or
             original ids cannot be hashed.
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
-            not positive, comes without weights or is above all of them, original ids are not as
-            many as there are users or items or repeat, or no user has truth that can be retrieved.
+            not positive, comes without weights or is above all of them, original ids or
+            owners are not as many as there are users or items, ids repeat, or no user has truth
+            that can be retrieved.
 
     Example:
         >>> import torch
@@ -116,6 +122,8 @@ class RankingTask:
     users: Tensor
     user_ids: tuple[Hashable, ...] | None
     item_ids: tuple[Hashable, ...] | None
+    #: The number of the person to whom each user belongs, of shape `[num_users]`.
+    owner: Tensor | None
     #: The number of items that can be recommended to each user, of shape `[num_users]`.
     num_candidates: Tensor
     #: What is known about the items, such as their popularity among the seen edges.
@@ -139,6 +147,7 @@ class RankingTask:
         users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
+        owner: TensorLike | Sequence[Hashable] | None = None,
     ) -> None:
         # The attributes are frozen, so that nobody changes one of them without the others.
         fields = vars(self)
@@ -149,6 +158,7 @@ class RankingTask:
         check_matrix(truth, "truth", num_users, num_items)
         truth, weight = check_weighted_edges(truth, weight, "truth", "weight")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
+        fields["owner"] = self._prepare_owner(owner)
         fields["seen"] = self._prepare_seen(seen)
         fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
         fields["catalogue"] = Catalogue(num_items, seen=self.seen)
@@ -431,6 +441,18 @@ class RankingTask:
         truth, weight = task._select_truth(self.truth, self.weight)
         return task._with(truth=truth, weight=weight)
 
+    def with_owner(self, owner: TensorLike | Sequence[Hashable]) -> "RankingTask":
+        """Returns the same task, with the person to whom each row of users belongs.
+
+        Args:
+            owner (torch.Tensor or sequence): See :class:`RankingTask`.
+
+        Raises:
+            TypeError: If `owner` does not hold integers or names.
+            ValueError: If there is not one for every user.
+        """
+        return self._with(owner=self._prepare_owner(owner))
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
 
@@ -438,7 +460,7 @@ class RankingTask:
         """
         names = (
             *("truth", "num_users", "num_items", "seen", "exclude_seen"),
-            *("weight", "threshold", "candidates", "users", "user_ids", "item_ids"),
+            *("weight", "threshold", "candidates", "users", "user_ids", "item_ids", "owner"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -486,6 +508,8 @@ class RankingTask:
             parts.append(f"candidates={list(self.candidates.shape)}")
         if self.users.numel() < self.num_users:
             parts.append(f"users={list(self.users.shape)}")
+        if self.owner is not None:
+            parts.append(f"owner={list(self.owner.shape)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _with(self, **changes: Any) -> "RankingTask":
@@ -493,6 +517,17 @@ class RankingTask:
         task = copy.copy(self)
         vars(task).update(changes)
         return task
+
+    def _prepare_owner(self, owner: Any) -> Tensor | None:
+        if owner is None:
+            return None
+        number, _ = read_labels(owner, "owner", "user", self.num_users)
+        if bool((number < 0).any()):
+            raise ValueError(
+                f"'owner' needs to name a person for every user "
+                f"(got none for {int((number < 0).sum())} of them)"
+            )
+        return number.to(self.device)
 
     def _prepare_seen(self, seen: EdgesLike | None) -> Tensor:
         if seen is None:

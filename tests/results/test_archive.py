@@ -37,6 +37,7 @@ from pyg_recmetrics import (
 FORMAT_2 = Path(__file__).with_name("format_2.npz")
 #: A result in format 3, which version 0.1.0 wrote before tasks knew original ids.
 FORMAT_3 = Path(__file__).with_name("format_3.npz")
+FORMAT_4 = Path(__file__).with_name("format_4.npz")
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
@@ -198,7 +199,7 @@ class TestFiles:
                 EvaluationResult.load(tmp_path / name)
         with (tmp_path / "new.npz").open("wb") as file:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
-        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 4"):
+        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 5"):
             EvaluationResult.load(tmp_path / "new.npz")
 
     def test_files_of_format_2_are_read(self):
@@ -221,6 +222,15 @@ class TestFiles:
         assert result.ranked.items.tolist() == [[2, 3], [0, 2], [0, 1], [-1, -1]]
         assert (result.task.user_ids, result.ranked.user_ids) == (None, None)
         assert (result.task.threshold, result.task.users.tolist()) == (1, [0, 1, 2])
+
+    def test_files_of_format_4_are_read(self):
+        result = EvaluationResult.load(FORMAT_4)
+        # User 0 has relevant items at the ranks 1 and 3, user 1 at 1, and user 2 at 4.
+        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
+        assert result["mrr@3"] == pytest.approx((1 + 1 + 0) / 3)
+        assert result.task.user_ids == ("ann", "bob", "cid", "dee")
+        assert result.ranked.num_masked.tolist() == [1, 0, 0, 0]
+        assert result.owner is result.task.owner is None
 
     def test_original_ids_are_words_or_numbers(self, tmp_path):
         kinds = {"ann": ["ann", "böb", ""], "mixed": [3, "3", 0.5], "large": [2**60, -1, 0]}

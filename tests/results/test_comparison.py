@@ -27,6 +27,8 @@ COLUMNS = [
     "wins",
     "ties",
     "losses",
+    "user_error",
+    "run_error",
 ]
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 
@@ -201,9 +203,9 @@ class TestNames:
             compare(good)
         with pytest.raises(ValueError, match=r"a name of its own \(got \['a', 'b', 'a'\]\)"):
             compare(good, good, a=good)
-        with pytest.raises(TypeError, match=r"'EvaluationResult' \(got float\)"):
+        with pytest.raises(TypeError, match=r"or sequences of these \(got float\)"):
             compare(good, 0.3)
-        with pytest.raises(TypeError, match=r"'EvaluationResult' \(got dict\)"):
+        with pytest.raises(TypeError, match=r"or sequences of these \(got dict\)"):
             compare({"good": good, "other": {"recall@3": 0.5}})
         with pytest.raises(ValueError, match=r"'test' needs to be one of \['t-test', 'wilcoxon'"):
             compare(good, good, test="sign")

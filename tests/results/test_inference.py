@@ -11,6 +11,8 @@ from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate
 from pyg_recmetrics.results import inference
+from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.uncertainty import uncertainty_of
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -34,7 +36,9 @@ class TestIntervals:
         generator = torch.Generator().manual_seed(7)
         drawn = torch.randint(len(values), (50, len(values)), generator=generator).tolist()
         means = [float(np.mean([values.tolist()[user] for user in row])) for row in drawn]
-        assert inference.bootstrap_means(values, 50, seed=7).tolist() == pytest.approx(means)
+        assert inference.bootstrap_means(Sample(values), 50, seed=7).tolist() == pytest.approx(
+            means
+        )
         low, high = result.confidence_interval("ndcg@3", 0.9, num_samples=50, seed=7)
         assert (low, high) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])))
 
@@ -80,7 +84,7 @@ class TestIntervals:
             held = 0
             for _ in range(200):
                 values = samples.sample((80,)).double()
-                low, high = inference.interval_of_mean(values, 0.9, method, num_samples=300)
+                low, high = inference.interval_of_mean(Sample(values), 0.9, method, num_samples=300)
                 held += low <= 1 <= high
             assert 0.82 <= held / 200 <= 0.95
 
@@ -139,6 +143,18 @@ class TestHolm:
         assert inference.holm([]) == []
 
 
+def p_value(difference, test="t-test", **options):
+    sample = Sample(difference)
+    if test == "t-test":
+        return uncertainty_of(sample, []).p_value(sample.mean)
+    return inference.p_value(sample, test, **options)
+
+
+def t_interval(difference, level):
+    sample = Sample(difference)
+    return uncertainty_of(sample, []).interval(sample.mean, level)
+
+
 class TestPairedTests:
     #: Student's data on the hours of sleep that two drugs gain ten patients (1908): the paired
     #: t is -4.06 with p = .00283, and Wilcoxon's V is 0.
@@ -149,8 +165,8 @@ class TestPairedTests:
 
     def test_published_numbers(self):
         difference = inference.paired_difference(*self.sleep)
-        assert inference.p_value(difference) == pytest.approx(0.00283, abs=5e-6)
-        low, high = inference.t_interval(difference, 0.95)
+        assert p_value(difference) == pytest.approx(0.00283, abs=5e-6)
+        low, high = t_interval(difference, 0.95)
         assert (low, high) == pytest.approx((-2.4599, -0.7001), abs=5e-5)
         assert inference.effect_size(difference) == pytest.approx(-4.0621 / 10**0.5, abs=5e-5)
 
@@ -162,11 +178,11 @@ class TestPairedTests:
         a[1], b[1] = 0.25, 0.75
         difference = inference.paired_difference(torch.tensor(a), torch.tensor(b))
         t_test = stats.ttest_rel(a, b)
-        assert inference.p_value(difference, "t-test") == pytest.approx(t_test.pvalue)
+        assert p_value(difference, "t-test") == pytest.approx(t_test.pvalue)
         interval = t_test.confidence_interval(0.9)
-        assert inference.t_interval(difference, 0.9) == pytest.approx(tuple(interval))
+        assert t_interval(difference, 0.9) == pytest.approx(tuple(interval))
         wilcoxon = stats.wilcoxon(a, b).pvalue
-        assert inference.p_value(difference, "wilcoxon") == pytest.approx(wilcoxon)
+        assert p_value(difference, "wilcoxon") == pytest.approx(wilcoxon)
         size = np.mean(a - b) / np.std(a - b, ddof=1)
         assert inference.effect_size(difference) == pytest.approx(size)
 
@@ -175,21 +191,21 @@ class TestPairedTests:
         signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1).T
         means = (signs * difference.numpy()).mean(axis=1)
         expected = np.mean(np.abs(means) >= float(difference.mean()) - 1e-12)
-        assert inference.p_value(difference, "randomization") == pytest.approx(expected)
+        assert p_value(difference, "randomization") == pytest.approx(expected)
 
     def test_randomization_draws_signs_of_many_users(self):
         generator = torch.Generator().manual_seed(0)
         difference = torch.randn(300, generator=generator, dtype=torch.double) + 0.12
-        p = inference.p_value(difference, "randomization", num_samples=2000)
-        assert p == inference.p_value(difference, "randomization", num_samples=2000)
-        assert p == pytest.approx(inference.p_value(difference, "t-test"), abs=0.015)
+        p = p_value(difference, "randomization", num_samples=2000)
+        assert p == p_value(difference, "randomization", num_samples=2000)
+        assert p == pytest.approx(p_value(difference, "t-test"), abs=0.015)
 
     @pytest.mark.parametrize("test", ["t-test", "wilcoxon", "randomization"])
     def test_no_difference_and_nothing_but_a_difference(self, test):
         zero = torch.zeros(20, dtype=torch.double)
-        assert inference.p_value(zero, test) == 1
+        assert p_value(zero, test) == 1
         assert inference.effect_size(zero) == 0
-        assert inference.p_value(zero + 1, test) < 1e-3
+        assert p_value(zero + 1, test) < 1e-3
         assert inference.effect_size(zero - 1) == -math.inf
 
     def test_rounding_is_no_difference(self):

@@ -1,0 +1,64 @@
+"""Labels of users or items, such as the group of each, in any form in which people hold them."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def read_labels(
+    labels: Any, name: str, what: str, num_wanted: int
+) -> tuple[Tensor, list[Hashable]]:
+    """Numbers labels in their order.
+
+    Args:
+        labels (torch.Tensor or sequence): A label for each: integers or booleans, or a sequence of
+            names. What has a name of `None` has no label.
+        name (str): The name of the argument.
+        what (str): What has a label, such as `"user"`.
+        num_wanted (int): How many there are.
+
+    Returns:
+        The number of each label, of shape `[num_wanted]`, `-1` for none; and the distinct labels.
+
+    Raises:
+        TypeError: If `labels` does not hold labels.
+        ValueError: If there is not one for each.
+    """
+    if isinstance(labels, Tensor):
+        if labels.is_floating_point() or labels.is_complex():
+            raise ValueError(f"'{name}' needs to hold integers or booleans (got {labels.dtype})")
+        _check_one_for_each(list(labels.shape), name, what, num_wanted)
+        found, number = labels.unique(return_inverse=True)
+        return number, found.tolist()
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise TypeError(
+            f"'{name}' needs to be a tensor or a sequence of labels (got {type(labels).__name__})"
+        )
+    # Arrays and series return their values as Python's own.
+    given = list(labels.tolist() if hasattr(labels, "tolist") else labels)
+    _check_one_for_each([len(given)], name, what, num_wanted)
+    distinct = _sorted(dict.fromkeys(label for label in given if not _is_missing(label)))
+    numbers = {label: number for number, label in enumerate(distinct)}
+    found_numbers = [numbers.get(label, -1) for label in given]
+    return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
+
+
+def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int) -> None:
+    if shape != [num_wanted]:
+        raise ValueError(
+            f"'{name}' needs to have shape [{num_wanted}], a label for every {what} (got {shape})"
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or label != label
+
+
+def _sorted(labels: Iterable[Any]) -> list[Hashable]:
+    labels = list(labels)
+    try:
+        return sorted(labels)
+    except TypeError:  # labels of different types stay in the order in which they came
+        return labels

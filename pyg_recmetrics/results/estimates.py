@@ -1,0 +1,70 @@
+"""Estimates that share their users, so that their differences and ratios have intervals, too."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.results.inference import Interval, normal_margin
+
+
+class Estimate(NamedTuple):
+    r"""A number that was estimated from a sample of users, and what each of them adds to its error.
+
+    Attributes:
+        value: The estimate.
+        influence: What each user or person adds to the error, of shape `[num_drawn]`. The sum of
+            the squares is the variance. Those of two estimates belong to the same users, so that
+            what they have in common cancels out in a difference.
+    """
+
+    value: float
+    influence: Tensor
+
+    def interval(self, level: float) -> Interval:
+        """Returns the normal interval; `NaN` if nothing says how the estimate varies."""
+        margin = normal_margin(float(self.influence.square().sum()), level)
+        return Interval(self.value - margin, self.value + margin)
+
+    def minus(self, other: "Estimate") -> "Estimate":
+        """Returns the difference."""
+        return Estimate(self.value - other.value, self.influence - other.influence)
+
+    def over(self, other: "Estimate") -> "Estimate":
+        """Returns the ratio, to the first order of the errors; `NaN` if the divisor is zero."""
+        if other.value == 0:
+            return Estimate(math.nan, torch.full_like(self.influence, math.nan))
+        ratio = self.value / other.value
+        return Estimate(ratio, (self.influence - ratio * other.influence) / other.value)
+
+
+def ratio_of_sums(numerator: Tensor, denominator: Tensor, owner: Tensor | None) -> Estimate:
+    """Estimates the sum of one value of users over the sum of another.
+
+    Args:
+        numerator (torch.Tensor): One value of every user, of shape `[num_users]`.
+        denominator (torch.Tensor): The other, zero or more. Users with zero do not count.
+        owner (torch.Tensor or None): The number of the person to whom each row belongs, of shape
+            `[num_users]`.
+
+    Source: Cochran, "Sampling techniques", 2.11 and 6.4 (1977).
+    """
+    total = denominator.sum()
+    value = numerator.sum() / total
+    deviation, counts = (numerator - value * denominator) / total, denominator
+    if owner is not None:
+        owner = owner.to(denominator.device)
+        shape = int(owner.max()) + 1 if owner.numel() else 0
+        deviation, counts = (
+            x.new_zeros(shape).index_add_(0, owner, x) for x in (deviation, counts)
+        )
+    num_drawn = int((counts > 0).sum())
+    factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
+    return Estimate(float(value), deviation * factor)
+
+
+def mean_of_users(values: Tensor, owner: Tensor | None) -> Estimate:
+    """Estimates the mean of the values that are not `NaN`, given one of every user."""
+    is_counted = ~values.isnan()
+    return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), owner)

@@ -1,0 +1,294 @@
+"""Runs: what several runs of a recommender say together, such as one for each seed."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_fields, check_level
+from pyg_recmetrics.metrics import Metric, parse
+from pyg_recmetrics.results import archive
+from pyg_recmetrics.results.inference import Sample, check_scipy
+from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.uncertainty import Uncertainty, uncertainty_of, uncertainty_of_means
+from pyg_recmetrics.tables import Table, Tabular, format_error, format_mean, to_data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: One result of a recommender, or several.
+Runnable: TypeAlias = EvaluationResult | Sequence[EvaluationResult]
+
+#: How many runs the printed table looks ahead to.
+_MANY_RUNS = 10
+
+
+class MeanOfRuns(NamedTuple):
+    """The mean of a metric over users and runs.
+
+    Attributes:
+        value: The mean.
+        low: The lower end of its confidence interval, for other users and other runs.
+        high: The upper end.
+        deviation: The standard deviation of the means of runs.
+        user_error: The standard error that comes from the choice of users.
+        run_error: The standard error that comes from the choice of runs.
+    """
+
+    value: float
+    low: float
+    high: float
+    deviation: float
+    user_error: float
+    run_error: float
+
+
+class Runs(Tabular, Sequence[EvaluationResult]):
+    r"""The results of several runs of one recommender on one task, such as one for each seed.
+
+    A mean over users and runs has two sources of variance: other users might have been evaluated,
+    and the recommender might have been trained with other seeds. The table shows the mean with an
+    interval that allows for both, how much the means of runs vary, and the standard error that
+    comes from each source. It says how wide the interval would be with more runs, and without any
+    error from runs.
+
+    Args:
+        results (sequence of EvaluationResult): The results, at least two.
+
+    Raises:
+        ImportError: If scipy is not installed.
+        TypeError: If something is not an `EvaluationResult`.
+        ValueError: If there are fewer than two results, they are of different tasks, conventions or
+            actions for users without truth, or they have no metric in common.
+
+    Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
+    approximate distribution of estimates of variance components" (1946).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> truth = torch.stack([torch.arange(50), torch.randint(20, (50,), generator=generator)])
+        >>> task = RankingTask(truth, num_users=50, num_items=20)
+        >>> models = [torch.rand(50, 20, generator=generator) for seed in range(3)]
+        >>> runs = Runs([evaluate(model, task, "recall@5") for model in models])
+        >>> print(runs)
+        metric              mean  sd of runs  users ±  runs ±  10 runs  all runs
+        ------------------------------------------------------------------------
+        recall@5  0.2733 ± .0596       .0577    .0296   .0000  ± .0596   ± .0596
+        ±: 95% confidence interval of the mean for other users and other runs
+        3 runs; users ±, runs ±: the standard error that comes from users, and from runs
+        10 runs, all runs: the interval with that many runs, and with no error from runs
+        more users would help most for recall@5
+    """
+
+    def __init__(self, results: Iterable[EvaluationResult]) -> None:
+        check_scipy("Runs")
+        self.results = runs_of(tuple(results))
+        if len(self.results) < 2:
+            raise ValueError(f"'results' needs to hold at least two (got {len(self.results)})")
+        numbered = {f"run {number}": x for number, x in enumerate(self.results, start=1)}
+        check_same_task(numbered)
+        self.metrics = common_metrics(self.results)
+        if not self.metrics:
+            raise ValueError(
+                f"'results' needs to have metrics in common (got {[list(x) for x in self.results]})"
+            )
+
+    def mean(self, metric: str | Metric, level: float = 0.95) -> MeanOfRuns:
+        """Returns the mean of a metric over users and runs, with its interval.
+
+        Args:
+            metric (str or Metric): A metric that all results have, or any other metric of the
+                convention that the rankings are deep enough for.
+            level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
+
+        Returns:
+            The mean. A metric that has one value for all users together has an interval for other
+            runs alone, and an error of `NaN` that comes from users.
+
+        Raises:
+            ValueError: If there is no such metric, or `level` is not between 0 and 1.
+        """
+        uncertainty, means = self._measure(metric)
+        value = float(means.mean())
+        margin = uncertainty.margin(check_level(level))
+        user_error = math.sqrt(uncertainty.of("users")) if uncertainty.num_users else math.nan
+        return MeanOfRuns(
+            value,
+            value - margin,
+            value + margin,
+            float(means.std()),
+            user_error,
+            math.sqrt(uncertainty.of("runs")),
+        )
+
+    def contributions(self, metric: str | Metric) -> Tensor:
+        """Returns what every user contributes to a mean, on average over runs: `[num_users]`.
+
+        It is `NaN` for users who do not count in every run.
+
+        Raises:
+            ValueError: If there is no such metric, or it has one value for all users together.
+        """
+        return values_of_runs(self.results, metric, self.results[0].ranked.rank.device).mean(dim=0)
+
+    def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
+        """Returns a data frame with a row for every metric.
+
+        Its columns are `metric`, `k`, `value`, `low`, `high`, `deviation`, `user_error` and
+        `run_error`, as in :meth:`mean`.
+
+        Raises:
+            ImportError: If pandas is not installed.
+            ValueError: If `level` is not between 0 and 1.
+        """
+        rows = [(x.label, x.k, *self.mean(x, level)) for x in self.metrics]
+        columns = ["metric", "k", *MeanOfRuns._fields]
+        frame = to_data_frame(rows, columns, index=[str(metric) for metric in self.metrics])
+        return frame.astype({"k": "Int64"})
+
+    def save(self, path: str | Path) -> None:
+        """Saves all results in one file, for :meth:`load`. The task is stored once.
+
+        Args:
+            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
+
+        Raises:
+            OSError: If the file cannot be written, such as `PermissionError`.
+        """
+        results = {str(number): x._to_fields() for number, x in enumerate(self.results)}
+        archive.write(path, {"runs": results})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Runs":
+        """Loads saved runs. Loading never runs code from the file, and checks all that it reads.
+
+        Args:
+            path (str or Path): The file.
+
+        Raises:
+            OSError: If the file cannot be opened, such as `FileNotFoundError`.
+            ValueError: If `path` does not hold saved runs, is damaged, or has an unsupported
+                format.
+        """
+        return archive.read(path, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> "Runs":
+        check_fields(fields, ("runs",), "fields")
+        runs = check_fields(fields["runs"], map(str, range(len(fields["runs"]))), "runs")
+        return cls(EvaluationResult._from_fields(runs[str(i)]) for i in range(len(runs)))
+
+    @overload
+    def __getitem__(self, index: int) -> EvaluationResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[EvaluationResult]: ...
+
+    def __getitem__(self, index: int | slice) -> EvaluationResult | Sequence[EvaluationResult]:
+        return self.results[index]
+
+    def __iter__(self) -> Iterator[EvaluationResult]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{metric}: {self.mean(metric).value:.4f}" for metric in self.metrics)
+        return f"{type(self).__name__}({len(self)} runs, {means})"
+
+    def _measure(self, metric: str | Metric) -> tuple[Uncertainty, Tensor]:
+        """Returns the uncertainty of a mean, and the mean of every run, of shape `[num_runs]`."""
+        name, first = str(parse(metric)), self.results[0]
+        if name in first and name not in first.per_user:
+            means = torch.tensor([x[name] for x in self.results], dtype=torch.double, device="cpu")
+            return uncertainty_of_means(means), means
+        values = values_of_runs(self.results, metric, first.ranked.rank.device)
+        is_counted = ~values.isnan().any(dim=0)
+        values = values[:, is_counted]
+        owner = None if first.owner is None else first.owner.to(values.device)[is_counted]
+        sample = Sample.of(values.mean(dim=0), owner)
+        return uncertainty_of(sample, [values]), values.mean(dim=1)
+
+    def _table(self) -> Table:
+        head = ["metric", "mean", "sd of runs", "users ±", "runs ±"]
+        head += [f"{_MANY_RUNS} runs", "all runs"]
+        unit = "users" if self.results[0].owner is None else "persons"
+        notes = (
+            f"±: 95% confidence interval of the mean for other {unit} and other runs",
+            f"{len(self)} runs; users ±, runs ±: the standard error that comes from {unit}, and "
+            f"from runs",
+            f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with no error "
+            f"from runs",
+            *self._advice(),
+        )
+        return Table(head, [self._row(metric) for metric in self.metrics], notes)
+
+    def _row(self, metric: Metric) -> list[str]:
+        mean, (uncertainty, _) = self.mean(metric), self._measure(metric)
+        many = [uncertainty.with_number("runs", number) for number in (_MANY_RUNS, math.inf)]
+        margins = [f"± {format_error(x.margin(0.95))}" for x in many]
+        return [
+            str(metric),
+            format_mean(mean.value, mean.high - mean.value),
+            *map(format_error, (mean.deviation, mean.user_error, mean.run_error)),
+            *margins,
+        ]
+
+    def _advice(self) -> Iterator[str]:
+        """Says which source of variance dominates, for which metrics."""
+        by_runs = [x for x in self.metrics if self._is_dominated_by_runs(x)]
+        if by_runs:
+            yield f"more runs would help most for {', '.join(map(str, by_runs))}"
+        if len(by_runs) < len(self.metrics):
+            others = [str(x) for x in self.metrics if x not in by_runs]
+            yield f"more users would help most for {', '.join(others)}"
+
+    def _is_dominated_by_runs(self, metric: Metric) -> bool:
+        uncertainty, _ = self._measure(metric)
+        return uncertainty.of("runs") > uncertainty.of("users")
+
+
+def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
+    """Returns the runs of a recommender, which may be a single result.
+
+    Raises:
+        TypeError: If something is not an `EvaluationResult`.
+        ValueError: If there is none.
+    """
+    if isinstance(results, EvaluationResult):
+        return (results,)
+    if isinstance(results, str) or not isinstance(results, Sequence):
+        raise TypeError(
+            f"'results' needs to hold 'EvaluationResult' or sequences of these "
+            f"(got {type(results).__name__})"
+        )
+    for result in results:
+        if not isinstance(result, EvaluationResult):
+            raise TypeError(
+                f"'results' needs to hold 'EvaluationResult' (got {type(result).__name__})"
+            )
+    if len(results) == 0:
+        raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
+    return tuple(results)
+
+
+def values_of_runs(
+    runs: Sequence[EvaluationResult], metric: str | Metric, device: torch.device
+) -> Tensor:
+    """Returns what every user contributes to a metric in each run, `[num_runs, num_users]`."""
+    return torch.stack([result.contributions(metric).to(device) for result in runs])
+
+
+def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
+    """Returns the metrics that all results have, in the order of the first."""
+    first, *others = results
+    return tuple(
+        metric for metric in first.metrics if all(str(metric) in other for other in others)
+    )

@@ -1,0 +1,55 @@
+"""Whether results are of one task, so that their users are pairs."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.task.edges import coalesce_truth
+
+
+def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
+    """Raises if results are of different tasks, conventions or actions for users without truth."""
+    (first_name, first), *others = by_name.items()
+    identity = _identity(first)
+    for name, result in others:
+        other = _identity(result)
+        differing = [
+            key
+            for key in {**identity, **other}
+            if not _is_same(identity.get(key, None), other.get(key, None))
+        ]
+        if differing:
+            raise ValueError(
+                f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
+                f"differ in {', '.join(differing)})"
+            )
+
+
+def _identity(result: EvaluationResult) -> dict[str, object]:
+    """Returns what two results must have in common for their users to be pairs.
+
+    The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.
+    """
+    ranked, task = result.ranked, result.task
+    how: dict[str, object] = {
+        "convention": result.convention,
+        "empty_target_action": result.empty_target_action,
+        "num_users": ranked.num_users,
+    }
+    if task is not None:
+        names = ("num_items", "users", "owner", "truth", "weight", "seen", "candidates")
+        return how | {name: getattr(task, name) for name in names}
+    edges = ranked.edge_index
+    num_items = int(edges[1].max()) + 1 if edges.numel() else 1
+    truth, weight = coalesce_truth(edges, ranked.weight, num_items)
+    return how | {"truth": truth, "weight": weight, "user_ids": ranked.user_ids}
+
+
+def _is_same(first: object, second: object) -> bool:
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return first.shape == second.shape and torch.equal(first, second.to(first.device))
+    if isinstance(first, Tensor) or isinstance(second, Tensor):
+        return False
+    return first == second

@@ -1,0 +1,275 @@
+"""Runs of one recommender: means over users and runs, and comparisons of several runs."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from random_tasks import random_scores, random_task
+
+from pyg_recmetrics import EvaluationResult, Runs, compare, evaluate
+from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.uncertainty import uncertainty_of
+
+stats = pytest.importorskip("scipy.stats")
+
+METRICS = ["recall@3", "ndcg@3", "coverage@1"]
+
+
+def make_runs(task, skill, num_runs, seed=0):
+    """Results of scores to which `skill` is added where an item is relevant."""
+    results = []
+    for number in range(num_runs):
+        scores = random_scores(task, 1 + 100 * seed + number)
+        scores[tuple(task.truth)] += skill
+        results.append(evaluate(scores, task, METRICS))
+    return results
+
+
+@pytest.fixture(scope="module")
+def task():
+    return random_task(80, 60, truth_share=0.05, seen_share=0.2)
+
+
+@pytest.fixture(scope="module")
+def results(task):
+    return make_runs(task, 0.4, 4)
+
+
+@pytest.fixture(scope="module")
+def others(task):
+    return make_runs(task, 0.2, 3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def owner():
+    return torch.randint(25, (80,), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def owned(task, owner):
+    task = task.with_owner(owner)
+    return {name: make_runs(task, skill, 2) for name, skill in (("good", 0.4), ("fair", 0.2))}
+
+
+def counted(results, metric):
+    values = np.array([result.per_user[metric].tolist() for result in results])
+    return values[:, ~np.isnan(values).any(axis=0)]
+
+
+class TestRuns:
+    def test_means_and_errors_are_those_of_plain_numbers(self, results):
+        runs = Runs(results)
+        values = counted(results, "ndcg@3")
+        mean = runs.mean("ndcg@3", level=0.9)
+        assert mean.value == pytest.approx(values.mean())
+        assert mean.value == pytest.approx(np.mean([result["ndcg@3"] for result in results]))
+        assert mean.deviation == pytest.approx(np.std(values.mean(axis=1), ddof=1))
+        sample = Sample(torch.tensor(values.mean(axis=0)))
+        wanted = uncertainty_of(sample, [torch.tensor(values)])
+        assert mean.user_error == pytest.approx(stats.sem(values.mean(axis=0)))
+        assert mean.run_error == pytest.approx(math.sqrt(wanted.of("runs")))
+        assert (mean.low, mean.high) == pytest.approx(wanted.interval(values.mean(), 0.9))
+
+    def test_a_value_for_all_users_together_varies_by_runs(self, results):
+        mean = Runs(results).mean("coverage@1")
+        values = [result["coverage@1"] for result in results]
+        wanted = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
+        assert (mean.low, mean.high) == pytest.approx(wanted)
+        assert math.isnan(mean.user_error)
+        assert mean.run_error == pytest.approx(stats.sem(values))
+
+    def test_who_does_not_count_in_every_run_is_left_out(self, results):
+        contributed = Runs(results).contributions("recall@3")
+        values = torch.stack([result.per_user["recall@3"] for result in results])
+        torch.testing.assert_close(contributed, values.mean(dim=0), equal_nan=True)
+
+    def test_it_is_a_sequence(self, results):
+        runs = Runs(results)
+        assert list(runs) == results
+        assert (len(runs), runs[-1], runs[1:]) == (4, results[3], tuple(results[1:]))
+        assert repr(runs).startswith("Runs(4 runs, recall@3: 0.")
+
+    def test_the_table_says_what_dominates(self, results):
+        text = str(Runs(results))
+        lines = text.splitlines()
+        assert lines[0].split("  ")[0] == "metric"
+        mean = Runs(results).mean("recall@3")
+        margin = f"{mean.high - mean.value:.4f}"[1:]
+        assert f"recall@3    {mean.value:.4f} ± {margin}" in text
+        assert "4 runs; users ±, runs ±: the standard error that comes from users" in text
+        assert "more users would help most for recall@3, ndcg@3" in text
+        assert "more runs would help most for coverage@1" in text
+
+    def test_frames_have_a_row_for_every_metric(self, results):
+        pytest.importorskip("pandas")
+        runs = Runs(results)
+        frame = runs.to_pandas(level=0.9)
+        assert list(frame.index) == METRICS
+        assert frame.loc["ndcg@3", "metric"] == "ndcg"
+        names = ["value", "low", "high", "deviation", "user_error", "run_error"]
+        assert frame.loc["ndcg@3", names].tolist() == pytest.approx(runs.mean("ndcg@3", 0.9))
+
+    def test_they_are_saved_and_loaded(self, results, tmp_path):
+        runs = Runs(results)
+        runs.save(tmp_path / "runs.npz")
+        loaded = Runs.load(tmp_path / "runs.npz")
+        assert len(loaded) == 4
+        for result, again in zip(results, loaded, strict=True):
+            assert again.to_dict() == result.to_dict()
+        assert str(loaded) == str(runs)
+        with pytest.raises(ValueError, match="'path' needs to be a saved result"):
+            EvaluationResult.load(tmp_path / "runs.npz")
+        results[0].save(tmp_path / "one.npz")
+        with pytest.raises(ValueError, match="'path' needs to be a saved result"):
+            Runs.load(tmp_path / "one.npz")
+        size = (tmp_path / "runs.npz").stat().st_size
+        assert size < 4 * (tmp_path / "one.npz").stat().st_size
+
+    def test_what_is_wrong_is_named(self, task, results):
+        with pytest.raises(ValueError, match=r"'results' needs to hold at least two \(got 1\)"):
+            Runs(results[:1])
+        with pytest.raises(TypeError, match=r"'results' needs to hold 'EvaluationResult' \(got fl"):
+            Runs([results[0], 0.5])
+        other = make_runs(random_task(80, 60, truth_share=0.1, seen_share=0.2), 0.4, 1)
+        with pytest.raises(ValueError, match="'run 1' and 'run 2', which differ in truth"):
+            Runs([results[0], *other])
+        without = evaluate(random_scores(task, 0), task, "mrr@2")
+        with pytest.raises(ValueError, match="metrics in common"):
+            Runs([results[0], without])
+        with pytest.raises(ValueError, match="'level' needs to be"):
+            Runs(results).mean("recall@3", level=1)
+
+
+class TestCompare:
+    def test_runs_are_compared_by_their_means(self, results, others):
+        (row,) = compare(good=results, fair=Runs(others), metrics="ndcg@3", level=0.9)
+        first, second = (counted(runs, "ndcg@3") for runs in (results, others))
+        difference = first.mean(axis=0) - second.mean(axis=0)
+        assert row.difference == pytest.approx(difference.mean())
+        assert row.user_error == pytest.approx(stats.sem(difference))
+        parts = [torch.tensor(values) for values in (first, second)]
+        wanted = uncertainty_of(Sample(torch.tensor(difference)), parts)
+        assert row.run_error == pytest.approx(math.sqrt(wanted.of("runs")))
+        assert (row.low, row.high) == pytest.approx(wanted.interval(row.difference, 0.9))
+        assert row.p_value == pytest.approx(wanted.p_value(row.difference))
+        assert row.wins + row.ties + row.losses == len(difference)
+
+    def test_one_run_each_is_a_paired_t_test(self, results, others):
+        one = compare(a=results[0], b=others[0]).to_pandas()
+        same = compare(a=[results[0]], b=[others[0]]).to_pandas()
+        assert one.equals(same)
+        assert one.run_error.isna().all()
+
+    def test_a_mapping_or_several_sequences(self, results, others):
+        named = compare({"a": results, "b": others}, metrics="recall@3")
+        lettered = compare(results, others, metrics="recall@3")
+        assert list(named) == list(lettered)
+        assert dict(named.num_runs) == {"a": 4, "b": 3}
+
+    def test_the_table_shows_both_sources(self, results, others):
+        text = str(compare(good=results, fair=others, popular=others[0]))
+        assert "for other users and other runs" in text
+        assert (
+            "runs: 4 of good, 3 of fair, 1 of popular; what has one run is taken as it is" in text
+        )
+        assert "users ±  runs ±" in text
+        assert "runs ±" not in str(compare(good=results[0], fair=others[0]))
+
+    def test_means_of_what_has_one_value_are_subtracted(self, results, others):
+        (row,) = compare(results, others, metrics="coverage@1")
+        means = [np.mean([x["coverage@1"] for x in runs]) for runs in (results, others)]
+        assert row.difference == pytest.approx(means[0] - means[1])
+        assert math.isnan(row.p_value)
+
+    def test_power(self, results, others):
+        comparison = compare(good=results, fair=others, popular=others[:1])
+        for a, b in (("good", "fair"), ("fair", "good")):
+            found = comparison.minimum_detectable("ndcg@3", a, b, power=0.9)
+            assert found == comparison.minimum_detectable("ndcg@3", "good", "fair", power=0.9)
+        single = compare(results[0], others[0])
+        found = single.minimum_detectable("ndcg@3")
+        needed = single.users_needed("ndcg@3", found)
+        assert needed == pytest.approx(len(counted(results[:1], "ndcg@3")[0]), abs=1)
+        assert comparison.runs_needed("ndcg@3", 1e-9, "good", "fair") is None
+        error = r"need to name one pair that was tested, of \[\('good', 'fair'\), \('good', 'popu"
+        for pair in ((), ("good",), ("good", "good"), ("good", "best")):
+            with pytest.raises(ValueError, match=error):
+                comparison.minimum_detectable("ndcg@3", *pair)
+        with pytest.raises(ValueError, match=r"of \[\] for 'coverage@1'"):
+            comparison.minimum_detectable("coverage@1")
+        with pytest.raises(ValueError, match="'power' needs to be in"):
+            comparison.minimum_detectable("ndcg@3", "good", "fair", power=80)
+        with pytest.raises(ValueError, match="'difference' needs to be other than zero"):
+            comparison.users_needed("ndcg@3", 0)
+        with pytest.raises(ValueError, match="'runs_needed' needs several runs"):
+            compare(results[0], others[0]).runs_needed("ndcg@3", 0.1)
+
+    def test_other_tests_take_one_run(self, results, others):
+        with pytest.raises(ValueError, match=r"'test' needs to be 't-test' if a .*'wilcoxon'"):
+            compare(results, others, test="wilcoxon")
+        with pytest.raises(ValueError, match="at least one run of a recommender"):
+            compare(results, [])
+
+    def test_runs_of_another_task_are_named(self, results):
+        other = make_runs(random_task(80, 60, truth_share=0.1, seen_share=0.2), 0.4, 2)
+        with pytest.raises(ValueError, match="'a, run 1' and 'b, run 1', which differ in truth"):
+            compare(results, other)
+
+
+class TestOwners:
+    def test_intervals_draw_persons(self, owned, owner):
+        result = owned["good"][0]
+        values = result.per_user["recall@3"]
+        sample = Sample.of(values, owner)
+        low, high = result.confidence_interval("recall@3", method="normal")
+        assert (high - low) / 2 == pytest.approx(1.959964 * math.sqrt(sample.variance))
+        assert "over users, for other persons, who own several rows" in str(result)
+        total, num_rows = {}, {}
+        for value, person in zip(values.tolist(), owner.tolist(), strict=True):
+            if value == value:
+                total[person] = total.get(person, 0) + value
+                num_rows[person] = num_rows.get(person, 0) + 1
+        persons = sorted(total)
+        generator = torch.Generator().manual_seed(5)
+        drawn = torch.randint(len(persons), (60, len(persons)), generator=generator).tolist()
+        means = [
+            sum(total[persons[i]] for i in row) / sum(num_rows[persons[i]] for i in row)
+            for row in drawn
+        ]
+        found = result.confidence_interval("recall@3", 0.9, num_samples=60, seed=5)
+        assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])))
+
+    @pytest.mark.parametrize("test", ["t-test", "wilcoxon", "randomization"])
+    def test_tests_draw_persons(self, owned, owner, test):
+        a, b = owned["good"][0], owned["fair"][0]
+        (row,) = compare(a, b, metrics="ndcg@3", test=test)
+        difference = a.per_user["ndcg@3"] - b.per_user["ndcg@3"]
+        is_counted = ~difference.isnan()
+        persons = owner[is_counted].unique(return_inverse=True)[1].numpy()
+        values = difference[is_counted].numpy()
+        total, num_rows = np.bincount(persons, values), np.bincount(persons)
+        if test == "wilcoxon":
+            wanted = stats.wilcoxon(total / num_rows).pvalue
+        elif test == "randomization":
+            drawn = np.random.default_rng(0).choice([-1, 1], (20000, len(total)))
+            wanted = np.mean(np.abs(drawn @ total) >= abs(total.sum()) - 1e-9)
+        else:
+            deviation = np.bincount(persons, values - values.mean())
+            error = np.sqrt((deviation**2).sum() * len(total) / (len(total) - 1)) / len(values)
+            wanted = 2 * stats.t.sf(abs(values.mean()) / error, len(total) - 1)
+        assert row.p_value == pytest.approx(wanted, abs=0.01 if test == "randomization" else 1e-9)
+
+    def test_runs_know_persons(self, owned):
+        assert "for other persons and other runs" in str(Runs(owned["good"]))
+        assert "for other persons and other runs" in str(compare(owned))
+
+    def test_results_with_other_owners_are_of_another_task(self, task, owned):
+        with pytest.raises(ValueError, match="differ in owner"):
+            compare(owned["good"], make_runs(task, 0.4, 1))
+
+    def test_they_are_saved(self, owned, owner, tmp_path):
+        owned["good"][0].save(tmp_path / "result.npz")
+        loaded = EvaluationResult.load(tmp_path / "result.npz")
+        assert torch.equal(loaded.owner, owned["good"][0].owner)
+        assert str(loaded) == str(owned["good"][0])

@@ -1,0 +1,307 @@
+"""Variance by its sources, against plain loops, statsmodels, and simulations."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pyg_recmetrics.results.estimates import mean_of_users, ratio_of_sums
+from pyg_recmetrics.results.inference import Sample, interval_of_mean, p_value
+from pyg_recmetrics.results.uncertainty import uncertainty_of, uncertainty_of_means
+
+stats = pytest.importorskip("scipy.stats")
+
+NUM_SIMULATIONS = 1500
+
+
+def normal(*shape, generator):
+    return torch.randn(*shape, generator=generator, dtype=torch.double)
+
+
+def draw(num_runs, num_users, seed=0, owner=None, users=1.0, runs=0.1, rest=1.0):
+    """Values of users in the runs of a recommender: `[num_runs, num_users]`, around zero."""
+    generator = torch.Generator().manual_seed(seed)
+    of_users = users * normal(num_users, generator=generator)
+    of_users = of_users if owner is None else of_users[owner]
+    of_runs = runs * normal(num_runs, 1, generator=generator)
+    return of_users + of_runs + rest * normal(num_runs, num_users, generator=generator)
+
+
+def uncertainty_of_mean(values, owner=None):
+    return uncertainty_of(Sample(values.mean(dim=0), owner), [values])
+
+
+class TestSample:
+    def test_persons_have_the_variance_of_a_loop(self):
+        values = torch.tensor([1.0, 4.0, 2.0, 0.0, 3.0], dtype=torch.double)
+        owner = torch.tensor([0, 1, 0, 2, 1])
+        mean, total = 2.0, 0.0
+        for person in range(3):
+            total += sum(values[i].item() - mean for i in range(5) if owner[i] == person) ** 2
+        assert Sample(values, owner).variance == pytest.approx(3 / 2 * total / 25)
+
+    def test_persons_of_one_row_are_users(self):
+        values = draw(1, 50)[0]
+        owner = torch.randperm(50, generator=torch.Generator().manual_seed(0))
+        one, other = Sample(values), Sample(values, owner)
+        assert one.variance == pytest.approx(float(values.var()) / 50)
+        assert other.variance == pytest.approx(one.variance)
+        assert p_value(one, "wilcoxon") == pytest.approx(p_value(other, "wilcoxon"))
+
+    def test_repeated_rows_of_a_person_tell_nothing_new(self):
+        values, owner = draw(1, 40)[0], torch.arange(40)
+        repeated = Sample(values.repeat(7), owner.repeat(7))
+        assert repeated.variance == pytest.approx(Sample(values).variance)
+        for test in ("wilcoxon", "randomization"):
+            assert p_value(repeated, test) == pytest.approx(p_value(Sample(values), test), abs=1e-9)
+        wanted = interval_of_mean(Sample(values), seed=3)
+        assert interval_of_mean(repeated, seed=3) == pytest.approx(wanted)
+
+    def test_persons_are_those_of_statsmodels(self):
+        statsmodels = pytest.importorskip("statsmodels.api")
+        owner = torch.randint(30, (200,), generator=torch.Generator().manual_seed(0))
+        values = draw(1, 200, owner=owner)[0]
+        fitted = statsmodels.OLS(values.numpy(), np.ones(200)).fit(
+            cov_type="cluster", cov_kwds={"groups": owner.numpy(), "use_correction": False}
+        )
+        factor = len(owner.unique()) / (len(owner.unique()) - 1)
+        wanted = float(fitted.bse[0]) ** 2 * factor
+        assert Sample.of(values, owner).variance == pytest.approx(wanted)
+
+    def test_who_does_not_count_is_no_person(self):
+        values = torch.tensor([1.0, math.nan, 3.0, math.nan], dtype=torch.double)
+        sample = Sample.of(values, torch.tensor([0, 1, 2, 2]))
+        assert sample.num_drawn == 2
+        assert math.isnan(Sample.of(values, torch.tensor([0, 1, 0, 2])).variance)
+        assert Sample.of(values[1:2], torch.tensor([0])).num_drawn == 0
+
+
+class TestComponents:
+    def test_they_are_the_mean_squares_of_a_loop(self):
+        values = draw(4, 30, runs=0.5)
+        x = values.tolist()
+        grand = float(values.mean())
+        of_user = [sum(row[u] for row in x) / 4 for u in range(30)]
+        of_run = [sum(row) / 30 for row in x]
+        users = 4 * sum((mean - grand) ** 2 for mean in of_user) / 29
+        runs = 30 * sum((mean - grand) ** 2 for mean in of_run) / 3
+        rest = sum(
+            (x[s][u] - of_user[u] - of_run[s] + grand) ** 2 for s in range(4) for u in range(30)
+        ) / (3 * 29)
+        found = uncertainty_of_mean(values)
+        assert found.of("users") == pytest.approx(users / 120)
+        assert found.of("runs") == pytest.approx((runs - rest) / 120)
+        total = (users + runs - rest) / 120
+        assert found.variance == pytest.approx(total)
+        squares = users**2 / 29 + runs**2 / 3 + rest**2 / (29 * 3)
+        assert found.freedom == pytest.approx((users + runs - rest) ** 2 / squares)
+
+    def test_equal_runs_add_nothing(self):
+        values = torch.arange(30.0, dtype=torch.double).repeat(4, 1)
+        assert uncertainty_of_mean(values).components == uncertainty_of_mean(values[:1]).components
+
+    def test_a_mixed_model_finds_the_same(self):
+        formula = pytest.importorskip("statsmodels.formula.api")
+        pandas = pytest.importorskip("pandas")
+        values = draw(6, 25, runs=0.8)
+        run, user = np.indices((6, 25))
+        frame = pandas.DataFrame(
+            {"x": values.flatten().numpy(), "run": run.ravel(), "user": user.ravel(), "all": 1}
+        )
+        parts = {"user": "0 + C(user)", "run": "0 + C(run)"}
+        model = formula.mixedlm("x ~ 1", frame, groups="all", re_formula="0", vc_formula=parts)
+        fitted = model.fit(reml=True)
+        error = math.sqrt(uncertainty_of_mean(values).variance)
+        assert float(fitted.bse_fe.iloc[0]) == pytest.approx(error, rel=1e-3)
+
+    def test_means_alone_vary_by_runs(self):
+        means = torch.tensor([0.1, 0.4, 0.2], dtype=torch.double)
+        found = uncertainty_of_means(means)
+        low, high = found.interval(float(means.mean()), 0.9)
+        wanted = stats.t.interval(0.9, 2, loc=means.mean(), scale=stats.sem(means))
+        assert (low, high) == pytest.approx(wanted)
+
+
+class TestPower:
+    @pytest.mark.parametrize("num_users", [4, 30, 300])
+    def test_it_is_that_of_statsmodels(self, num_users):
+        power = pytest.importorskip("statsmodels.stats.power")
+        values = draw(1, num_users)[0]
+        found = uncertainty_of(Sample(values), [])
+        size = float(values.std())
+        for difference in (0.3 * size, 2.8 * size / num_users**0.5, 4 * size / num_users**0.5):
+            wanted = power.TTestPower().power(difference / size, num_users, 0.05)
+            assert found.power(difference, 0.95) == pytest.approx(wanted, abs=1e-9)
+        wanted = power.TTestPower().solve_power(None, num_users, 0.05, 0.8) * size
+        assert found.detectable(0.8, 0.95) == pytest.approx(wanted, rel=1e-6)
+
+    @pytest.mark.parametrize("num_runs", [1, 3])
+    def test_what_is_detectable_is_found_with_that_power(self, num_runs):
+        found = uncertainty_of_mean(draw(num_runs, 100))
+        for power in (0.06, 0.5, 0.8, 0.999):
+            assert found.power(found.detectable(power, 0.95), 0.95) == pytest.approx(power)
+
+    def test_the_number_that_is_needed_is_the_least(self):
+        for source, runs, difference in (("users", 0.1, 1.0), ("users", 0.1, 0.5), ("runs", 1, 2)):
+            found = uncertainty_of_mean(draw(3, 100, runs=runs))
+            needed = found.needed(source, difference, 0.8, 0.95)
+            powers = [
+                found.with_number(source, number).power(difference, 0.95)
+                for number in (needed - 1, needed)
+            ]
+            assert needed > 2
+            assert powers[0] < 0.8 <= powers[1]
+        assert found.needed("runs", 0.01, 0.8, 0.95) is None
+        assert found.needed("users", 0.01, 0.8, 0.95) is None
+
+    def test_as_many_users_as_there_are_change_nothing(self):
+        found = uncertainty_of_mean(draw(3, 100))
+        for source, number in (("users", 100), ("runs", 3)):
+            same = found.with_number(source, number)
+            assert same.variance == pytest.approx(found.variance)
+            assert same.freedom == pytest.approx(found.freedom)
+        assert found.with_number("runs", math.inf).variance == pytest.approx(found.of("users"))
+
+    def test_without_variance_every_difference_is_found(self):
+        found = uncertainty_of(Sample(torch.zeros(9, dtype=torch.double)), [])
+        assert found.detectable(0.8, 0.95) == 0
+        assert [found.power(x, 0.95) for x in (0, 1e-9)] == [0, 1]
+        assert [found.p_value(x) for x in (0, 1e-9)] == [1, 0]
+
+
+#: What is drawn in each simulation: users, runs of both, rows of a person, and three deviations.
+DRAWS = {
+    "one run of each": {"num_users": 100, "num_runs": (1, 1)},
+    "a few runs of each": {"num_users": 150, "num_runs": (3, 3)},
+    "runs that differ as much as users": {"num_users": 150, "num_runs": (3, 3), "runs": 0.1},
+    "runs that differ more than users": {
+        "num_users": 150,
+        "num_runs": (5, 4),
+        "runs": 0.3,
+        "users": 0.2,
+    },
+    "one run of one of them": {"num_users": 150, "num_runs": (5, 1), "runs": 0.1},
+    "persons of several rows": {"num_users": 240, "num_runs": (1, 1), "num_rows": 4},
+    "runs and persons of several rows": {
+        "num_users": 240,
+        "num_runs": (4, 4),
+        "num_rows": 4,
+        "runs": 0.1,
+    },
+}
+
+
+def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0, difference=0.0):
+    """Draws two recommenders whose mean differs by `difference`, again and again.
+
+    If a recommender has one run, its runs do not vary.
+
+    Yields:
+        The uncertainty, and the estimated difference.
+    """
+    generator = torch.Generator().manual_seed(num_users * num_rows + sum(num_runs))
+    owner = None
+    if num_rows > 1:  # some persons have one row, others more
+        num_persons = num_users // num_rows
+        owner = torch.cat(
+            [
+                torch.arange(num_persons),
+                torch.randint(num_persons, (num_users - num_persons,), generator=generator),
+            ]
+        )
+    for _ in range(NUM_SIMULATIONS):
+        of_users = users * normal(num_users, generator=generator)
+        values = []
+        for number in num_runs:
+            deviation = runs if number > 1 else 0.0
+            of_runs = deviation * normal(number, 1, generator=generator)
+            values.append(of_runs + rest * normal(number, num_users, generator=generator))
+        values[0] = values[0] + difference + (of_users if owner is None else of_users[owner])
+        sample = Sample(values[0].mean(dim=0) - values[1].mean(dim=0), owner)
+        yield uncertainty_of(sample, values), sample.mean
+
+
+class TestWhatIsPromised:
+    @pytest.mark.parametrize("name", DRAWS)
+    def test_intervals_hold_the_difference_as_often_as_they_say(self, name):
+        held = 0
+        for uncertainty, difference in simulate(**DRAWS[name]):
+            low, high = uncertainty.interval(difference, 0.95)
+            held += low <= 0 <= high
+        assert 0.93 <= held / NUM_SIMULATIONS <= 0.97
+
+    @pytest.mark.parametrize("name", DRAWS)
+    def test_tests_find_what_is_not_there_as_rarely_as_they_say(self, name):
+        found = sum(u.p_value(difference) <= 0.05 for u, difference in simulate(**DRAWS[name]))
+        assert 0.03 <= found / NUM_SIMULATIONS <= 0.07
+
+    @pytest.mark.parametrize("name", ["one run of each", "persons of several rows"])
+    def test_a_detectable_difference_is_found_as_often_as_it_says(self, name):
+        pilot, _ = next(simulate(**DRAWS[name]))
+        detectable = pilot.detectable(0.8, 0.95)
+        detectable *= math.sqrt(
+            np.mean([u.variance for u, _ in simulate(**DRAWS[name])]) / pilot.variance
+        )
+        draws = simulate(**DRAWS[name], difference=detectable)
+        found = sum(u.p_value(difference) <= 0.05 for u, difference in draws)
+        assert 0.77 <= found / NUM_SIMULATIONS <= 0.83
+
+    @pytest.mark.parametrize("method", ["bootstrap", "normal"])
+    @pytest.mark.parametrize("num_rows", [1, 4])
+    def test_intervals_of_means_hold_the_mean(self, method, num_rows):
+        generator = torch.Generator().manual_seed(1)
+        held, num_persons = 0, 120
+        owner = torch.arange(num_persons).repeat(num_rows) if num_rows > 1 else None
+        for seed in range(500):
+            of_person = torch.empty(num_persons, dtype=torch.double).exponential_(
+                generator=generator
+            )
+            rest = normal(num_persons * num_rows, generator=generator)
+            sample = Sample(of_person.repeat(num_rows) + rest, owner)
+            low, high = interval_of_mean(sample, 0.95, method, num_samples=400, seed=seed)
+            held += low <= 1 <= high
+        assert 0.92 <= held / 500 <= 0.98
+
+
+class TestEstimates:
+    def test_a_mean_is_that_of_a_sample(self):
+        generator = torch.Generator().manual_seed(0)
+        values = torch.rand(60, generator=generator, dtype=torch.double)
+        values[::7] = math.nan
+        owner = torch.randint(20, (60,), generator=generator)
+        for of in (None, owner):
+            found, wanted = mean_of_users(values, of), Sample.of(values, of)
+            assert found.value == pytest.approx(wanted.mean)
+            assert float(found.influence.square().sum()) == pytest.approx(wanted.variance)
+
+    @pytest.mark.parametrize("kind", ["ratio of sums", "difference", "ratio", "disjoint groups"])
+    def test_intervals_hold_what_is_estimated(self, kind):
+        """Of users with values of mean 2, 1 and 3, which have a part in common."""
+        generator = torch.Generator().manual_seed(0)
+        held = 0
+        for _ in range(1000):
+            common = torch.rand(200, generator=generator, dtype=torch.double)
+            x, y, z = (
+                mean - 1 + common + torch.rand(200, generator=generator, dtype=torch.double)
+                for mean in (2, 1, 3)
+            )
+            if kind == "ratio of sums":
+                estimate, truth = ratio_of_sums(x, z, None), 2 / 3
+            elif kind == "disjoint groups":
+                is_first = torch.arange(200) < 80
+                groups = (x.masked_fill(~is_first, math.nan), z.masked_fill(is_first, math.nan))
+                estimate = mean_of_users(groups[0], None).minus(mean_of_users(groups[1], None))
+                truth = -1
+            else:
+                first, second = mean_of_users(x, None), mean_of_users(y, None)
+                estimate = first.minus(second) if kind == "difference" else first.over(second)
+                truth = 1 if kind == "difference" else 2
+            low, high = estimate.interval(0.95)
+            held += low <= truth <= high
+        assert 0.93 <= held / 1000 <= 0.97
+
+    def test_nothing_is_no_divisor(self):
+        zero, one = (mean_of_users(torch.full((3,), x).double(), None) for x in (0, 1))
+        assert math.isnan(one.over(zero).value)
+        assert zero.over(one).value == 0
