@@ -8,7 +8,15 @@ from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import PairScorer, rank
-from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
+from pyg_recmetrics.results import (
+    Cohorts,
+    Comparison,
+    EvaluationResult,
+    Runs,
+    SideBySide,
+    compare,
+    side_by_side,
+)
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -23,6 +31,7 @@ __all__ = [
     "RankedEdges",
     "RankingTask",
     "Runs",
+    "SideBySide",
     "__version__",
     "compare",
     "conventions",
@@ -33,6 +42,7 @@ __all__ = [
     "modules",
     "plot",
     "rank",
+    "side_by_side",
     "transforms",
 ]
 

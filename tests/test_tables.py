@@ -11,7 +11,16 @@ from latex_tables import LatexTable, typeset
 from random_tasks import random_scores, random_task
 from torch_geometric.transforms import RandomLinkSplit
 
-from pyg_recmetrics import Evaluator, compare, conventions, datasets, evaluate, transforms
+from pyg_recmetrics import (
+    Evaluator,
+    Runs,
+    compare,
+    conventions,
+    datasets,
+    evaluate,
+    side_by_side,
+    transforms,
+)
 from pyg_recmetrics.tables import Table, Tabular
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
@@ -201,7 +210,7 @@ def markdown_cells(line):
 def tables():
     """One of everything that prints as a table."""
     task = random_task(40, 9, truth_share=0.25, seen_share=0.25)
-    evaluator = Evaluator(task, METRICS)
+    evaluator = Evaluator(task, METRICS, keep_items=3)
     result, other_result = (evaluator(random_scores(task, seed)) for seed in (1, 2))
     edge_type = ("user", "rates", "item")
     split = RandomLinkSplit(edge_types=edge_type, neg_sampling_ratio=0.0)
@@ -215,6 +224,10 @@ def tables():
         "history": evaluator.history,
         "split": transforms.check_split(*split(data)),
         "conventions": conventions.table(),
+        "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
+        "runs": Runs([result, other_result]),
+        "runs of two": compare([result, other_result], other_result),
+        "side by side": side_by_side(result, other_result, k=3),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
     }
 
@@ -252,7 +265,10 @@ class TestFormats:
             "Cohorts",
             "Comparison",
             "EvaluationResult",
+            "Gaps",
             "History",
+            "Runs",
+            "SideBySide",
             "SplitReport",
             "Table",
         }

@@ -1,15 +1,25 @@
 """What the functions of this package take."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, TypeAlias
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results import EvaluationResult, Runs
 from pyg_recmetrics.results.cohorts import CohortMean, cohort_mean
+from pyg_recmetrics.results.runs import runs_of
 
 #: One result, or several by name.
 Results: TypeAlias = EvaluationResult | Mapping[str, EvaluationResult]
+
+#: One recommender with one run or several, or several recommenders by name.
+Recommenders: TypeAlias = EvaluationResult | Runs | Mapping[str, EvaluationResult | Runs]
+
+
+def named_recommenders(results: Recommenders) -> dict[str, EvaluationResult | Runs]:
+    """Returns results and runs by name; the name of a single recommender is empty."""
+    return named(results, EvaluationResult | Runs, "'EvaluationResult' or 'Runs'")
 
 
 def named_results(results: Results) -> dict[str, EvaluationResult]:
@@ -37,10 +47,11 @@ def named(results: Any, kinds: Any, what: str) -> dict[str, Any]:
     return by_name
 
 
-def cut_offs_of(results: Iterable[EvaluationResult], max_k: int | None) -> list[int]:
+def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | None) -> list[int]:
     """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
     if max_k is not None:
         return list(range(1, check_positive_integer(max_k, "max_k") + 1))
+    results = chain.from_iterable(runs_of(recommender) for recommender in recommenders)
     depths = [result.ranked.depth or result.max_k for result in results]
     finite_depths = [depth for depth in depths if depth is not None]
     if len(finite_depths) < len(depths):
@@ -48,8 +59,13 @@ def cut_offs_of(results: Iterable[EvaluationResult], max_k: int | None) -> list[
     return list(range(1, min(finite_depths, default=0) + 1))
 
 
-def mean_of(result: EvaluationResult, metric: str | Metric, level: float = 0.95) -> CohortMean:
-    """Returns the mean of a metric over users, with its interval."""
+def mean_of(
+    result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
+) -> CohortMean:
+    """Returns the mean of a metric over users, or over users and runs, with its interval."""
+    if isinstance(result, Runs):
+        num_users = int((~result.contributions(metric).isnan()).sum())
+        return CohortMean(*result.mean(metric, level)[:3], num_users)
     return cohort_mean(result.contributions(metric), result.owner, level, "normal")
 
 

@@ -7,7 +7,13 @@ from pyg_recmetrics.checks import check_level, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.metrics.curves import Curve
-from pyg_recmetrics.plot.arguments import Results, cut_offs_of, mean_of, named, named_results
+from pyg_recmetrics.plot.arguments import (
+    Recommenders,
+    cut_offs_of,
+    mean_of,
+    named,
+    named_recommenders,
+)
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, users
 from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
@@ -35,7 +41,7 @@ _ROOM_AROUND_LABEL = 1.5
 
 
 def metric_at_k(
-    results: Results,
+    results: Recommenders,
     metric: str = "ndcg",
     *,
     max_k: int | None = None,
@@ -44,8 +50,10 @@ def metric_at_k(
 ) -> Picture:
     r"""Plots a metric against its cut-off, with a confidence band.
 
+    The band of several runs is one for other users and other runs.
+
     Args:
-        results (EvaluationResult or dict): One result, or several by name.
+        results (EvaluationResult, Runs or dict): One recommender, or several by name.
         metric (str, optional): The metric, which needs to have a cut-off, spelled without it, such
             as `"ndcg(gain=exponential)"`. (default: `"ndcg"`)
         max_k (int, optional): The largest cut-off. (default: `None`, the depth of the rankings; for
@@ -71,7 +79,7 @@ def metric_at_k(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('k', 'recall@k')
     """
-    by_name = named_results(results)
+    by_name = named_recommenders(results)
     check_level(level)
     cut_offs = cut_offs_of(by_name.values(), max_k)
     label = parse(f"{metric}@{cut_offs[-1]}").label

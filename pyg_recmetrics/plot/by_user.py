@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.plot.arguments import Results, named_results
+from pyg_recmetrics.plot.arguments import Recommenders, Results, named_recommenders, named_results
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, span, users
 from pyg_recmetrics.plot.style import line_style, point_style
 
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 _SPREAD_AT_TICK = 0.7
 
 
-def distribution(results: Results, metric: str | Metric, *, ax: "Axes | None" = None) -> Picture:
+def distribution(
+    results: Recommenders, metric: str | Metric, *, ax: "Axes | None" = None
+) -> Picture:
     r"""Plots how a metric is distributed over users: the share of users who reach each value.
 
     The height of a line at a value is the share of users who score at least this value. The line
     starts at the share of users who score more than zero. The area under the line is the mean.
 
+    The value of a user is the mean over runs, if there are several.
+
     Args:
-        results (EvaluationResult or dict): One result, or several by name.
+        results (EvaluationResult, Runs or dict): One recommender, or several by name.
         metric (str or Metric): The metric, such as `"ndcg@20"`.
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
@@ -43,7 +47,7 @@ def distribution(results: Results, metric: str | Metric, *, ax: "Axes | None" = 
         >>> axes.get_xlabel()
         'recall@2'
     """
-    by_name = named_results(results)
+    by_name = named_recommenders(results)
     axes = axes_for(ax)
     num_users = []
     for index, (name, result) in enumerate(by_name.items()):

@@ -8,6 +8,7 @@ from pyg_recmetrics.results.comparison import Comparison, PairedDifference, comp
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs
+from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
 
 __all__ = [
     "CohortMean",
@@ -20,5 +21,7 @@ __all__ = [
     "MeanOfRuns",
     "PairedDifference",
     "Runs",
+    "SideBySide",
     "compare",
+    "side_by_side",
 ]

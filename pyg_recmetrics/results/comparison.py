@@ -1,12 +1,11 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, overload
+from typing import TYPE_CHECKING, NamedTuple, get_args, overload
 
 import torch
 
@@ -30,7 +29,7 @@ from pyg_recmetrics.results.inference import (
     paired_difference,
 )
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of, values_of_runs
+from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_by_name, values_of_runs
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import Source, Uncertainty, uncertainty_of
 from pyg_recmetrics.tables import Table, Tabular, format_error, format_mean, to_data_frame
@@ -277,10 +276,12 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         has_runs = max(self.num_runs.values()) > 1
         if has_runs:
             head += ["users ±", "runs ±"]
-        drawn = f"other {self._unit} and other runs" if has_runs else f"other {self._unit}"
+        drawn = f", for other {self._unit}" if has_runs or self._unit != "users" else ""
+        if has_runs:
+            drawn += " and other runs"
         notes = [
             f"difference: mean of a - b over users ± its {100 * self.level:.4g}% confidence "
-            f"interval, for {drawn}",
+            f"interval{drawn}",
             f"p: {_WORDS_ON_TESTS[self.test]}; adjusted for {num_tests} tests by Holm's method",
             f"*: significant at {1 - self.level:.4g} after adjustment",
             "d: Cohen's effect size; wins: users for whom the metric of a is larger",
@@ -392,7 +393,7 @@ def compare(
     level = check_level(level)
     num_samples = check_positive_integer(num_samples, "num_samples")
     seed = check_natural_number(seed, "seed")
-    by_name = _by_name(results, named)
+    by_name = runs_by_name(results, named)
     num_runs = {name: len(runs) for name, runs in by_name.items()}
     if max(num_runs.values()) > 1 and test != "t-test":
         raise ValueError(
@@ -459,30 +460,6 @@ def _compare_pair(
         user_error=math.sqrt(uncertainty.of("users")),
         run_error=math.sqrt(uncertainty.of("runs")) if has_runs else nan,
     ), uncertainty
-
-
-def _by_name(
-    results: tuple[Runnable | Mapping[str, Runnable], ...], named: dict[str, Runnable]
-) -> dict[str, tuple[EvaluationResult, ...]]:
-    """Returns the runs of each recommender."""
-    pairs: list[tuple[str, Any]] = []
-    for result in results:
-        if isinstance(result, Mapping) and not isinstance(result, EvaluationResult):
-            pairs.extend(result.items())
-        else:
-            index = len(pairs)
-            letters = string.ascii_lowercase
-            pairs.append((letters[index] if index < len(letters) else str(index + 1), result))
-    pairs.extend(named.items())
-    by_name = {name: runs_of(result) for name, result in pairs}
-    if len(by_name) < len(pairs):
-        raise ValueError(
-            f"'results' needs to give each result a name of its own "
-            f"(got {[name for name, _ in pairs]})"
-        )
-    if len(by_name) < 2:
-        raise ValueError(f"'results' needs to hold at least two results (got {len(by_name)})")
-    return by_name
 
 
 def _all_results(by_name: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:

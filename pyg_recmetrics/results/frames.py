@@ -36,7 +36,7 @@ def frame_of_users(ranked: RankedEdges, values: Mapping[str, Tensor]) -> "pd.Dat
     users = ranked.is_evaluated.nonzero().squeeze(1)
     columns = {name: value[users].cpu().numpy() for name, value in values.items()}
     frame = pd.DataFrame(columns, index=range(users.numel()))
-    frame.insert(0, "user", _named(users, ranked.user_ids))
+    frame.insert(0, "user", named_ids(users, ranked.user_ids))
     frame.insert(1, "degree", ranked.degree[users].cpu().numpy())
     return frame
 
@@ -60,9 +60,9 @@ def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> 
     user, rank, item = ranked.lists_down_to(k).places(k, _numbers_of(users, ranked))
     return pd.DataFrame(
         {
-            "user": _named(user, ranked.user_ids),
+            "user": named_ids(user, ranked.user_ids),
             "rank": rank.cpu().numpy(),
-            "item": _named(item, ranked.item_ids),
+            "item": named_ids(item, ranked.item_ids),
             "is_relevant": _is_truth(ranked, user, item).cpu().numpy(),
         }
     )
@@ -86,11 +86,11 @@ def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFr
     if ranked.catalogue is not None and ranked.catalogue.seen is not None:
         columns["popularity"] = ranked.catalogue.popularity[items]
     frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
-    frame.insert(0, "item", _named(items, ranked.item_ids))
+    frame.insert(0, "item", named_ids(items, ranked.item_ids))
     return frame
 
 
-def _named(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
+def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
     """Returns the original ids of users or items, a column of the type that these have."""
     import pandas as pd
 
@@ -110,7 +110,7 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
     if isinstance(asked, str) or not isinstance(asked, Iterable):
         raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
     asked = list(asked)
-    known = pd.Index(_named(evaluated, ranked.user_ids), tupleize_cols=False)
+    known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
     try:
         place = known.get_indexer(pd.Index(asked, tupleize_cols=False))
     except TypeError as error:

@@ -1,7 +1,8 @@
 """Runs: what several runs of a recommender say together, such as one for each seed."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
@@ -277,6 +278,35 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     if len(results) == 0:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
     return tuple(results)
+
+
+def runs_by_name(
+    results: Iterable[Runnable | Mapping[str, Runnable]], named: Mapping[str, Runnable]
+) -> dict[str, tuple[EvaluationResult, ...]]:
+    """Returns the runs of each recommender, by letters if they have no names.
+
+    Raises:
+        TypeError: If something is not an `EvaluationResult`.
+        ValueError: If there are fewer than two recommenders, or a name is given twice.
+    """
+    pairs: list[tuple[str, Any]] = []
+    for result in results:
+        if isinstance(result, Mapping) and not isinstance(result, EvaluationResult):
+            pairs.extend(result.items())
+        else:
+            index = len(pairs)
+            letters = string.ascii_lowercase
+            pairs.append((letters[index] if index < len(letters) else str(index + 1), result))
+    pairs.extend(named.items())
+    by_name = {name: runs_of(result) for name, result in pairs}
+    if len(by_name) < len(pairs):
+        raise ValueError(
+            f"'results' needs to give each result a name of its own "
+            f"(got {[name for name, _ in pairs]})"
+        )
+    if len(by_name) < 2:
+        raise ValueError(f"'results' needs to hold at least two results (got {len(by_name)})")
+    return by_name
 
 
 def values_of_runs(

@@ -23,6 +23,7 @@ from pyg_recmetrics import (
     EvaluationResult,
     RankedEdges,
     RankingTask,
+    Runs,
     evaluate,
     metrics,
     plot,
@@ -56,6 +57,25 @@ class TestWhatIsShown:
                         corner[0] == k and corner[1] == pytest.approx(end, abs=1e-6)
                         for corner in corners
                     )
+
+    def test_several_runs_are_drawn_by_their_mean(self, results):
+        pytest.importorskip("scipy")
+        runs = Runs(list(results.values()))
+        _, axes = plot.metric_at_k({"three": runs, "Good": results["Good"]}, "recall", level=0.9)
+        x, y = lines(axes)["three"].get_data()
+        band = axes.collections[0].get_paths()[0].vertices
+        for k, value in zip(x, y, strict=True):
+            mean = runs.mean(f"recall@{k}", 0.9)
+            assert value == pytest.approx(mean.value)
+            ends = band[band[:, 0] == k, 1]
+            assert (ends.min(), ends.max()) == pytest.approx((mean.low, mean.high))
+        _, axes = plot.distribution(runs, "recall@10")
+        (line,) = axes.lines
+        contributed = runs.contributions("recall@10")
+        contributed = contributed[~contributed.isnan()]
+        assert line.get_ydata()[1] == pytest.approx(float((contributed > 0).double().mean()))
+        with pytest.raises(TypeError, match=r"needs to hold 'EvaluationResult' \(got Runs\)"):
+            plot.long_tail(runs)
 
     def test_precision_against_recall(self, results):
         _, axes = plot.precision_recall_curve(results, max_k=7)
@@ -280,7 +300,7 @@ class TestManners:
         with pytest.raises(ValueError, match="at least one result"):
             plot.metric_at_k({})
         for wrong in ({"a": 0.5}, 0.5):
-            with pytest.raises(TypeError, match=r"'EvaluationResult' \(got float\)"):
+            with pytest.raises(TypeError, match=r"'EvaluationResult' or 'Runs' \(got float\)"):
                 plot.distribution(wrong, "recall@5")
             with pytest.raises(TypeError, match=r"\(precisions, recalls, top_k\) \(got float\)"):
                 plot.precision_recall_curve(wrong)
