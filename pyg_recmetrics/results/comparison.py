@@ -211,7 +211,7 @@ class Comparison(Tabular, Sequence[PairedDifference]):
             ValueError: As for :meth:`minimum_detectable`, or if `difference` is zero, or no
                 recommender has several runs.
         """
-        if max(self.num_runs.values()) < 2:
+        if not self._has_runs:
             raise ValueError("'runs_needed' needs several runs of a recommender (got one of each)")
         return self._needed("runs", metric, difference, a, b, power)
 
@@ -223,6 +223,10 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         """
         frame = to_data_frame(self._differences, PairedDifference._fields)
         return frame.astype({"wins": "Int64", "ties": "Int64", "losses": "Int64"})
+
+    @property
+    def _has_runs(self) -> bool:
+        return max(self.num_runs.values()) > 1
 
     def _needed(
         self,
@@ -273,11 +277,10 @@ class Comparison(Tabular, Sequence[PairedDifference]):
     def _table(self) -> Table:
         head = ["metric", "a", "b", "difference", "p", "p adjusted", "", "d", "wins/ties/losses"]
         num_tests = sum(not math.isnan(row.p_value) for row in self)
-        has_runs = max(self.num_runs.values()) > 1
-        if has_runs:
+        if self._has_runs:
             head += ["users ±", "runs ±"]
-        drawn = f", for other {self._unit}" if has_runs or self._unit != "users" else ""
-        if has_runs:
+        drawn = f", for other {self._unit}" if self._has_runs or self._unit != "users" else ""
+        if self._has_runs:
             drawn += " and other runs"
         notes = [
             f"difference: mean of a - b over users ± its {100 * self.level:.4g}% confidence "
@@ -286,7 +289,7 @@ class Comparison(Tabular, Sequence[PairedDifference]):
             f"*: significant at {1 - self.level:.4g} after adjustment",
             "d: Cohen's effect size; wins: users for whom the metric of a is larger",
         ]
-        if has_runs:
+        if self._has_runs:
             counts = ", ".join(f"{number} of {name}" for name, number in self.num_runs.items())
             notes += [
                 f"runs: {counts}; what has one run is taken as it is",
@@ -309,7 +312,7 @@ class Comparison(Tabular, Sequence[PairedDifference]):
             counts or "-",
             *(
                 [format_error(row.user_error), format_error(row.run_error)]
-                if max(self.num_runs.values()) > 1
+                if self._has_runs
                 else []
             ),
         ]

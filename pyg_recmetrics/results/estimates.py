@@ -1,12 +1,18 @@
 """Estimates that share their users, so that their differences and ratios have intervals, too."""
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.results.inference import Interval, normal_margin
+
+class Interval(NamedTuple):
+    """The two ends of a confidence interval."""
+
+    low: float
+    high: float
 
 
 class Estimate(NamedTuple):
@@ -22,9 +28,14 @@ class Estimate(NamedTuple):
     value: float
     influence: Tensor
 
+    @property
+    def variance(self) -> float:
+        """The variance; `NaN` if fewer than two were drawn."""
+        return float(self.influence.square().sum())
+
     def interval(self, level: float) -> Interval:
-        """Returns the normal interval; `NaN` if nothing says how the estimate varies."""
-        margin = normal_margin(float(self.influence.square().sum()), level)
+        """Returns the normal interval."""
+        margin = normal_margin(self.variance, level)
         return Interval(self.value - margin, self.value + margin)
 
     def minus(self, other: "Estimate") -> "Estimate":
@@ -68,3 +79,8 @@ def mean_of_users(values: Tensor, owner: Tensor | None) -> Estimate:
     """Estimates the mean of the values that are not `NaN`, given one of every user."""
     is_counted = ~values.isnan()
     return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), owner)
+
+
+def normal_margin(variance: float, level: float) -> float:
+    """Returns half the width of the normal interval of an estimate with some variance."""
+    return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)

@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -20,6 +19,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.results.estimates import Interval, normal_margin, ratio_of_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,13 +38,6 @@ _NUM_DRAWS = 2**22
 
 #: How many signs of the randomisation test are held at once: scipy takes some 50 bytes for each.
 _NUM_SIGNS = 2**21
-
-
-class Interval(NamedTuple):
-    """The two ends of a confidence interval."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,22 +76,10 @@ class Sample:
         """The mean of all rows."""
         return float(self.values.mean())
 
-    @cached_property
-    def influence(self) -> Tensor:
-        r"""What each of the drawn adds to the error of the mean, of shape `[num_drawn]`.
-
-        The sum of the squares estimates the variance of the mean. Where persons have different
-        numbers of rows, the mean is a ratio, of which this is the linear part.
-
-        Source: Cochran, "Sampling techniques", 6.4 (1977).
-        """
-        deviation = self.by_person(self.values - self.values.mean()) / self.values.numel()
-        return deviation * math.sqrt(self.num_drawn / max(1, self.num_drawn - 1))
-
     @property
     def variance(self) -> float:
         """The variance of the mean; `NaN` if fewer than two were drawn."""
-        return float(self.influence.square().sum()) if self.num_drawn > 1 else math.nan
+        return ratio_of_sums(self.values, torch.ones_like(self.values), self.owner).variance
 
     def by_person(self, values: Tensor) -> Tensor:
         """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
@@ -142,11 +123,6 @@ def interval_of_mean(
     tail = (1 - level) / 2
     low, high = torch.quantile(means, means.new_tensor([tail, 1 - tail])).tolist()
     return Interval(low, high)
-
-
-def normal_margin(variance: float, level: float) -> float:
-    """Returns half the width of the normal interval of an estimate with some variance."""
-    return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
 
 
 def bootstrap_means(sample: Sample, num_samples: int, seed: int) -> Tensor:

@@ -30,13 +30,8 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, by_item, cohorts, frames
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cohorts import Cohorts
-from pyg_recmetrics.results.inference import (
-    Interval,
-    IntervalMethod,
-    Sample,
-    interval_of_mean,
-    normal_margin,
-)
+from pyg_recmetrics.results.estimates import Interval, normal_margin
+from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.names import Separator, spell
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users, write_recipe
 from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties

@@ -10,8 +10,9 @@ from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
+from pyg_recmetrics.results.estimates import normal_margin
 from pyg_recmetrics.results.frames import named_ids
-from pyg_recmetrics.results.inference import Sample, normal_margin, paired_difference
+from pyg_recmetrics.results.inference import Sample, paired_difference
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import runs_by_name

@@ -24,7 +24,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.results.inference import Interval, Sample
+from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.inference import Sample
 
 #: What is drawn anew if somebody repeats the evaluation.
 Source: TypeAlias = Literal["users", "runs"]
