@@ -1,6 +1,6 @@
 """Labels of users or items, such as the group of each, in any form in which people hold them."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any
 
 import torch
@@ -32,13 +32,16 @@ def read_labels(
         _check_one_for_each(list(labels.shape), name, what, num_wanted)
         found, number = labels.unique(return_inverse=True)
         return number, found.tolist()
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if isinstance(labels, str | Set | Mapping) or not isinstance(labels, Iterable):
         raise TypeError(
             f"'{name}' needs to be a tensor or a sequence of labels (got {type(labels).__name__})"
         )
     # Arrays and series return their values as Python's own.
-    given = list(labels.tolist() if hasattr(labels, "tolist") else labels)
+    given = labels.tolist() if hasattr(labels, "tolist") else labels
+    given = list(given) if isinstance(given, Iterable) else [given]
     _check_one_for_each([len(given)], name, what, num_wanted)
+    if wrong := next((x for x in given if not isinstance(x, Hashable)), None):
+        raise TypeError(f"'{name}' needs to hold labels that can be hashed (got {wrong!r})")
     distinct = _sorted(dict.fromkeys(label for label in given if not _is_missing(label)))
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
@@ -53,7 +56,8 @@ def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int)
 
 
 def _is_missing(label: Any) -> bool:
-    return label is None or label != label
+    # Missing values of pandas are neither equal to themselves nor unequal.
+    return label is None or not isinstance(label == label, bool) or label != label
 
 
 def _sorted(labels: Iterable[Any]) -> list[Hashable]:

@@ -37,45 +37,78 @@ def by_item_groups(
         name (str): What the recall is called.
         level (float): The level of the confidence intervals.
     """
-    k = recall.k or 1
-    user, rank, item = ranked.lists_down_to(k).places(k)
-    exposure = 1 / torch.log2(rank.double() + 1)
-    is_listed, is_relevant = is_counted[user], is_counted[ranked.edge_index[0]]
-    shares = {
-        f"exposure@{k}": (user[is_listed], group[item[is_listed]], exposure[is_listed]),
-        "relevance": (
-            ranked.edge_index[0, is_relevant],
-            group[ranked.edge_index[1, is_relevant]],
-            torch.ones_like(exposure[:1]).expand(int(is_relevant.sum())),
-        ),
-    }
-    estimates: dict[Hashable, dict[str, Estimate]] = {}
+    groups = _ItemGroups(ranked, recall, is_counted, group, owner, name)
     means: dict[Hashable, dict[str, CohortMean]] = {}
-    of_edge = group[ranked.edge_index[1]]
     for number, label in enumerate(labels):
-        value = recall(ranked.select_edges(of_edge == number))
-        value = value.masked_fill(~is_counted, torch.nan)
-        of_group = {name: mean_of_users(value, owner)}
-        for share, (of_user, of_item, amount) in shares.items():
-            total = amount.new_zeros(ranked.num_users).index_add_(0, of_user, amount)
-            own = amount.masked_fill(of_item != number, 0.0)
-            part = amount.new_zeros(ranked.num_users).index_add_(0, of_user, own)
-            of_group[share] = ratio_of_sums(part, total, owner)
-        received, deserved = (of_group[share] for share in shares)
-        of_group[f"exposure@{k} / relevance"] = received.over(deserved)
-        estimates[label] = of_group
-        num_users = {metric: int(is_counted.sum()) for metric in of_group}
-        num_users[name] = int((~value.isnan()).sum())
+        num_users = {metric: int(is_counted.sum()) for metric in groups.metrics}
+        num_users[name] = groups.num_with_truth(number)
         means[label] = {
             metric: CohortMean(x.value, *x.interval(level), num_users[metric])
-            for metric, x in of_group.items()
+            for metric in groups.metrics
+            for x in [groups.estimate(number, metric)]
         }
-    return Cohorts(
-        means, partial(_lookup, estimates), "items", level, (note_on_intervals(level, owner),)
-    )
+    numbers = {label: number for number, label in enumerate(labels)}
+    estimate = partial(_estimate_of_label, groups, numbers)
+    return Cohorts(means, estimate, "items", level, (note_on_intervals(level, owner),))
 
 
-def _lookup(
-    estimates: Mapping[Hashable, Mapping[str, Estimate]], label: Hashable, metric: str
+class _ItemGroups:
+    """Estimates of groups of items, which are made when they are asked for.
+
+    The arguments are those of :func:`by_item_groups`.
+    """
+
+    def __init__(
+        self,
+        ranked: RankedEdges,
+        recall: Metric,
+        is_counted: Tensor,
+        group: Tensor,
+        owner: Tensor | None,
+        name: str,
+    ) -> None:
+        self.ranked, self.recall, self.is_counted, self.owner = ranked, recall, is_counted, owner
+        k = recall.k or 1
+        self.metrics = name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
+        user, rank, item = ranked.lists_down_to(k).places(k)
+        self.of_edge = group[ranked.edge_index[1]]
+        edge = torch.ones_like(ranked.rank, dtype=torch.double)
+        self.shares = {
+            self.metrics[1]: (user, group[item], 1 / torch.log2(rank.double() + 1)),
+            self.metrics[2]: (ranked.edge_index[0], self.of_edge, edge),
+        }
+        self.totals = {
+            share: self._sum_by_user(of_user, amount)
+            for share, (of_user, _, amount) in self.shares.items()
+        }
+
+    def estimate(self, number: int, metric: str) -> Estimate:
+        """Returns one number of a group."""
+        recall, exposure, relevance, _ = self.metrics
+        if metric == recall:
+            return mean_of_users(self._recall(number), self.owner)
+        if metric in self.shares:
+            of_user, of_item, amount = self.shares[metric]
+            own = (of_item == number).nonzero().squeeze(1)
+            part = self._sum_by_user(of_user[own], amount[own])
+            return ratio_of_sums(part, self.totals[metric], self.owner)
+        return self.estimate(number, exposure).over(self.estimate(number, relevance))
+
+    def num_with_truth(self, number: int) -> int:
+        """Returns how many users have a relevant item in a group."""
+        return int((~self._recall(number).isnan()).sum())
+
+    def _recall(self, number: int) -> Tensor:
+        value = self.recall(self.ranked.select_edges(self.of_edge == number))
+        return value.masked_fill(~self.is_counted, torch.nan)
+
+    def _sum_by_user(self, user: Tensor, amount: Tensor) -> Tensor:
+        """Adds up amounts of users, and leaves out those who do not count."""
+        total = amount.new_zeros(self.ranked.num_users).index_add_(0, user, amount)
+        return total.masked_fill(~self.is_counted, 0.0)
+
+
+def _estimate_of_label(
+    groups: _ItemGroups, numbers: Mapping[Hashable, int], label: Hashable, metric: str
 ) -> Estimate:
-    return estimates[label][metric]
+    return groups.estimate(numbers[label], metric)

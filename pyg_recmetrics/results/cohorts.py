@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import combinations
+from functools import lru_cache, partial
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import torch
@@ -20,6 +20,10 @@ from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
+_NUM_ESTIMATES = 128
 
 
 class CohortMean(NamedTuple):
@@ -174,16 +178,24 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
             difference: a - b; ratio: a / b
         """
         labels = list(self)
-        pairs = list(combinations(labels, 2))
+        pairs: Iterable[tuple[Hashable, Hashable]] = combinations(labels, 2)
         if reference is not None:
             if reference not in labels:
                 raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
             pairs = [(label, reference) for label in labels if label != reference]
+        pairs = list(pairs)
         metrics = dict.fromkeys(metric for means in self.values() for metric in means)
-        return Gaps((self._gap(metric, *pair) for metric in metrics for pair in pairs), self.level)
+        return Gaps(chain.from_iterable(self._gaps(x, pairs) for x in metrics), self.level)
 
-    def _gap(self, metric: str, a: Hashable, b: Hashable) -> Gap:
-        first, second = self._estimate(a, metric), self._estimate(b, metric)
+    def _gaps(self, metric: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> Iterator[Gap]:
+        @lru_cache(maxsize=_NUM_ESTIMATES)
+        def estimate(label: Hashable) -> Estimate:
+            return self._estimate(label, metric)
+
+        for a, b in pairs:
+            yield self._gap(metric, a, b, estimate(a), estimate(b))
+
+    def _gap(self, metric: str, a: Hashable, b: Hashable, first: Estimate, second: Estimate) -> Gap:
         difference, ratio = first.minus(second), first.over(second)
         return Gap(
             metric,

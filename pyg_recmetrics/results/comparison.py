@@ -195,7 +195,7 @@ class Comparison(Tabular, Sequence[PairedDifference]):
     ) -> int | None:
         """Returns how many runs of each recommender a difference needs to be mostly found.
 
-        What has one run is taken as it is. It needs no more.
+        A recommender with one run is taken as it is. It needs no more.
 
         Args:
             metric (str or Metric): The metric.
@@ -211,7 +211,7 @@ class Comparison(Tabular, Sequence[PairedDifference]):
             ValueError: As for :meth:`minimum_detectable`, or if `difference` is zero, or no
                 recommender has several runs.
         """
-        if not self._has_runs:
+        if not self._uncertainty(metric, a, b).has_runs:
             raise ValueError("'runs_needed' needs several runs of a recommender (got one of each)")
         return self._needed("runs", metric, difference, a, b, power)
 
@@ -285,17 +285,24 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         notes = [
             f"difference: mean of a - b over users ± its {100 * self.level:.4g}% confidence "
             f"interval{drawn}",
-            f"p: {_WORDS_ON_TESTS[self.test]}; adjusted for {num_tests} tests by Holm's method",
+            f"p: {_WORDS_ON_TESTS[self.test]}; adjusted for {num_tests} "
+            f"{'test' if num_tests == 1 else 'tests'} by Holm's method",
             f"*: significant at {1 - self.level:.4g} after adjustment",
             "d: Cohen's effect size; wins: users for whom the metric of a is larger",
         ]
         if self._has_runs:
             counts = ", ".join(f"{number} of {name}" for name, number in self.num_runs.items())
             notes += [
-                f"runs: {counts}; what has one run is taken as it is",
+                f"runs: {counts}{self._not_covered()}",
                 f"users ±, runs ±: the standard error that comes from {self._unit}, and from runs",
             ]
         return Table(head, [self._row(row) for row in self], tuple(notes), num_left=3)
+
+    def _not_covered(self) -> str:
+        singles = [name for name, number in self.num_runs.items() if number == 1]
+        if not singles:
+            return ""
+        return f"; intervals do not cover other runs of {', '.join(singles)}"
 
     def _row(self, row: PairedDifference) -> list[str]:
         counts = "" if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}"

@@ -42,7 +42,9 @@ def write_recipe(
 def note_on_intervals(level: float, owner: Tensor | None) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {100 * level:.4g}% confidence interval of the mean over users"
-    return note if owner is None else f"{note}, for other persons, who own several rows"
+    if owner is None:
+        return note
+    return f"{note}, for other persons ({owner.unique().numel():,} own all rows)"
 
 
 def summarize_users(

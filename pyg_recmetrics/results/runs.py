@@ -54,8 +54,9 @@ class Runs(Tabular, Sequence[EvaluationResult]):
     A mean over users and runs has two sources of variance: other users might have been evaluated,
     and the recommender might have been trained with other seeds. The table shows the mean with an
     interval that allows for both, how much the means of runs vary, and the standard error that
-    comes from each source. It says how wide the interval would be with more runs, and without any
-    error from runs.
+    comes from each source. It says how wide the interval would be with more runs, and with all that
+    there could be. Two runs say little about how much runs differ, so the interval is somewhat too
+    narrow then. With three or more, it holds at least about as often as it says.
 
     Args:
         results (sequence of EvaluationResult): The results, at least two.
@@ -66,8 +67,8 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         ValueError: If there are fewer than two results, they are of different tasks, conventions or
             actions for users without truth, or they have no metric in common.
 
-    Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
-    approximate distribution of estimates of variance components" (1946).
+    Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Cochran, "Approximate
+    significance levels of the Behrens-Fisher test" (1964).
 
     Example:
         >>> import torch
@@ -80,16 +81,16 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         >>> print(runs)
         metric              mean  sd of runs  users ±  runs ±  10 runs  all runs
         ------------------------------------------------------------------------
-        recall@5  0.2733 ± .0596       .0577    .0296   .0000  ± .0596   ± .0596
+        recall@5  0.2733 ± .0596       .0577    .0296       -  ± .0326   ± .0000
         ±: 95% confidence interval of the mean for other users and other runs
-        3 runs; users ±, runs ±: the standard error that comes from users, and from runs
-        10 runs, all runs: the interval with that many runs, and with no error from runs
-        more users would help most for recall@5
+        3 runs; users ±, runs ±: the standard error that comes from users, and from runs (-: none)
+        10 runs, all runs: the interval with that many runs, and with all there could be
+        more runs would help most for recall@5
     """
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:
         check_scipy("Runs")
-        self.results = runs_of(tuple(results))
+        self.results = runs_of(results)
         if len(self.results) < 2:
             raise ValueError(f"'results' needs to hold at least two (got {len(self.results)})")
         numbered = {f"run {number}": x for number, x in enumerate(self.results, start=1)}
@@ -118,7 +119,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         uncertainty, means = self._measure(metric)
         value = float(means.mean())
         margin = uncertainty.margin(check_level(level))
-        user_error = math.sqrt(uncertainty.of("users")) if uncertainty.num_users else math.nan
+        user_error = math.sqrt(uncertainty.of("users")) if uncertainty.has_users else math.nan
         return MeanOfRuns(
             value,
             value - margin,
@@ -154,7 +155,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         return frame.astype({"k": "Int64"})
 
     def save(self, path: str | Path) -> None:
-        """Saves all results in one file, for :meth:`load`. The task is stored once.
+        """Saves all results in one file, for :meth:`load`. Edges of the task are stored once.
 
         Args:
             path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
@@ -224,9 +225,9 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         notes = (
             f"±: 95% confidence interval of the mean for other {unit} and other runs",
             f"{len(self)} runs; users ±, runs ±: the standard error that comes from {unit}, and "
-            f"from runs",
-            f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with no error "
-            f"from runs",
+            f"from runs (-: none)",
+            f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "
+            f"could be",
             *self._advice(),
         )
         return Table(head, [self._row(metric) for metric in self.metrics], notes)
@@ -238,22 +239,21 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         return [
             str(metric),
             format_mean(mean.value, mean.high - mean.value),
-            *map(format_error, (mean.deviation, mean.user_error, mean.run_error)),
+            *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
             *margins,
         ]
 
     def _advice(self) -> Iterator[str]:
         """Says which source of variance dominates, for which metrics."""
-        by_runs = [x for x in self.metrics if self._is_dominated_by_runs(x)]
-        if by_runs:
-            yield f"more runs would help most for {', '.join(map(str, by_runs))}"
-        if len(by_runs) < len(self.metrics):
-            others = [str(x) for x in self.metrics if x not in by_runs]
-            yield f"more users would help most for {', '.join(others)}"
-
-    def _is_dominated_by_runs(self, metric: Metric) -> bool:
-        uncertainty, _ = self._measure(metric)
-        return uncertainty.of("runs") > uncertainty.of("users")
+        helped: dict[str, list[str]] = {"runs": [], "users": []}
+        for metric in self.metrics:
+            uncertainty, _ = self._measure(metric)
+            left = uncertainty.with_number("runs", math.inf).variance
+            if uncertainty.variance > 0:
+                helped["users" if 2 * left > uncertainty.variance else "runs"].append(str(metric))
+        for source, metrics in helped.items():
+            if metrics:
+                yield f"more {source} would help most for {', '.join(metrics)}"
 
 
 def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
@@ -265,19 +265,20 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     """
     if isinstance(results, EvaluationResult):
         return (results,)
-    if isinstance(results, str) or not isinstance(results, Sequence):
+    if isinstance(results, str | Mapping) or not isinstance(results, Iterable):
         raise TypeError(
             f"'results' needs to hold 'EvaluationResult' or sequences of these "
             f"(got {type(results).__name__})"
         )
-    for result in results:
+    runs: tuple[EvaluationResult, ...] = tuple(results)
+    for result in runs:
         if not isinstance(result, EvaluationResult):
             raise TypeError(
                 f"'results' needs to hold 'EvaluationResult' (got {type(result).__name__})"
             )
-    if len(results) == 0:
+    if not runs:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
-    return tuple(results)
+    return runs
 
 
 def runs_by_name(

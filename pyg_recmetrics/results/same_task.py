@@ -39,7 +39,10 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "num_users": ranked.num_users,
     }
     if task is not None:
-        names = ("num_items", "users", "owner", "truth", "weight", "seen", "candidates")
+        names = (
+            *("num_items", "users", "owner", "truth", "weight", "seen", "exclude_seen"),
+            *("candidates", "user_ids", "item_ids"),
+        )
         return how | {name: getattr(task, name) for name in names}
     edges = ranked.edge_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: What columns of data frames are called, so that results need other names.
+_COLUMNS = {"user", "item", "degree", "difference"}
+
+
 class SideBySide(Tabular):
     r"""Two results of one task: how alike their lists are, and where each of them wins.
 
@@ -147,8 +151,9 @@ def side_by_side(
     Raises:
         TypeError: If something is not an `EvaluationResult`.
         ValueError: If there are not two results, they are of different tasks, a recommender has
-            several runs, lists were not kept down to `k` (evaluate with `keep_items=k`), `k` is not
-            a positive integer, or `p` is not in (0, 1).
+            several runs, a result is called like a column of the data frames, lists were not kept
+            down to `k` (evaluate with `keep_items=k`), `k` is not a positive integer, or `p` is not
+            in (0, 1).
 
     Sources: Webber, Moffat and Zobel, "A similarity measure for indefinite rankings" (2010), whose
     extrapolated overlap this is; Jaccard, "The distribution of the flora in the alpine zone"
@@ -175,6 +180,10 @@ def side_by_side(
     if len(by_name) > 2 or any(len(runs) > 1 for runs in by_name.values()):
         counts = {name: len(runs) for name, runs in by_name.items()}
         raise ValueError(f"'results' needs to hold two results of one run each (got {counts} runs)")
+    if taken := sorted(_COLUMNS & set(by_name)):
+        raise ValueError(
+            f"'results' needs to have other names than {sorted(_COLUMNS)} (got {taken})"
+        )
     singles = {name: runs[0] for name, runs in by_name.items()}
     check_same_task(singles)
     return SideBySide(singles, k, p)

@@ -96,6 +96,8 @@ class TestGroups:
 
     def test_booleans_and_missing_labels(self, result):
         assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]
+        groups = pd.Series([1, pd.NA, *[2, 3] * 40][:NUM_USERS], dtype="Int64")
+        assert list(result.by(groups)) == [1, 2, 3]
         groups = pd.Series(["x", None, float("nan"), *"yz" * 40][:NUM_USERS])
         assert list(result.by(groups)) == ["x", "y", "z"]
         assert list(result.by([2, "a"] * 35)) == [2, "a"]
@@ -135,6 +137,11 @@ class TestGroups:
             result.by("country")
         with pytest.raises(TypeError, match=r"a sequence of labels \(got int\)"):
             result.by(3)
+        for wrong in ({1, 2}, dict.fromkeys(range(NUM_USERS))):
+            with pytest.raises(TypeError, match=r"a sequence of labels \(got (set|dict)\)"):
+                result.by(wrong)
+        with pytest.raises(TypeError, match=r"labels that can be hashed \(got \[0\]\)"):
+            result.by([[0]] * NUM_USERS)
         with pytest.raises(ValueError, match="'method' needs to be"):
             result.by([0] * NUM_USERS, method="magic")
 

@@ -98,8 +98,9 @@ class TestRuns:
         margin = f"{mean.high - mean.value:.4f}"[1:]
         assert f"recall@3    {mean.value:.4f} ± {margin}" in text
         assert "4 runs; users ±, runs ±: the standard error that comes from users" in text
-        assert "more users would help most for recall@3, ndcg@3" in text
-        assert "more runs would help most for coverage@1" in text
+        assert text.endswith("more runs would help most for recall@3, ndcg@3, coverage@1")
+        alike = str(Runs([results[0], results[0]]))
+        assert alike.endswith("more users would help most for recall@3, ndcg@3")
 
     def test_frames_have_a_row_for_every_metric(self, results):
         pytest.importorskip("pandas")
@@ -171,7 +172,8 @@ class TestCompare:
         text = str(compare(good=results, fair=others, popular=others[0]))
         assert "for other users and other runs" in text
         assert (
-            "runs: 4 of good, 3 of fair, 1 of popular; what has one run is taken as it is" in text
+            "runs: 4 of good, 3 of fair, 1 of popular; intervals do not cover other runs of popular"
+            in text
         )
         assert "users ±  runs ±" in text
         assert "runs ±" not in str(compare(good=results[0], fair=others[0]))
@@ -224,7 +226,7 @@ class TestOwners:
         sample = Sample.of(values, owner)
         low, high = result.confidence_interval("recall@3", method="normal")
         assert (high - low) / 2 == pytest.approx(1.959964 * math.sqrt(sample.variance))
-        assert "over users, for other persons, who own several rows" in str(result)
+        assert "over users, for other persons (23 own all rows)" in str(result)
         total, num_rows = {}, {}
         for value, person in zip(values.tolist(), owner.tolist(), strict=True):
             if value == value:
@@ -273,3 +275,51 @@ class TestOwners:
         loaded = EvaluationResult.load(tmp_path / "result.npz")
         assert torch.equal(loaded.owner, owned["good"][0].owner)
         assert str(loaded) == str(owned["good"][0])
+
+
+class TestFewRuns:
+    def test_more_runs_help_each_recommender_by_its_own_number(self):
+        generator = torch.Generator().manual_seed(0)
+        values = [
+            torch.randn(number, 1, generator=generator, dtype=torch.double) * 0.3
+            + torch.randn(number, 500, generator=generator, dtype=torch.double) * 0.1
+            for number in (2, 50)
+        ]
+        sample = Sample(values[0].mean(dim=0) - values[1].mean(dim=0))
+        found = uncertainty_of(sample, values).with_number("runs", 10)
+        wanted = sum(float(x.mean(dim=1).var()) for x in values) / 10
+        assert found.variance == pytest.approx(wanted, rel=0.01)
+
+    def test_what_differs_at_random_shrinks_with_runs_as_with_users(self):
+        generator = torch.Generator().manual_seed(0)
+        values = torch.randn(200, 400, generator=generator, dtype=torch.double)
+        few = uncertainty_of(Sample(values[:3].mean(dim=0)), [values[:3]])
+        many = uncertainty_of(Sample(values.mean(dim=0)), [values])
+        assert few.with_number("runs", 200).variance == pytest.approx(many.variance, rel=0.3)
+        assert few.variance > 50 * many.variance
+
+    @pytest.mark.parametrize("num_users", [2, 3])
+    def test_a_few_users_have_a_detectable_difference(self, num_users):
+        for seed in range(20):
+            generator = torch.Generator().manual_seed(seed)
+            values = torch.randn(2, num_users, generator=generator, dtype=torch.double)
+            for runs in ([], [values]):
+                found = uncertainty_of(Sample(values.mean(dim=0)), runs)
+                difference = found.detectable(0.8, 0.95)
+                assert found.power(difference, 0.95) == pytest.approx(0.8, abs=1e-6)
+                powers = [found.power(x * difference, 0.95) for x in (0.5, 1, 2, 4, 8)]
+                assert powers == sorted(powers)
+
+    def test_without_a_doubt_nothing_has_to_be_large(self):
+        values = torch.full((50,), 0.1 + 0.2, dtype=torch.double)
+        found = uncertainty_of(Sample(values), [])
+        assert found.variance == found.detectable(0.8, 0.95) == 0
+        assert found.p_value(0.3) == 0
+        sure = uncertainty_of(Sample(values + torch.arange(50)), [])
+        assert sure.detectable(0.04, 0.95) == 0
+
+    def test_candidates_with_and_without_seen_items_are_other_tasks(self, task):
+        whole = type(task)(**{**task.to_dict(), "exclude_seen": False})
+        results = [evaluate(random_scores(x, 1), x, METRICS) for x in (task, whole)]
+        with pytest.raises(ValueError, match="differ in exclude_seen"):
+            compare(*results)

@@ -190,6 +190,8 @@ def test_what_is_wrong_is_named(task, pair):
         side_by_side([first, first], first)
     with pytest.raises(ValueError, match="at least two results"):
         side_by_side(first)
+    with pytest.raises(ValueError, match=r"other names than .* \(got \['degree'\]\)"):
+        side_by_side(degree=first, other=first)
     with pytest.raises(TypeError, match="'results' needs to hold 'EvaluationResult'"):
         side_by_side(first, 3)
     with pytest.raises(ValueError, match="which differ in"):
