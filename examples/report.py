@@ -1,69 +1,161 @@
-"""Compares three recommenders on one task, with intervals, tests, cohorts and pictures.
+"""Writes a report on LightGCN with three seeds, matrix factorisation and the most popular items.
 
     python examples/report.py                    # synthetic data, no download
     python examples/report.py --data FOLDER      # train.txt and test.txt in FOLDER
 
-None of the recommenders is trained. A graph filter scores items by paths of three edges in the
-normalised graph of training edges. The other two recommend the most popular items and random items.
+Both models are trained with the BPR loss. A tenth of each user's training edges says when to stop.
+The test decides nothing. On LastFM, all of it takes less than three minutes on two cores.
 """
 
 import argparse
+import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
-from torch_geometric.transforms import RandomLinkSplit
+from torch.nn.functional import logsigmoid
+from torch_geometric.data import HeteroData
+from torch_geometric.nn import LightGCN
+from tqdm import tqdm
 
-from pyg_recmetrics import Comparison, Evaluator, RankingTask, compare, datasets, plot
+from pyg_recmetrics import (
+    Comparison,
+    EvaluationResult,
+    Evaluator,
+    RankingTask,
+    Runs,
+    compare,
+    datasets,
+    plot,
+    report,
+    transforms,
+)
+
+LEARNING_RATE = 0.03
+PENALTY = 0.02  # of the squares of the embeddings
+EVALUATE_EVERY = 5  # epochs
 
 
-def load(folder: Path | None) -> RankingTask:
+def load(folder: Path | None) -> HeteroData:
+    """Returns data with the training edges as `edge_index` and the test as `edge_label_index`."""
     if folder is not None:
-        return RankingTask.from_data(datasets.read_lightgcn(folder))
+        return datasets.read_lightgcn(folder)
     data = datasets.synthetic_interactions(num_users=1000, num_items=500)
-    split = RandomLinkSplit(
-        num_val=0.0, num_test=0.2, edge_types=("user", "rates", "item"), neg_sampling_ratio=0.0
+    return transforms.PerUserSplit(num_test=0.2)(data)[2]
+
+
+def loss(users: Tensor, liked: Tensor, drawn: Tensor) -> Tensor:
+    """Returns the BPR loss of the embeddings of users, and of an item of each and another one."""
+    difference = (users * (liked - drawn)).sum(dim=1)
+    squares = sum(x.pow(2).sum(dim=1).mean() for x in (users, liked, drawn))
+    return -logsigmoid(difference).mean() + PENALTY * squares
+
+
+def train(
+    name: str,
+    embed: Callable[[], tuple[Tensor, Tensor]],
+    weights: list[torch.nn.Parameter],
+    task: RankingTask,
+    max_epochs: int,
+) -> None:
+    """Trains embeddings on the seen edges of a task, and keeps the weights that are best for it."""
+    optimizer = torch.optim.Adam(weights, lr=LEARNING_RATE)
+    evaluator = Evaluator(task, "ndcg@20", patience=3)
+    best = copy.deepcopy(weights)
+    user, item = task.seen
+    bar = tqdm(range(1, max_epochs + 1), desc=name, unit=" epochs")
+    for epoch in bar:
+        users, items = embed()
+        drawn = torch.randint_like(item, task.num_items)
+        optimizer.zero_grad()
+        loss(users[user], items[item], items[drawn]).backward()
+        optimizer.step()
+        if epoch % EVALUATE_EVERY:
+            continue
+        with torch.no_grad():
+            bar.set_postfix({"ndcg@20": f"{evaluator(embed())['ndcg@20']:.4f}"})
+        if evaluator.history.is_best:
+            best = copy.deepcopy(weights)
+        if evaluator.should_stop:
+            break
+    for weight, best_weight in zip(weights, best, strict=True):
+        weight.data = best_weight.data
+
+
+def lightgcn(
+    validation: RankingTask, test: RankingTask, seed: int, max_epochs: int
+) -> tuple[Tensor, Tensor]:
+    """Returns the embeddings of users and items that LightGCN propagates over all known edges."""
+    torch.manual_seed(seed)
+    sizes = [test.num_users, test.num_items]
+    model = LightGCN(sum(sizes), embedding_dim=64, num_layers=3)
+    torch.nn.init.normal_(model.embedding.weight, std=0.1)
+
+    def embed(task: RankingTask = validation) -> tuple[Tensor, Tensor]:
+        users, items = model.get_embedding(task.edge_index).split(sizes)
+        return users, items
+
+    train(f"LightGCN, seed {seed}", embed, list(model.parameters()), validation, max_epochs)
+    with torch.no_grad():
+        return embed(test)
+
+
+def matrix_factorisation(validation: RankingTask, max_epochs: int) -> tuple[Tensor, Tensor]:
+    """Returns embeddings of users and items, each of which is a weight."""
+    torch.manual_seed(0)
+    users, items = (
+        torch.nn.Parameter(0.1 * torch.randn(size, 64))
+        for size in (validation.num_users, validation.num_items)
     )
-    return RankingTask.from_data(split(data)[2])
+    train("Matrix factorisation", lambda: (users, items), [users, items], validation, max_epochs)
+    return users.detach(), items.detach()
 
 
-def graph_filter(task: RankingTask) -> tuple[Tensor, Tensor]:
-    """Returns embeddings whose inner products sum the weights of all paths of three edges."""
-    adjacency = torch.zeros(task.num_users, task.num_items)
-    adjacency[tuple(task.seen)] = 1.0
-    user_degree, item_degree = (adjacency.sum(dim, keepdim=True).clamp(min=1) for dim in (1, 0))
-    adjacency /= (user_degree * item_degree).sqrt()
-    return adjacency, adjacency.t() @ adjacency
+def draw(results: dict[str, EvaluationResult | Runs], path: Path) -> None:
+    """Saves a picture of three plots. Those of groups of users and of items show single runs."""
+    figure = Figure(figsize=(12, 3.4), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    singles = {name: x[0] if isinstance(x, Runs) else x for name, x in results.items()}
+    plot.metric_at_k(results, "ndcg", ax=left)
+    plot.metric_by_degree(singles, "recall@20", ax=middle)
+    plot.long_tail(singles, ax=right)
+    figure.savefig(path, dpi=150)
 
 
 def main() -> Comparison:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="holds train.txt and test.txt")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save the picture")
+    parser.add_argument("--report", type=Path, metavar="FILE", default="report.html")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save three plots")
+    parser.add_argument("--epochs", type=int, default=150, help="the maximum")
     args = parser.parse_args()
-    torch.manual_seed(0)
 
-    task = load(args.data)
-    evaluator = Evaluator(task, ["r_precision", "recall@20", "ndcg@20"], keep_items=True)
-    recommenders: dict[str, Tensor | tuple[Tensor, Tensor]] = {
-        "Graph filter": graph_filter(task),
-        "Most popular": torch.bincount(task.seen[1], minlength=task.num_items).float(),
-        "Random": (torch.randn(task.num_users, 64), torch.randn(task.num_items, 64)),
+    data = load(args.data)
+    split = transforms.PerUserSplit(num_test=0.1, edge_type=("user", "rates", "item"))
+    train_data, _, validation_data = split(data)
+    validation, test = RankingTask.from_data(validation_data), RankingTask.from_data(data)
+
+    evaluator = Evaluator(test, ["ndcg@20", "recall@20", "r_precision"], keep_items=True)
+    results: dict[str, EvaluationResult | Runs] = {
+        "LightGCN": Runs(
+            evaluator(lightgcn(validation, test, seed, args.epochs)) for seed in range(3)
+        ),
+        "Matrix factorisation": evaluator(matrix_factorisation(validation, args.epochs)),
+        "Most popular": evaluator(torch.bincount(test.seen[1], minlength=test.num_items).float()),
     }
-    results = {name: evaluator(recommender) for name, recommender in recommenders.items()}
-    comparison = compare(results, baseline="Most popular")
-    best = results["Graph filter"]
-    for table in (best, comparison, best.by_degree(), best.recall_by_popularity()):
-        print(f"{table}\n")
-
+    comparison = compare(results)
+    print(f"\n{results['LightGCN']}\n\n{comparison}\n")
+    path = report(
+        results,
+        args.report,
+        split=(train_data, validation_data, data),
+        title="LightGCN, matrix factorisation and the most popular items",
+    )
+    print(f"The report is in {path.resolve()}")
     if args.picture is not None:
-        figure = Figure(figsize=(12, 3.4), layout="constrained")
-        left, middle, right = figure.subplots(1, 3)
-        plot.metric_at_k(results, "ndcg", ax=left)
-        plot.metric_by_degree(results, "recall@20", ax=middle)
-        plot.long_tail(results, ax=right)
-        figure.savefig(args.picture, dpi=150)
+        draw(results, args.picture)
     return comparison
 
 

@@ -8,6 +8,7 @@ from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import PairScorer, rank
+from pyg_recmetrics.reporting import report
 from pyg_recmetrics.results import (
     Cohorts,
     Comparison,
@@ -42,6 +43,7 @@ __all__ = [
     "modules",
     "plot",
     "rank",
+    "report",
     "side_by_side",
     "transforms",
 ]

@@ -83,7 +83,11 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     assert drawn == {f"{name}.png" for name in plot.__all__ if name.islower()} | {"growth.png"}
-    assert drawn | {"report.png"} == shown == {path.name for path in (DOCS / "images").iterdir()}
+    assert (
+        drawn | {"report.png", "lastfm_report.png"}
+        == shown
+        == {path.name for path in (DOCS / "images").iterdir()}
+    )
 
 
 def test_the_page_of_metrics_lists_every_metric():

@@ -53,11 +53,26 @@ def test_a_metric_of_ones_own_shows_up_everywhere(monkeypatch, capsys):
 def test_report(monkeypatch, capsys, tmp_path):
     pytest.importorskip("scipy")
     pytest.importorskip("matplotlib")
-    comparison = run_example(monkeypatch, "report.py", "--picture", str(tmp_path / "report.png"))
+    files = ["--report", str(tmp_path / "report.html"), "--picture", str(tmp_path / "report.png")]
+    comparison = run_example(monkeypatch, "report.py", *files, "--epochs", "60")
     assert (tmp_path / "report.png").stat().st_size > 20_000
-    better = [row for row in comparison if row.a == "Graph filter"]
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 6
+    assert "Left out" not in page
+    better = [row for row in comparison if (row.a, row.b) == ("LightGCN", "Most popular")]
     assert all(comparison.is_significant(row) and row.difference > 0 for row in better)
-    assert "training degree" in capsys.readouterr().out
+    assert str(tmp_path / "report.html") in capsys.readouterr().out
+
+
+def test_report_on_lastfm(monkeypatch, lastfm_folder, tmp_path):
+    pytest.importorskip("scipy")
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "report.html"
+    arguments = ["--data", str(lastfm_folder), "--report", str(page)]
+    comparison = run_example(monkeypatch, "report.py", *arguments)
+    recalls = {row.b: row.difference for row in comparison if row.metric == "recall@20"}
+    assert recalls["Most popular"] > 0.15
+    assert page.stat().st_size < 2_000_000
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader

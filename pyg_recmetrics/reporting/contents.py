@@ -1,0 +1,130 @@
+"""What a report is about: results by name, and the split that they are of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from torch_geometric.data import Data, HeteroData
+
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.results import EvaluationResult, Runs
+from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of
+from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.transforms.split_report import SplitReport, check_split
+
+#: One recommender with one run or several, or several recommenders by name.
+Reportable: TypeAlias = Runnable | Mapping[str, Runnable]
+
+#: The training, validation and test data, or what `check_split` says of them.
+Split: TypeAlias = Sequence[Data | HeteroData] | SplitReport
+
+#: The cut-off of lists if no metric has one.
+_DEFAULT_K = 20
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a report is about.
+
+    Attributes:
+        recommenders (dict): The results by name; the name of a single recommender is empty.
+        split (SplitReport or None): The checks of the split.
+    """
+
+    recommenders: dict[str, EvaluationResult | Runs]
+    split: SplitReport | None
+
+    @classmethod
+    def of(cls, results: Reportable, split: Split | None) -> "Contents":
+        """Returns what a report is about, from what the caller has.
+
+        Args:
+            results (EvaluationResult, Runs, sequence or mapping): The results.
+            split (tuple or SplitReport, optional): The parts of the split, or their checks.
+
+        Raises:
+            ImportError: If a recommender has several runs, and scipy is not installed.
+            TypeError: If something is not an `EvaluationResult`, or `split` holds no data.
+            ValueError: If there is no result, two have the same name, they are of different
+                tasks, or `split` does not hold three parts of one graph.
+        """
+        by_name = _recommenders(results)
+        singles = {name: runs_of(result)[0] for name, result in by_name.items()}
+        check_same_task(singles)
+        num_users = next(iter(singles.values())).ranked.num_users
+        return cls(by_name, None if split is None else _check_split(split, num_users))
+
+    @cached_property
+    def singles(self) -> dict[str, EvaluationResult]:
+        """The first run of each recommender."""
+        return {name: runs_of(result)[0] for name, result in self.recommenders.items()}
+
+    @property
+    def first(self) -> EvaluationResult:
+        """The first run of the first recommender."""
+        return next(iter(self.singles.values()))
+
+    @cached_property
+    def several(self) -> dict[str, Runs]:
+        """The recommenders with several runs."""
+        return {name: x for name, x in self.recommenders.items() if isinstance(x, Runs)}
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that all results have for every user."""
+        results = [result for x in self.recommenders.values() for result in runs_of(x)]
+        return tuple(x for x in common_metrics(results) if str(x) in self.first.per_user)
+
+    @property
+    def main_metric(self) -> Metric:
+        """The metric of the pictures that show one: the first that has a cut-off, or the first.
+
+        Raises:
+            ValueError: If the results have no metric in common.
+        """
+        if not self.metrics:
+            raise ValueError("the results have no metric of single users in common")
+        return next((x for x in self.metrics if x.k), self.metrics[0])
+
+    @property
+    def k(self) -> int:
+        """The cut-off of recommended lists: the largest of the metrics."""
+        return self.first.max_k or _DEFAULT_K
+
+
+def _recommenders(results: Any) -> dict[str, EvaluationResult | Runs]:
+    """Returns results by name; the name of a single recommender is empty."""
+    if isinstance(results, EvaluationResult) or not isinstance(results, Mapping):
+        return {"": _recommender(results)}
+    if not results:
+        raise ValueError("'results' needs to hold at least one result (got none)")
+    by_name = {str(name): _recommender(result) for name, result in results.items()}
+    if len(by_name) < len(results):
+        raise ValueError(
+            f"'results' needs to give each result a name of its own (got {list(results)})"
+        )
+    return by_name
+
+
+def _recommender(results: Runnable) -> EvaluationResult | Runs:
+    if isinstance(results, Runs):
+        return results
+    runs = runs_of(results)
+    return runs[0] if len(runs) == 1 else Runs(runs)
+
+
+def _check_split(split: Split, num_users: int) -> SplitReport:
+    if isinstance(split, SplitReport):
+        return split
+    if not isinstance(split, Sequence):
+        raise TypeError(
+            f"'split' needs to be training, validation and test data (got {type(split).__name__})"
+        )
+    if len(split) != 3:
+        raise ValueError(
+            f"'split' needs to hold training, validation and test data (got {len(split)} of them)"
+        )
+    train, val, test = split
+    # Only homogeneous data may leave open which of its nodes are users.
+    return check_split(train, val, test, num_users=num_users if isinstance(train, Data) else None)

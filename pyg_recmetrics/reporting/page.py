@@ -1,0 +1,92 @@
+"""report(): everything about some results on one page."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
+from pyg_recmetrics.reporting.contents import Contents, Reportable, Split
+from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
+from pyg_recmetrics.reporting.parts import Missing
+from pyg_recmetrics.reporting.sections import SECTIONS, summary
+from pyg_recmetrics.version import __version__
+
+
+def report(
+    results: Reportable,
+    path: str | Path,
+    *,
+    split: Split | None = None,
+    title: str = "Evaluation of recommenders",
+) -> Path:
+    r"""Writes a page with everything about some results: what was measured, and what came out.
+
+    The page has the task, the recipe, the means, paired differences, curves, groups of users and of
+    items, the long tail, ties, and checks of the split. It is one HTML file that needs no network
+    and no scripts. Pictures are vector graphics. They follow the colours of the page, which is dark
+    where the reader prefers it. The same results give the same file.
+
+    A section is left out if something is missing for it, such as the lists of recommended items, an
+    extra, or the split. The end of the page says what is left out, and how to get it.
+
+    Args:
+        results (EvaluationResult, Runs, sequence or mapping): The results of one recommender, or
+            those of several by name. A recommender may have several runs, such as one for each
+            seed. All of them are of one task.
+        path (str or Path): The file to write.
+        split (tuple or SplitReport, optional): The training, validation and test data, or what
+            :func:`~pyg_recmetrics.transforms.check_split` says of them. (default: `None`)
+        title (str, optional): The title. (default: `"Evaluation of recommenders"`)
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ImportError: If a recommender has several runs, and scipy is not installed.
+        OSError: If the file cannot be written.
+        TypeError: If something is not an `EvaluationResult`, or `split` holds something else than
+            data.
+        ValueError: If there is no result, two have the same name, they are of different tasks, or
+            `split` does not hold three parts of one graph.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, report
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2")
+        >>> page = report(result, Path(tempfile.mkdtemp()) / "report.html")
+        >>> page.read_text()[:15]
+        '<!doctype html>'
+    """
+    path = Path(path)
+    page = _render(Contents.of(results, split), title)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _render(contents: Contents, title: str) -> str:
+    """Returns the page."""
+    sections, missing = [], []
+    for name, parts in SECTIONS.items():
+        made = list(parts(contents))
+        missing += [part for part in made if isinstance(part, Missing)]
+        if shown := [part for part in made if not isinstance(part, Missing)]:
+            sections.append((name, shown))
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    template = (files(__package__) / "page.html").read_text(encoding="utf-8")
+    return environment.from_string(template).render(
+        title=title,
+        summary=summary(contents),
+        sections=sections,
+        missing=missing,
+        colors=COLORS,
+        dark_colors=DARK_COLORS,
+        seen_color=GREY,
+        note_color=NOTE_COLOR,
+        version=__version__,
+    )

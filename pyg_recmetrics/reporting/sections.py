@@ -1,0 +1,343 @@
+"""The sections of a report. Each is a function from what is reported on to its parts."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics import plot
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.metrics.beyond_accuracy import exposure
+from pyg_recmetrics.plot.picture import users
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
+from pyg_recmetrics.results import CohortMean, Cohorts, EvaluationResult, Runs, compare
+from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
+from pyg_recmetrics.tables import Table, format_mean
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.catalogue import check_has
+
+#: How many of the items that are recommended most often are listed.
+_NUM_ITEMS = 10
+
+
+def summary(contents: Contents) -> str:
+    """Returns one sentence on what is evaluated."""
+    counts = contents.first.user_counts
+    names = [
+        f"{name} ({len(contents.several[name])} runs)" if name in contents.several else name
+        for name in contents.recommenders
+    ]
+    who = _named(names) or "One recommender"
+    return f"{who}: {users([counts.num_evaluated])} evaluated."
+
+
+def task(contents: Contents) -> Iterator[Part]:
+    """What is ranked for whom, and what is relevant."""
+    result = contents.first
+    if result.task is None:
+        yield Missing("the task", "the results were made without a 'RankingTask'")
+        return
+    rows = [*_rows_on_users(result), *_rows_on_items(result.task)]
+    rows += _rows_on_edges(result.ranked, result.task)
+    yield Grid("What is ranked for whom, and what is relevant.", Table(["", "number"], rows))
+
+
+def recipe(contents: Contents) -> Iterator[Part]:
+    """How exactly it was measured, which may differ where recommenders treat ties differently."""
+    names_of: dict[str, list[str]] = {}
+    for name, result in contents.singles.items():
+        names_of.setdefault(" ".join(result.recipe().split()), []).append(name)
+    for text, names in names_of.items():
+        yield Prose(text if len(names_of) == 1 else f"{', '.join(names)}. {text}")
+
+
+def means(contents: Contents) -> Iterator[Part]:
+    """The mean of every metric for every recommender, and how much runs vary."""
+    names = dict.fromkeys(name for x in contents.singles.values() for name in x)
+    rows = [
+        [name, *(_format_mean(x, name) for x in contents.recommenders.values())] for name in names
+    ]
+    head = ["metric", *(name or "mean" for name in contents.recommenders)]
+    first = contents.first
+    notes = [
+        note_on_intervals(0.95, first.owner),
+        summarize_users(
+            first.user_counts, first.empty_target_action, first.convention, first.max_k
+        ),
+    ]
+    if whose := _named(contents.several):
+        notes.insert(1, f"{whose}: mean over several runs, ± for other users and other runs")
+    yield Grid("The mean of every metric.", Table(head, rows, tuple(notes)))
+    for name, runs in contents.several.items():
+        caption = f"How much {len(runs)} runs{_of(name)} vary, and what more runs would change."
+        yield Grid(caption, runs._table())
+
+
+def differences(contents: Contents) -> Iterator[Part]:
+    """Which recommender is better."""
+    caption = (
+        "The difference of every two recommenders in every metric, user by user. "
+        "Each user is their own control."
+    )
+    if len(contents.recommenders) < 2:
+        yield Missing("Comparison", "it needs two recommenders or more")
+        return
+    yield grid("Comparison", caption, partial(compare, contents.recommenders))
+
+
+def curves(contents: Contents) -> Iterator[Part]:
+    """Metrics at every cut-off."""
+    labels = dict.fromkeys(x.label for x in contents.metrics if x.k)
+    if not labels:
+        yield Missing("Curves", "they need a metric with a cut-off, such as 'ndcg@20'")
+        return
+    for label in labels:
+        yield _curve(contents, label)
+    caption = (
+        f"The mean precision against the mean recall over {_count(contents, contents.main_metric)},"
+        f" one point for every cut-off. Numbers beside the marks are cut-offs. There are no bands."
+        f"{_first_runs(contents)}"
+    )
+    draw = partial(plot.precision_recall_curve, contents.singles)
+    yield drawing("Precision against recall", caption, draw)
+
+
+def spread(contents: Contents) -> Iterator[Part]:
+    """How users differ."""
+    if not contents.metrics:
+        yield Missing("Users", "they need a metric of single users that all results have")
+        return
+    metric = contents.main_metric
+    over_runs = " It is the mean over runs where there are several." if contents.several else ""
+    caption = (
+        f"How {metric} is distributed over {_count(contents, metric)}. The height of a line is the "
+        f"share of users who reach a value, and the area under it is the mean.{over_runs}"
+    )
+    draw = partial(plot.distribution, contents.recommenders, metric)
+    yield drawing(f"Distribution of {metric} over users", caption, draw)
+    yield from _by_degree(contents, metric)
+
+
+def items(contents: Contents) -> Iterator[Part]:
+    """Which items are found."""
+    k = contents.k
+    caption = (
+        f"The mean recall@{k} for relevant items that few and that many users have seen, with 95% "
+        f"confidence intervals. Each row is as if only these items were relevant, over the users "
+        f"who have any.{_first_runs(contents)}"
+    )
+
+    def make() -> Table:
+        cohorts = {name: x.recall_by_popularity(k) for name, x in contents.singles.items()}
+        return _side_by_side(cohorts, f"recall@{k}")
+
+    yield grid("Recall by popularity", caption, make)
+
+
+def long_tail(contents: Contents) -> Iterator[Part]:
+    """Which items are recommended."""
+    k = contents.k
+    caption = (
+        f"In how many of the top {k} lists an item is, against how popular it is. Items are sorted "
+        f"by their number of training edges, most popular first, and divided into groups. A line "
+        f"is the mean over the items of a group, and the grey line is the number of users who have "
+        f"seen an item.{_first_runs(contents)}"
+    )
+    yield drawing("Long tail", caption, partial(plot.long_tail, contents.singles, k))
+    caption = (
+        f"The items that are in most top {k} lists, summed over recommenders: how many users have "
+        f"seen each of them, and in how many lists it is.{_first_runs(contents)}"
+    )
+    yield grid("Items recommended most often", caption, partial(_most_recommended, contents))
+
+
+def ties(contents: Contents) -> Iterator[Part]:
+    """What the order of equal scores does to the means."""
+    known = {name: x for name, x in contents.singles.items() if x.num_tied is not None}
+    if not known:
+        yield Missing("Ties", "they need scores, and lists are all that is known")
+        return
+    if not any(result.num_tied for result in known.values()):
+        yield Prose("No relevant item has the same score as another candidate.")
+        return
+    metrics = [metric for metric in contents.metrics if _is_moved_by_ties(contents, metric)]
+    rows = [
+        [name or "result", f"{x.num_tied:,}", *(str(x.tie_range(metric)) for metric in metrics)]
+        for name, x in known.items()
+    ]
+    caption = (
+        "How many relevant items have the same score as another candidate, and the lowest and the "
+        f"highest mean over all orders of equal scores.{_first_runs(contents)}"
+    )
+    yield Grid(caption, Table(["recommender", "tied edges", *map(str, metrics)], rows))
+
+
+def split(contents: Contents) -> Iterator[Part]:
+    """The checks of the split."""
+    if contents.split is None:
+        yield Missing("Checks of the split", "pass 'split=(train, val, test)'")
+        return
+    caption = "Leaks, sizes and degrees of the three parts, and users and items without edges."
+    yield Grid(caption, contents.split._table())
+
+
+#: The functions above by the headings of their sections.
+SECTIONS: dict[str, Callable[[Contents], Iterator[Part]]] = {
+    "Task": task,
+    "Recipe": recipe,
+    "Means": means,
+    "Comparison": differences,
+    "Curves": curves,
+    "Users": spread,
+    "Items": items,
+    "Long tail": long_tail,
+    "Ties": ties,
+    "Split": split,
+}
+
+
+def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
+    counts = result.user_counts
+    yield ["users evaluated", f"{counts.num_evaluated:,}"]
+    yield ["users without ground truth", f"{counts.num_without_truth:,}"]
+    if counts.num_left_out:
+        yield ["users whom the convention leaves out", f"{counts.num_left_out:,}"]
+    if result.owner is not None:
+        yield ["persons who own them", f"{result.owner.unique().numel():,}"]
+
+
+def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:
+    yield ["items", f"{task.num_items:,}"]
+    fewest, most = (int(x) for x in task.num_candidates[task.users].aminmax())
+    yield ["candidates of a user, fewest and most", f"{fewest:,} to {most:,}"]
+
+
+def _rows_on_edges(ranked: RankedEdges, task: RankingTask) -> Iterator[list[str]]:
+    degree = ranked.degree[ranked.degree > 0]
+    yield ["ground-truth edges", f"{ranked.rank.numel():,}"]
+    yield ["per user who has any, on average", f"{float(degree.double().mean()):.1f}"]
+    if task.threshold is not None:
+        yield ["smallest weight of a relevant item", f"{task.threshold:g}"]
+    yield ["seen edges", f"{task.seen.size(1):,}"]
+    if task.seen.size(1) and not task.exclude_seen:
+        yield ["seen items are candidates, too", "yes"]
+
+
+def _format_mean(result: EvaluationResult | Runs, metric: str) -> str:
+    if isinstance(result, Runs):
+        if metric not in map(str, result.metrics):
+            return ""
+        value, _, high, *_ = result.mean(metric)
+        return format_mean(value, high - value)
+    if metric not in result:
+        return ""
+    if metric not in result.per_user:
+        return format_mean(result[metric], float("nan"))
+    low, high = result.confidence_interval(metric, method="normal")
+    return format_mean(result[metric], (high - low) / 2)
+
+
+def _curve(contents: Contents, label: str) -> Drawing | Missing:
+    metric = next(x for x in contents.metrics if x.label == label and x.k)
+    other_runs = ""
+    if contents.several:
+        other_runs = " It allows for other runs, too, where there are several."
+    caption = (
+        f"The mean {label}@k over {_count(contents, metric)} at every cut-off k. The band around a "
+        f"line is its 95% confidence interval for other users.{other_runs}"
+    )
+    draw = partial(plot.metric_at_k, contents.recommenders, label)
+    return drawing(f"{label}@k", caption, draw)
+
+
+def _by_degree(contents: Contents, metric: Metric) -> Iterator[Part]:
+    what = f"{metric} by training degree"
+    try:
+        check_has(contents.first.ranked.catalogue, "popularity", "by_degree")
+    except ValueError as error:
+        yield Missing(what, str(error))
+        return
+    caption = (
+        f"The mean {metric} of users with few and with many training edges, with 95% confidence "
+        f"intervals."
+    )
+    first_runs = _first_runs(contents)
+    draw = partial(plot.metric_by_degree, contents.singles, metric)
+    yield drawing(what, f"{caption} A group has n users.{first_runs}", draw)
+
+    def make() -> Table:
+        cohorts = {name: result.by_degree() for name, result in contents.singles.items()}
+        return _side_by_side(cohorts, str(metric))
+
+    yield grid(what, f"{caption}{first_runs}", make)
+
+
+def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str) -> Table:
+    """Returns a metric of the same groups for every recommender."""
+    first = next(iter(cohorts.values()))
+    head = [first.name, "users", *(name or metric for name in cohorts)]
+    rows = [
+        [
+            str(label),
+            f"{first[label][metric].num_users:,}",
+            *(_format_cohort(groups[label][metric]) for groups in cohorts.values()),
+        ]
+        for label in first
+    ]
+    return Table(head, rows)
+
+
+def _format_cohort(mean: CohortMean) -> str:
+    return format_mean(mean.value, (mean.high - mean.low) / 2)
+
+
+def _most_recommended(contents: Contents) -> Table:
+    first = contents.first.ranked
+    check_has(first.catalogue, "popularity", "report")
+    popularity = first.required_catalogue.popularity.cpu()
+    counts = [exposure(x.ranked, contents.k).long().cpu() for x in contents.singles.values()]
+    listed = torch.stack(counts).sum(dim=0).argsort(descending=True, stable=True)[:_NUM_ITEMS]
+    head = ["item", "seen by", *(name or "lists" for name in contents.singles)]
+    rows = [
+        [_id_of(item, first.item_ids), *(f"{int(x[item]):,}" for x in [popularity, *counts])]
+        for item in listed.tolist()
+    ]
+    return Table(head, rows)
+
+
+def _id_of(item: int, ids: tuple[object, ...] | None) -> str:
+    return str(item if ids is None else ids[item])
+
+
+def _is_moved_by_ties(contents: Contents, metric: Metric) -> bool:
+    """Returns whether ties can move a metric, and all rankings are deep enough to say how far."""
+    return all(
+        x.definitions[metric].needs_truth
+        and (x.ranked.depth is None or x.definitions[metric].depth is not None)
+        for x in contents.singles.values()
+    )
+
+
+def _count(contents: Contents, metric: Metric) -> str:
+    """Says over how many users the means of a metric are."""
+    values: list[Tensor] = [x.contributions(metric) for x in contents.recommenders.values()]
+    return users(int((~value.isnan()).sum()) for value in values)
+
+
+def _of(name: str) -> str:
+    return f" of {name}" if name else ""
+
+
+def _first_runs(contents: Contents) -> str:
+    """Says of which recommenders one run is shown."""
+    if not contents.several:
+        return ""
+    return f" Of several runs{_of(_named(contents.several))}, the first is shown."
+
+
+def _named(recommenders: Iterable[str]) -> str:
+    """Lists names in one line; a single recommender has none."""
+    return ", ".join(filter(None, recommenders))
