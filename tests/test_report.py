@@ -281,6 +281,14 @@ def test_checks_of_a_split_may_be_given(made, popular, split):
     assert made(popular, split=checked).text == made(popular, split=split).text
 
 
+def test_another_split_is_refused(tmp_path, popular, split):
+    data = datasets.synthetic_interactions(num_users=300, num_items=40, mean_degree=9)
+    others = transforms.PerUserSplit(seed=7)(data), (split[0], split[2], split[0])
+    with pytest.raises(ValueError, match="'split' needs to be the one that the results are of"):
+        report(popular, tmp_path / "other.html", split=others[0])
+    assert report(popular, tmp_path / "validation.html", split=others[1]).exists()
+
+
 def test_homogeneous_data_need_not_say_who_is_a_user(made, split):
     parts = [part.to_homogeneous() for part in split]
     result = evaluate(torch.rand(60), parts[2], "recall@5", num_users=120)

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
 from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of
 from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.task.edges import coalesce_edges, contains
+from pyg_recmetrics.task.graph import read_data
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
 
 #: One recommender with one run or several, or several recommenders by name.
@@ -47,13 +50,13 @@ class Contents:
             ImportError: If a recommender has several runs, and scipy is not installed.
             TypeError: If something is not an `EvaluationResult`, or `split` holds no data.
             ValueError: If there is no result, two have the same name, they are of different
-                tasks, or `split` does not hold three parts of one graph.
+                tasks, or `split` does not hold three parts of one graph, or has other truth.
         """
         by_name = _recommenders(results)
         singles = {name: runs_of(result)[0] for name, result in by_name.items()}
         check_same_task(singles)
-        num_users = next(iter(singles.values())).ranked.num_users
-        return cls(by_name, None if split is None else _check_split(split, num_users))
+        first = next(iter(singles.values()))
+        return cls(by_name, None if split is None else _check_split(split, first))
 
     @cached_property
     def singles(self) -> dict[str, EvaluationResult]:
@@ -114,7 +117,7 @@ def _recommender(results: Runnable) -> EvaluationResult | Runs:
     return runs[0] if len(runs) == 1 else Runs(runs)
 
 
-def _check_split(split: Split, num_users: int) -> SplitReport:
+def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
     if isinstance(split, SplitReport):
         return split
     if not isinstance(split, Sequence):
@@ -127,4 +130,20 @@ def _check_split(split: Split, num_users: int) -> SplitReport:
         )
     train, val, test = split
     # Only homogeneous data may leave open which of its nodes are users.
-    return check_split(train, val, test, num_users=num_users if isinstance(train, Data) else None)
+    num_users = result.ranked.num_users if isinstance(train, Data) else None
+    checked = check_split(train, val, test, num_users=num_users)
+    if not any(_has_truth(part, num_users, result.ranked.edge_index) for part in (test, val)):
+        raise ValueError(
+            "'split' needs to be the one that the results are of (got one without their ground "
+            "truth)"
+        )
+    return checked
+
+
+def _has_truth(part: Data | HeteroData, num_users: int | None, truth: Tensor) -> bool:
+    """Returns whether a part of a split has all edges as ground truth."""
+    edges = read_data(part, None, num_users)
+    if truth.numel() and int(truth[1].max()) >= edges.num_items:
+        return False
+    held = coalesce_edges(edges.truth, edges.num_items)
+    return bool(contains(held, truth.to(held.device), edges.num_items).all())

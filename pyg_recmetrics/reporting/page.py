@@ -48,7 +48,7 @@ def report(
         TypeError: If something is not an `EvaluationResult`, or `split` holds something else than
             data.
         ValueError: If there is no result, two have the same name, they are of different tasks, or
-            `split` does not hold three parts of one graph.
+            `split` does not hold three parts of one graph, or not the truth of the results.
 
     Example:
         >>> import tempfile

@@ -259,6 +259,24 @@ class TestWhatIsPromised:
         found = sum(u.p_value(difference) <= 0.05 for u, difference in draws)
         assert 0.77 <= found / NUM_SIMULATIONS <= 0.83
 
+    @pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
+    @pytest.mark.parametrize("num_rows", [1, 3])
+    def test_other_tests_are_right_as_often_as_they_say(self, test, num_rows):
+        generator = torch.Generator().manual_seed(2)
+        owner = torch.arange(60).repeat(num_rows) if num_rows > 1 else None
+        found = {0.0: 0, 0.4: 0}
+        for seed in range(500):
+            of_person = normal(60, generator=generator).repeat(num_rows)
+            rest = 0.5 * normal(60 * num_rows, generator=generator)
+            for shift in found:
+                sample = Sample(of_person + rest + shift, owner)
+                found[shift] += p_value(sample, test, num_samples=400, seed=seed) <= 0.05
+        assert 0.03 <= found[0.0] / 500 <= 0.07
+        # The power of a t-test of 60 persons, which these tests nearly have.
+        unit = math.sqrt((1 + 0.25 / num_rows) / 60)
+        wanted = stats.norm.cdf(0.4 / unit - stats.t.isf(0.025, 59))
+        assert found[0.4] / 500 == pytest.approx(wanted, abs=0.08)
+
     @pytest.mark.parametrize("method", ["bootstrap", "normal"])
     @pytest.mark.parametrize("num_rows", [1, 4])
     def test_intervals_of_means_hold_the_mean(self, method, num_rows):
