@@ -24,7 +24,7 @@ def read_labels(
 
     Raises:
         TypeError: If `labels` does not hold labels.
-        ValueError: If there is not one for each.
+        ValueError: If there is not one for each, or a tensor holds other numbers than integers.
     """
     if isinstance(labels, Tensor):
         if labels.is_floating_point() or labels.is_complex():
@@ -40,8 +40,8 @@ def read_labels(
     given = labels.tolist() if hasattr(labels, "tolist") else labels
     given = list(given) if isinstance(given, Iterable) else [given]
     _check_one_for_each([len(given)], name, what, num_wanted)
-    if wrong := next((x for x in given if not isinstance(x, Hashable)), None):
-        raise TypeError(f"'{name}' needs to hold labels that can be hashed (got {wrong!r})")
+    for label in given:
+        _check_hashable(label, name)
     distinct = _sorted(dict.fromkeys(label for label in given if not _is_missing(label)))
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
@@ -53,6 +53,15 @@ def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int)
         raise ValueError(
             f"'{name}' needs to have shape [{num_wanted}], a label for every {what} (got {shape})"
         )
+
+
+def _check_hashable(label: object, name: str) -> None:
+    try:
+        hash(label)
+    except TypeError as error:
+        raise TypeError(
+            f"'{name}' needs to hold labels that can be hashed (got {label!r})"
+        ) from error
 
 
 def _is_missing(label: Any) -> bool:

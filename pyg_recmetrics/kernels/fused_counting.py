@@ -66,17 +66,20 @@ class FusedCount(RankCount):
         score = self.items.factors.exact_scores(user, row, item)
         products = FusedProducts(user, self.items)
         limits = Limits(products, Rows(row, depth.numel()), score)
-        masked = Entries(seen[0], self.items.column[seen[1]], depth.numel()).of(limits.row)
+        masked = Entries(seen[0], self.items.column[seen[1]], depth.numel())
         count = _Count(limits, products.margin().of(limits.row), self.items.norm, depth)
         num_columns = -(-self.items.item.numel() // Blocks.block_size) * Blocks.block_size
         for start in range(0, num_columns, MAX_COLUMNS):
             end = min(num_columns, start + MAX_COLUMNS)
-            num_blocks = (end - start) // Blocks.block_size
-            num_groups = max(1, at_once(NUM_COUNTED, row.device) // num_blocks)
+            here = _between(masked, start, end)
+            # Each group hides what its user has seen.
+            num_per_group = max((end - start) // Blocks.block_size, int(here.ptr.diff().max()))
+            num_groups = max(1, at_once(NUM_COUNTED, row.device) // num_per_group)
             for first in range(0, limits.row.numel(), num_groups):
                 groups = slice(first, min(first + num_groups, limits.row.numel()))
-                blocks = products.blocks(limits.row[groups], start, end, scratch)
-                blocks.hide(masked, groups, start)
+                rows = limits.row[groups]
+                blocks = products.blocks(rows, start, end, scratch)
+                blocks.hide(here.of(rows), slice(0, rows.numel()), start)
                 count.add(blocks, groups, start)
         number, column = count.close()
         close = number, row[number], self.items.item[column]
@@ -138,6 +141,13 @@ class _Count:
         row, number, column = (torch.cat(values) for values in zip(*self.found, strict=True))
         left = (~self.is_given_up[row]).nonzero().squeeze(1)
         return number[left], column[left]
+
+
+def _between(entries: Entries, start: int, end: int) -> Entries:
+    """Returns the entries in some columns."""
+    column = entries.column
+    inside = ((column >= start) & (column < end)).nonzero().squeeze(1)
+    return Entries(entries.row[inside], column[inside], entries.ptr.numel() - 1)
 
 
 def _max_close(depth: Tensor, num_items: int) -> Tensor:

@@ -68,6 +68,8 @@ class Lists:
     def places(self, k: int, users: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the users, the ranks and the items in the top `k`, of shape `[num_places]` each.
 
+        Places without an item keep their rank, and are left out.
+
         Args:
             k (int): The cut-off.
             users (torch.Tensor, optional): Some users, in the order in which they are wanted.

@@ -50,7 +50,8 @@ class Contents:
             ImportError: If a recommender has several runs, and scipy is not installed.
             TypeError: If something is not an `EvaluationResult`, or `split` holds no data.
             ValueError: If there is no result, two have the same name, they are of different
-                tasks, or `split` does not hold three parts of one graph, or has other truth.
+                tasks, `split` does not hold three parts of one graph, or neither its test nor its
+                validation part holds the ground truth of the results.
         """
         by_name = _recommenders(results)
         singles = {name: runs_of(result)[0] for name, result in by_name.items()}

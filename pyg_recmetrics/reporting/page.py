@@ -36,7 +36,8 @@ def report(
             seed. All of them are of one task.
         path (str or Path): The file to write.
         split (tuple or SplitReport, optional): The training, validation and test data, or what
-            :func:`~pyg_recmetrics.transforms.check_split` says of them. (default: `None`)
+            :func:`~pyg_recmetrics.transforms.check_split` says of them, which is taken as it is.
+            (default: `None`)
         title (str, optional): The title. (default: `"Evaluation of recommenders"`)
 
     Returns:
@@ -48,7 +49,8 @@ def report(
         TypeError: If something is not an `EvaluationResult`, or `split` holds something else than
             data.
         ValueError: If there is no result, two have the same name, they are of different tasks, or
-            `split` does not hold three parts of one graph, or not the truth of the results.
+            `split` does not hold three parts of one graph, or neither its test nor its validation
+            part holds the ground truth of the results.
 
     Example:
         >>> import tempfile

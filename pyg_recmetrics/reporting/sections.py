@@ -38,7 +38,7 @@ def task(contents: Contents) -> Iterator[Part]:
     """What is ranked for whom, and what is relevant."""
     result = contents.first
     if result.task is None:
-        yield Missing("the task", "the results were made without a 'RankingTask'")
+        yield Missing("Task", "the results were made without a 'RankingTask'")
         return
     rows = [*_rows_on_users(result), *_rows_on_items(result.task)]
     rows += _rows_on_edges(result.ranked, result.task)
@@ -80,7 +80,7 @@ def differences(contents: Contents) -> Iterator[Part]:
     """Which recommender is better."""
     caption = (
         "The difference of every two recommenders in every metric, user by user. "
-        "Each user is their own control."
+        "Each user is its own control."
     )
     if len(contents.recommenders) < 2:
         yield Missing("Comparison", "it needs two recommenders or more")

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, get_args, overload
 
 import torch
@@ -29,7 +28,13 @@ from pyg_recmetrics.results.inference import (
     paired_difference,
 )
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_by_name, values_of_runs
+from pyg_recmetrics.results.runs import (
+    Runnable,
+    common_metrics,
+    means_of_all_users,
+    runs_by_name,
+    values_of_runs,
+)
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import Source, Uncertainty, uncertainty_of
 from pyg_recmetrics.tables import Table, Tabular, format_error, format_mean, to_data_frame
@@ -212,7 +217,9 @@ class Comparison(Tabular, Sequence[PairedDifference]):
                 recommender has several runs.
         """
         if not self._uncertainty(metric, a, b).has_runs:
-            raise ValueError("'runs_needed' needs several runs of a recommender (got one of each)")
+            raise ValueError(
+                "'results' needs to hold several runs of a recommender (got one of each)"
+            )
         return self._needed("runs", metric, difference, a, b, power)
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -244,14 +251,18 @@ class Comparison(Tabular, Sequence[PairedDifference]):
 
     def _uncertainty(self, metric: str | Metric, a: str | None, b: str | None) -> Uncertainty:
         name = str(parse(metric))
+        if name not in (measured := list(dict.fromkeys(key[0] for key in self._uncertainties))):
+            raise ValueError(
+                f"'metric' needs to be one that was tested, of {measured} (got '{name}')"
+            )
         pairs = [key[1:] for key in self._uncertainties if key[0] == name]
         wanted = [pair for pair in pairs if a in (None, *pair) and b in (None, *pair) and a != b]
         if a is None and b is None:
             wanted = pairs
         if len(wanted) != 1:
             raise ValueError(
-                f"'metric', 'a' and 'b' need to name one pair that was tested, of {pairs} for "
-                f"'{name}' (got {a!r} and {b!r})"
+                f"'a' and 'b' need to name one pair that was tested, of {pairs} "
+                f"(got {a!r} and {b!r})"
             )
         return self._uncertainties[(name, *wanted[0])]
 
@@ -411,11 +422,13 @@ def compare(
         )
     check_same_task(_all_results(by_name))
     pairs = _pairs(list(by_name), baseline)
-    tested = partial(p_value, test=test, num_samples=num_samples, seed=seed)
+    tested = None
+    if test != "t-test":
+        tested = partial(p_value, test=test, num_samples=num_samples, seed=seed)
     differences, uncertainties = [], {}
     for metric in _metrics(metrics, by_name):
         for a, b in pairs:
-            difference, uncertainty = _compare_pair(metric, a, b, by_name, tested, test, level)
+            difference, uncertainty = _compare_pair(metric, a, b, by_name, tested, level)
             differences.append(difference)
             if uncertainty is not None:
                 uncertainties[str(metric), a, b] = uncertainty
@@ -435,8 +448,7 @@ def _compare_pair(
     a: str,
     b: str,
     by_name: dict[str, tuple[EvaluationResult, ...]],
-    tested: Callable[[Sample], float],
-    test: PairedTest,
+    tested: Callable[[Sample], float] | None,
     level: float,
 ) -> tuple[PairedDifference, Uncertainty | None]:
     name, first, second = str(metric), by_name[a], by_name[b]
@@ -444,9 +456,10 @@ def _compare_pair(
     undefined = PairedDifference(
         name, a, b, nan, nan, nan, nan, nan, nan, None, None, None, nan, nan
     )
-    if name in first[0] and name not in first[0].per_user:
-        means = [fmean(result[name] for result in runs) for runs in (first, second)]
-        return undefined._replace(difference=means[0] - means[1]), None
+    means = means_of_all_users([*first, *second], metric)
+    if means is not None:
+        difference = means[: len(first)].mean() - means[len(first) :].mean()
+        return undefined._replace(difference=float(difference)), None
     values = [values_of_runs(runs, metric, first[0].ranked.rank.device) for runs in (first, second)]
     is_paired = ~torch.cat(values).isnan().any(dim=0)
     values = [of_runs[:, is_paired] for of_runs in values]
@@ -465,7 +478,7 @@ def _compare_pair(
     return counted._replace(
         low=low,
         high=high,
-        p_value=uncertainty.p_value(sample.mean) if test == "t-test" else tested(sample),
+        p_value=tested(sample) if tested else uncertainty.p_value(sample.mean),
         effect_size=effect_size(difference),
         user_error=math.sqrt(uncertainty.of("users")),
         run_error=math.sqrt(uncertainty.of("runs")) if has_runs else nan,

@@ -158,7 +158,11 @@ def effect_size(difference: Tensor) -> float:
 
 
 def p_value(
-    difference: Sample, test: PairedTest = "wilcoxon", *, num_samples: int = 9999, seed: int = 0
+    difference: Sample,
+    test: Literal["wilcoxon", "randomization"] = "wilcoxon",
+    *,
+    num_samples: int = 9999,
+    seed: int = 0,
 ) -> float:
     """Returns the two-sided p-value of the hypothesis that there is no difference.
 
@@ -173,9 +177,9 @@ def p_value(
             draws. It tries all of them if there are fewer. (default: `9999`)
         seed (int, optional): The seed of these draws. (default: `0`)
     """
-    if bool((difference.values == 0).all()):
-        return 1.0
     total = difference.by_person(difference.values)
+    if bool((total == 0).all()):
+        return 1.0
     if test == "randomization":
         return _randomization_test(total.cpu().numpy(), num_samples, seed)
     mean = total / difference.by_person(torch.ones_like(difference.values))

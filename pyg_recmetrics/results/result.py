@@ -448,7 +448,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         )
 
     def by_item(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
-        r"""Measures how fair the lists are to groups of items, such as those of small labels.
+        r"""Measures how fair the lists are to groups of items, such as those of small sellers.
 
         For each group, there are four numbers:
 

@@ -56,7 +56,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
     interval that allows for both, how much the means of runs vary, and the standard error that
     comes from each source. It says how wide the interval would be with more runs, and with all that
     there could be. Two runs say little about how much runs differ, so the interval is somewhat too
-    narrow then. With three or more, it holds at least about as often as it says.
+    narrow then, and so it is with a few runs if users hardly differ.
 
     Args:
         results (sequence of EvaluationResult): The results, at least two.
@@ -207,9 +207,8 @@ class Runs(Tabular, Sequence[EvaluationResult]):
 
     def _measure(self, metric: str | Metric) -> tuple[Uncertainty, Tensor]:
         """Returns the uncertainty of a mean, and the mean of every run, of shape `[num_runs]`."""
-        name, first = str(parse(metric)), self.results[0]
-        if name in first and name not in first.per_user:
-            means = torch.tensor([x[name] for x in self.results], dtype=torch.double, device="cpu")
+        first = self.results[0]
+        if (means := means_of_all_users(self.results, metric)) is not None:
             return uncertainty_of_means(means), means
         values = values_of_runs(self.results, metric, first.ranked.rank.device)
         is_counted = ~values.isnan().any(dim=0)
@@ -228,6 +227,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
             f"from runs (-: none)",
             f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "
             f"could be",
+            *self._note_on_all_users(),
             *self._advice(),
         )
         return Table(head, [self._row(metric) for metric in self.metrics], notes)
@@ -242,6 +242,11 @@ class Runs(Tabular, Sequence[EvaluationResult]):
             *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
             *margins,
         ]
+
+    def _note_on_all_users(self) -> Iterator[str]:
+        names = [str(x) for x in self.metrics if means_of_all_users(self.results, x) is not None]
+        if names:
+            yield f"{', '.join(names)}: for other runs alone"
 
     def _advice(self) -> Iterator[str]:
         """Says which source of variance dominates, for which metrics."""
@@ -308,6 +313,21 @@ def runs_by_name(
     if len(by_name) < 2:
         raise ValueError(f"'results' needs to hold at least two results (got {len(by_name)})")
     return by_name
+
+
+def means_of_all_users(runs: Sequence[EvaluationResult], metric: str | Metric) -> Tensor | None:
+    """Returns the values of a metric that has one for all users, `[num_runs]`; `None` if not.
+
+    Raises:
+        ValueError: If only some runs have such a metric.
+    """
+    name = str(parse(metric))
+    has_one = [name in x and name not in x.per_user for x in runs]
+    if not any(has_one):
+        return None
+    if not all(has_one):
+        raise ValueError(f"'metric' needs to be a metric of all results (got '{name}')")
+    return torch.tensor([x[name] for x in runs], dtype=torch.double, device="cpu")
 
 
 def values_of_runs(

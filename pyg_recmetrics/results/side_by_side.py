@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.kernels.runs import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.results.estimates import normal_margin
@@ -37,7 +38,8 @@ class SideBySide(Tabular):
         k (int): The cut-off of lists.
         p (float): The persistence of rank-biased overlap.
         jaccard (torch.Tensor): The overlap of the two lists of every user as sets, in double
-            precision, of shape `[num_users]`; `NaN` for users without any list.
+            precision, of shape `[num_users]`; `NaN` for users who are not
+            evaluated, or have neither list.
         rank_biased_overlap (torch.Tensor): Their overlap with weights that fall with the rank.
     """
 
@@ -135,8 +137,8 @@ def side_by_side(
     Two recommenders with the same mean may recommend different items, and be better for different
     users. The result says how much their lists have in common, and where each of them wins.
 
-    The Jaccard index is the number of items that both lists have, divided by the number that any
-    of them has. Rank-biased overlap weighs the share of common items at every depth `d` by
+    The Jaccard index is the number of items that both lists have, divided by the number that
+    either of them has. Rank-biased overlap weighs the share of common items at every depth `d` by
     :math:`p^{d - 1}`, so that the top counts most. It is extrapolated beyond the end of the lists
     from what these have in common. Both are one for equal lists, and zero for lists that have
     nothing in common.
@@ -203,7 +205,7 @@ def _common(first: Lists, second: Lists, k: int) -> tuple[Tensor, Tensor]:
         The user of each common item, and the depth from which on both lists have it.
     """
     (user, rank, item), (other_user, other_rank, other_item) = (
-        lists.places(k) for lists in (first, second)
+        _without_gaps(*lists.places(k)) for lists in (first, second)
     )
     items, number = torch.cat([item, other_item]).unique(return_inverse=True)
     number, other_number = number.split([item.numel(), other_item.numel()])
@@ -214,6 +216,12 @@ def _common(first: Lists, second: Lists, k: int) -> tuple[Tensor, Tensor]:
     is_common[is_common.clone()] = other_key[place[is_common]] == key[is_common]
     other = other_rank[order[place[is_common]]]
     return user[is_common], torch.maximum(rank[is_common], other)
+
+
+def _without_gaps(user: Tensor, rank: Tensor, item: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Ranks the items of each list anew, so that places without an item do not count."""
+    first, _ = find_runs(user)
+    return user, 1 + torch.arange(user.numel(), device=user.device) - first, item
 
 
 def _jaccard(user: Tensor, length: Tensor, other_length: Tensor) -> Tensor:

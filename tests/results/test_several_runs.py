@@ -8,7 +8,7 @@ import torch
 from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, Runs, compare, evaluate
-from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.inference import Sample, p_value
 from pyg_recmetrics.results.uncertainty import uncertainty_of
 
 stats = pytest.importorskip("scipy.stats")
@@ -198,13 +198,13 @@ class TestCompare:
         for pair in ((), ("good",), ("good", "good"), ("good", "best")):
             with pytest.raises(ValueError, match=error):
                 comparison.minimum_detectable("ndcg@3", *pair)
-        with pytest.raises(ValueError, match=r"of \[\] for 'coverage@1'"):
+        with pytest.raises(ValueError, match=r"of \['recall@3', 'ndcg@3'\] \(got 'cov"):
             comparison.minimum_detectable("coverage@1")
         with pytest.raises(ValueError, match="'power' needs to be in"):
             comparison.minimum_detectable("ndcg@3", "good", "fair", power=80)
         with pytest.raises(ValueError, match="'difference' needs to be other than zero"):
             comparison.users_needed("ndcg@3", 0)
-        with pytest.raises(ValueError, match="'runs_needed' needs several runs"):
+        with pytest.raises(ValueError, match="'results' needs to hold several runs"):
             compare(results[0], others[0]).runs_needed("ndcg@3", 0.1)
 
     def test_other_tests_take_one_run(self, results, others):
@@ -317,6 +317,27 @@ class TestFewRuns:
         assert found.p_value(0.3) == 0
         sure = uncertainty_of(Sample(values + torch.arange(50)), [])
         assert sure.detectable(0.04, 0.95) == 0
+
+    def test_the_rest_is_never_larger_than_all_of_it(self):
+        for seed in range(300):
+            generator = torch.Generator().manual_seed(seed)
+            values = torch.randn(3, 30, generator=generator, dtype=torch.double)
+            found = uncertainty_of(Sample(values.mean(dim=0)), [values])
+            assert found.with_number("runs", math.inf).margin(0.95) >= 0
+
+    def test_rows_of_a_person_that_cancel_are_no_difference(self):
+        values = torch.tensor([1.0, -1.0, 2.0, -2.0], dtype=torch.double)
+        sample = Sample(values, torch.tensor([0, 0, 1, 1]))
+        assert [p_value(sample, test) for test in ("wilcoxon", "randomization")] == [1, 1]
+
+    def test_a_metric_of_some_results_is_named(self, task, results):
+        without = evaluate(random_scores(task, 1), task, "recall@3")
+        for pair in ([results[0], without], [without, results[0]]):
+            error = r"'metric' needs to be a metric of all results \(got 'coverage@1'\)"
+            with pytest.raises(ValueError, match=error):
+                Runs(pair).mean("coverage@1")
+            with pytest.raises(ValueError, match=error):
+                compare(*pair, metrics="coverage@1")
 
     def test_candidates_with_and_without_seen_items_are_other_tasks(self, task):
         whole = type(task)(**{**task.to_dict(), "exclude_seen": False})

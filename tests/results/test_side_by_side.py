@@ -81,6 +81,18 @@ class TestOverlap:
             found = both.jaccard[user].item(), both.rank_biased_overlap[user].item()
             assert found == pytest.approx(wanted, nan_ok=True)
 
+    def test_places_without_an_item_do_not_count(self):
+        truth = torch.tensor([[0, 1], [4, 4]])
+        lists = torch.tensor([[-1, -1, -1, 4], [3, -1, 4, 5]])
+        without = torch.tensor([[4, -1, -1, -1], [3, 4, 5, -1]])
+        results = [
+            EvaluationResult(RankedEdges.from_topk(items, truth), "recall@2")
+            for items in (lists, without)
+        ]
+        for both in (side_by_side(*results, k=4), side_by_side(results[0], results[0], k=4)):
+            assert both.jaccard.tolist() == [1, 1]
+            assert both.rank_biased_overlap.tolist() == pytest.approx([1, 1])
+
     def test_a_published_number(self):
         """Webber et al., table 3: of these lists, the overlap at depth seven is 5."""
         first, second = [0, 1, 2, 3, 4, 5, 6], [25, 2, 0, 21, 1, 3, 4]
