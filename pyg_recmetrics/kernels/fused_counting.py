@@ -71,7 +71,7 @@ class FusedCount(RankCount):
         num_columns = -(-self.items.item.numel() // Blocks.block_size) * Blocks.block_size
         for start in range(0, num_columns, MAX_COLUMNS):
             end = min(num_columns, start + MAX_COLUMNS)
-            here = _between(masked, start, end)
+            here = Entries(*masked.within(slice(0, depth.numel()), start, end), depth.numel())
             # Each group hides what its user has seen.
             num_per_group = max((end - start) // Blocks.block_size, int(here.ptr.diff().max()))
             num_groups = max(1, at_once(NUM_COUNTED, row.device) // num_per_group)
@@ -79,7 +79,7 @@ class FusedCount(RankCount):
                 groups = slice(first, min(first + num_groups, limits.row.numel()))
                 rows = limits.row[groups]
                 blocks = products.blocks(rows, start, end, scratch)
-                blocks.hide(here.of(rows), slice(0, rows.numel()), start)
+                blocks.hide(here.of(rows), slice(0, rows.numel()), 0)
                 count.add(blocks, groups, start)
         number, column = count.close()
         close = number, row[number], self.items.item[column]
@@ -141,13 +141,6 @@ class _Count:
         row, number, column = (torch.cat(values) for values in zip(*self.found, strict=True))
         left = (~self.is_given_up[row]).nonzero().squeeze(1)
         return number[left], column[left]
-
-
-def _between(entries: Entries, start: int, end: int) -> Entries:
-    """Returns the entries in some columns."""
-    column = entries.column
-    inside = ((column >= start) & (column < end)).nonzero().squeeze(1)
-    return Entries(entries.row[inside], column[inside], entries.ptr.numel() - 1)
 
 
 def _max_close(depth: Tensor, num_items: int) -> Tensor:

@@ -40,12 +40,9 @@ def by_item_groups(
     groups = _ItemGroups(ranked, recall, is_counted, group, owner, name)
     means: dict[Hashable, dict[str, CohortMean]] = {}
     for number, label in enumerate(labels):
-        num_users = {metric: int(is_counted.sum()) for metric in groups.metrics}
-        num_users[name] = groups.num_with_truth(number)
         means[label] = {
-            metric: CohortMean(x.value, *x.interval(level), num_users[metric])
-            for metric in groups.metrics
-            for x in [groups.estimate(number, metric)]
+            metric: CohortMean(x.value, *x.interval(level), num_users)
+            for metric, (x, num_users) in groups.estimates(number).items()
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
@@ -82,21 +79,32 @@ class _ItemGroups:
             for share, (of_user, _, amount) in self.shares.items()
         }
 
+    def estimates(self, number: int) -> dict[str, tuple[Estimate, int]]:
+        """Returns all numbers of a group, and how many users count in each."""
+        name, exposure, relevance, ratio = self.metrics
+        recall, num_counted = self._recall(number), int(self.is_counted.sum())
+        shares = [self._share(number, share) for share in (exposure, relevance)]
+        return {
+            name: (mean_of_users(recall, self.owner), int((~recall.isnan()).sum())),
+            exposure: (shares[0], num_counted),
+            relevance: (shares[1], num_counted),
+            ratio: (shares[0].over(shares[1]), num_counted),
+        }
+
     def estimate(self, number: int, metric: str) -> Estimate:
         """Returns one number of a group."""
-        recall, exposure, relevance, _ = self.metrics
-        if metric == recall:
+        name, exposure, relevance, _ = self.metrics
+        if metric == name:
             return mean_of_users(self._recall(number), self.owner)
         if metric in self.shares:
-            of_user, of_item, amount = self.shares[metric]
-            own = (of_item == number).nonzero().squeeze(1)
-            part = self._sum_by_user(of_user[own], amount[own])
-            return ratio_of_sums(part, self.totals[metric], self.owner)
-        return self.estimate(number, exposure).over(self.estimate(number, relevance))
+            return self._share(number, metric)
+        return self._share(number, exposure).over(self._share(number, relevance))
 
-    def num_with_truth(self, number: int) -> int:
-        """Returns how many users have a relevant item in a group."""
-        return int((~self._recall(number).isnan()).sum())
+    def _share(self, number: int, metric: str) -> Estimate:
+        of_user, of_item, amount = self.shares[metric]
+        own = (of_item == number).nonzero().squeeze(1)
+        part = self._sum_by_user(of_user[own], amount[own])
+        return ratio_of_sums(part, self.totals[metric], self.owner)
 
     def _recall(self, number: int) -> Tensor:
         value = self.recall(self.ranked.select_edges(self.of_edge == number))

@@ -65,14 +65,17 @@ def ratio_of_sums(numerator: Tensor, denominator: Tensor, owner: Tensor | None) 
     value = numerator.sum() / total
     deviation, counts = (numerator - value * denominator) / total, denominator
     if owner is not None:
-        owner = owner.to(denominator.device)
-        shape = int(owner.max()) + 1 if owner.numel() else 0
-        deviation, counts = (
-            x.new_zeros(shape).index_add_(0, owner, x) for x in (deviation, counts)
-        )
+        deviation, counts = (sums_of_persons(x, owner) for x in (deviation, counts))
     num_drawn = int((counts > 0).sum())
     factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
     return Estimate(float(value), deviation * factor)
+
+
+def sums_of_persons(values: Tensor, owner: Tensor) -> Tensor:
+    """Adds up the values of the rows of each person, of shape `[num_persons]`."""
+    owner = owner.to(values.device)
+    num_persons = int(owner.max()) + 1 if owner.numel() else 0
+    return values.new_zeros(num_persons).index_add_(0, owner, values)
 
 
 def mean_of_users(values: Tensor, owner: Tensor | None) -> Estimate:

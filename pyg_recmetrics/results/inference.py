@@ -19,7 +19,12 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.results.estimates import Interval, normal_margin, ratio_of_sums
+from pyg_recmetrics.results.estimates import (
+    Interval,
+    normal_margin,
+    ratio_of_sums,
+    sums_of_persons,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,9 +88,7 @@ class Sample:
 
     def by_person(self, values: Tensor) -> Tensor:
         """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
-        if self.owner is None:
-            return values
-        return values.new_zeros(self.num_drawn).index_add_(0, self.owner, values)
+        return values if self.owner is None else sums_of_persons(values, self.owner)
 
 
 def interval_of_mean(

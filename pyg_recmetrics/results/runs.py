@@ -116,18 +116,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         Raises:
             ValueError: If there is no such metric, or `level` is not between 0 and 1.
         """
-        uncertainty, means = self._measure(metric)
-        value = float(means.mean())
-        margin = uncertainty.margin(check_level(level))
-        user_error = math.sqrt(uncertainty.of("users")) if uncertainty.has_users else math.nan
-        return MeanOfRuns(
-            value,
-            value - margin,
-            value + margin,
-            float(means.std()),
-            user_error,
-            math.sqrt(uncertainty.of("runs")),
-        )
+        return _mean_of(*self._measure(metric), check_level(level))
 
     def contributions(self, metric: str | Metric) -> Tensor:
         """Returns what every user contributes to a mean, on average over runs: `[num_users]`.
@@ -221,44 +210,57 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         head = ["metric", "mean", "sd of runs", "users ±", "runs ±"]
         head += [f"{_MANY_RUNS} runs", "all runs"]
         unit = "users" if self.results[0].owner is None else "persons"
+        measured = {str(metric): self._measure(metric) for metric in self.metrics}
+        uncertainties = {name: uncertainty for name, (uncertainty, _) in measured.items()}
         notes = (
             f"±: 95% confidence interval of the mean for other {unit} and other runs",
             f"{len(self)} runs; users ±, runs ±: the standard error that comes from {unit}, and "
             f"from runs (-: none)",
             f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "
             f"could be",
-            *self._note_on_all_users(),
-            *self._advice(),
+            *_notes_on_sources(uncertainties),
         )
-        return Table(head, [self._row(metric) for metric in self.metrics], notes)
+        return Table(head, [_row(name, *found) for name, found in measured.items()], notes)
 
-    def _row(self, metric: Metric) -> list[str]:
-        mean, (uncertainty, _) = self.mean(metric), self._measure(metric)
-        many = [uncertainty.with_number("runs", number) for number in (_MANY_RUNS, math.inf)]
-        margins = [f"± {format_error(x.margin(0.95))}" for x in many]
-        return [
-            str(metric),
-            format_mean(mean.value, mean.high - mean.value),
-            *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
-            *margins,
-        ]
 
-    def _note_on_all_users(self) -> Iterator[str]:
-        names = [str(x) for x in self.metrics if means_of_all_users(self.results, x) is not None]
-        if names:
-            yield f"{', '.join(names)}: for other runs alone"
+def _mean_of(uncertainty: Uncertainty, means: Tensor, level: float) -> MeanOfRuns:
+    """Returns the mean of all runs, given the mean of each, of shape `[num_runs]`."""
+    value, margin = float(means.mean()), uncertainty.margin(level)
+    return MeanOfRuns(
+        value,
+        value - margin,
+        value + margin,
+        float(means.std()),
+        math.sqrt(uncertainty.of("users")) if uncertainty.has_users else math.nan,
+        math.sqrt(uncertainty.of("runs")),
+    )
 
-    def _advice(self) -> Iterator[str]:
-        """Says which source of variance dominates, for which metrics."""
-        helped: dict[str, list[str]] = {"runs": [], "users": []}
-        for metric in self.metrics:
-            uncertainty, _ = self._measure(metric)
-            left = uncertainty.with_number("runs", math.inf).variance
-            if uncertainty.variance > 0:
-                helped["users" if 2 * left > uncertainty.variance else "runs"].append(str(metric))
-        for source, metrics in helped.items():
-            if metrics:
-                yield f"more {source} would help most for {', '.join(metrics)}"
+
+def _row(name: str, uncertainty: Uncertainty, means: Tensor) -> list[str]:
+    mean = _mean_of(uncertainty, means, level=0.95)
+    many = [uncertainty.with_number("runs", number) for number in (_MANY_RUNS, math.inf)]
+    margins = [f"± {format_error(x.margin(0.95))}" for x in many]
+    return [
+        name,
+        format_mean(mean.value, mean.high - mean.value),
+        *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
+        *margins,
+    ]
+
+
+def _notes_on_sources(uncertainties: Mapping[str, Uncertainty]) -> Iterator[str]:
+    """Says which metrics vary by runs alone, and which source of variance dominates in which."""
+    of_all = [name for name, uncertainty in uncertainties.items() if not uncertainty.has_users]
+    if of_all:
+        yield f"{', '.join(of_all)}: for other runs alone"
+    helped: dict[str, list[str]] = {"runs": [], "users": []}
+    for name, uncertainty in uncertainties.items():
+        left = uncertainty.with_number("runs", math.inf).variance
+        if uncertainty.variance > 0:
+            helped["users" if 2 * left > uncertainty.variance else "runs"].append(name)
+    for source, metrics in helped.items():
+        if metrics:
+            yield f"more {source} would help most for {', '.join(metrics)}"
 
 
 def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
