@@ -162,14 +162,25 @@ class Metric:
             >>> metrics.parse("map(normalizer=hits)@20").words
             'map@20 (divided by the number of hits)'
         """
+        head = self.name if self.k is None else f"{self.name}@{self.k}"
+        return f"{head} ({self.variant})" if self.variant else head
+
+    @property
+    def variant(self) -> str:
+        """The variant of its definition, in words; empty if there is only one.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").variant
+            'divided by the number of hits'
+        """
         values = self._values
         said = [
             _filled_in(parameter.words(value), values)
             for name, parameter in self.definition.parameters.items()
             if (value := values[name]) is not None
         ]
-        head = self.name if self.k is None else f"{self.name}@{self.k}"
-        return f"{head} ({', '.join(filter(None, said))})" if any(said) else head
+        return ", ".join(filter(None, said))
 
     @property
     def _values(self) -> dict[str, Value | None]:

@@ -29,8 +29,8 @@ def write_recipe(
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
     definitions = list(definitions)
     text = (
-        f"Metrics: {'; '.join(metric.words for metric in definitions)}, where R is the number of "
-        f"relevant items of a user{_threshold(task)}. "
+        f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a user"
+        f"{_threshold(task)}. "
         f"Population: {_population(definitions, users, action, convention)}. "
         f"Ranking: {_ranking(task, num_masked)}{f'; {TIES_IN_WORDS[ties]}' if ties else ''}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
@@ -64,6 +64,19 @@ def summarize_users(
     return ", ".join(parts)
 
 
+def _metrics(definitions: list[Metric]) -> str:
+    """Says what the metrics are, with one definition for all cut-offs of a metric."""
+    cut_offs: dict[tuple[str, str, bool], list[str]] = {}
+    for metric in definitions:
+        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
+        same.append("" if metric.k is None else f"@{metric.k}")
+    said = []
+    for (name, variant, _), (*others, last) in cut_offs.items():
+        spelled = name + (f"{', '.join(others)} and {last}" if others else last)
+        said.append(f"{spelled} ({variant})" if variant else spelled)
+    return "; ".join(said)
+
+
 def _threshold(task: RankingTask | None) -> str:
     if task is None or task.threshold is None:
         return ""
@@ -87,7 +100,8 @@ def _population(
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
     if required := convention.population.words:
-        text += f", if they have {' and '.join(required)} ({users.num_left_out:,} are left out)"
+        verb = "is" if users.num_left_out == 1 else "are"
+        text += f", if they have {' and '.join(required)} ({users.num_left_out:,} {verb} left out)"
     return text
 
 
