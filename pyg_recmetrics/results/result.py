@@ -759,7 +759,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
             Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
             items of a user. Population: all 2 users with ground truth. Ranking: all 3 items; equal
-            scores rank the lower item id first. Computed with pyg_recmetrics 0.1.0, convention
+            scores rank the lower item id first. Computed with pyg_recmetrics 0.2.0, convention
             'standard' (torch_geometric.metrics 2.8).
         """
         return write_recipe(
