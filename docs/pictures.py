@@ -19,7 +19,7 @@ import torch
 from pyg_recmetrics.plot import style
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE / "results.md"
+PAGES = [HERE / "start.md", HERE / "results.md"]
 GROWTH = HERE.parent / "benchmarks" / "growth.json"
 
 #: A block of code, and the name of the picture below it if there is one.
@@ -32,15 +32,16 @@ RESOLUTION = 150
 def draw(folder: Path) -> None:
     """Writes the pictures into a folder."""
     (folder / "images").mkdir(exist_ok=True)
-    draw_results(folder)
+    for page in PAGES:
+        draw_page(page, folder)
     draw_growth(folder)
 
 
-def draw_results(folder: Path) -> None:
-    """Draws what the page of results shows, by its code."""
+def draw_page(page: Path, folder: Path) -> None:
+    """Draws what a page shows, by its code."""
     torch.manual_seed(0)
     namespace: dict[str, Any] = {}
-    for code, name in BLOCK.findall(PAGE.read_text()):
+    for code, name in BLOCK.findall(page.read_text()):
         with contextlib.redirect_stdout(io.StringIO()):
             if name:
                 eval(code, namespace).figure.savefig(folder / name, dpi=RESOLUTION)

@@ -1,13 +1,15 @@
-r"""Pictures of results.
+r"""Pictures of results and of trainings.
 
 Each function takes one result, or a dictionary of results by name, and returns a :class:`Picture`.
-A notebook shows it if it is the last expression of a cell. It is also a pair:
+Only :func:`history` takes something else: what an :class:`~pyg_recmetrics.Evaluator` remembers of a
+training. A notebook shows a picture if it is the last expression of a cell. It is also a pair:
 `figure, axes = plot.metric_at_k(results)`, and `figure.savefig("figure.pdf")` saves it.
 
 The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layout="constrained")`.
 Otherwise they draw on a new figure that belongs to no window. They change no global settings.
 
-A note above the axes says how many users stand behind the numbers, and the level of the intervals.
+A note above the axes says what stands behind the numbers: how many users, and the level of the
+intervals.
 A small legend stands where it covers no curve, and a large one beside the axes.
 
 Up to 42 recommenders differ in colours, dashes and markers. Colours have a contrast of at least
@@ -18,6 +20,7 @@ The functions need only matplotlib, which the extra `plot` installs.
 """
 
 from pyg_recmetrics.plot.by_cut_off import metric_at_k, precision_recall_curve
+from pyg_recmetrics.plot.by_evaluation import history
 from pyg_recmetrics.plot.by_item import long_tail
 from pyg_recmetrics.plot.by_user import distribution, metric_by_degree
 from pyg_recmetrics.plot.picture import Picture
@@ -25,6 +28,7 @@ from pyg_recmetrics.plot.picture import Picture
 __all__ = [
     "Picture",
     "distribution",
+    "history",
     "long_tail",
     "metric_at_k",
     "metric_by_degree",

@@ -27,23 +27,24 @@ def named_results(results: Results) -> dict[str, EvaluationResult]:
     return named(results, EvaluationResult, "'EvaluationResult'")
 
 
-def named(results: Any, kinds: Any, what: str) -> dict[str, Any]:
+def named(results: Any, kinds: Any, what: str, argument: str = "results") -> dict[str, Any]:
     """Returns by name what a function draws; the name of a single object is empty.
 
     Args:
         results (Any): One object, or a mapping.
         kinds (type or types.UnionType): What the function draws.
         what (str): What the error says of these types.
+        argument (str): What the error calls the objects.
     """
     is_mapping = isinstance(results, Mapping) and not isinstance(results, EvaluationResult)
     by_name = (
         {_label(name): result for name, result in results.items()} if is_mapping else {"": results}
     )
     if not by_name:
-        raise ValueError("'results' needs to hold at least one result (got none)")
+        raise ValueError(f"'{argument}' needs to hold at least one {what} (got none)")
     for result in by_name.values():
         if not isinstance(result, kinds):
-            raise TypeError(f"'results' needs to hold {what} (got {type(result).__name__})")
+            raise TypeError(f"'{argument}' needs to hold {what} (got {type(result).__name__})")
     return by_name
 
 

@@ -297,7 +297,7 @@ class TestManners:
 
     def test_what_is_wrong_is_named(self, results):
         good = results["Good"]
-        with pytest.raises(ValueError, match="at least one result"):
+        with pytest.raises(ValueError, match="at least one 'EvaluationResult'"):
             plot.metric_at_k({})
         for wrong in ({"a": 0.5}, 0.5):
             with pytest.raises(TypeError, match=r"'EvaluationResult' or 'Runs' \(got float\)"):

@@ -1,0 +1,93 @@
+"""The picture of a training: its lines, what it marks, and how it grows."""
+
+import math
+
+import pytest
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from small_pictures import NUM_ITEMS, NUM_USERS, lines, make_task, scores_like
+
+from pyg_recmetrics import Evaluator, RankingTask, evaluate, plot
+
+SKILLS = {"Fast": [0.1, 0.5, 0.4, 0.3], "Slow": [0.0, 0.1, 0.2]}
+
+
+@pytest.fixture(scope="module")
+def histories():
+    found = {}
+    for name, skills in SKILLS.items():
+        evaluator = Evaluator(make_task(), ["recall@5", "mean_rank"], monitor="mean_rank")
+        for skill in skills:
+            evaluator(scores_like(skill))
+        found[name] = evaluator.history
+    return found
+
+
+@pytest.mark.parametrize("metric", [None, "recall@5"])
+@pytest.mark.parametrize(("every", "label"), [(None, "evaluation"), (1, "epoch"), (5, "epoch")])
+def test_lines_show_every_evaluation(histories, metric, every, label):
+    _, axes = plot.history(histories, metric, every=every)
+    assert list(lines(axes)) == list(SKILLS)
+    for name, history in histories.items():
+        x, y = lines(axes)[name].get_data()
+        assert list(x) == [(every or 1) * (call + 1) for call in range(len(SKILLS[name]))]
+        assert list(y) == [means[metric or "mean_rank"] for means in history]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (label, metric or "mean_rank")
+
+
+def test_the_mark_is_at_the_best(histories):
+    _, axes = plot.history(histories)
+    assert lines(axes)["Fast"].get_markevery() == [1]  # its greatest skill
+    assert lines(axes)["Slow"].get_markevery() == [2]
+    for line in lines(axes).values():
+        (marked,) = line.get_markevery()
+        assert line.get_ydata()[marked] == min(line.get_ydata())  # a rank is better if it is lower
+    # Of another metric, the mark still shows the evaluation that was chosen.
+    _, axes = plot.history(histories, "recall@5")
+    assert lines(axes)["Fast"].get_markevery() == [1]
+
+
+def test_a_training_that_has_just_begun_is_drawn(histories):
+    evaluator = Evaluator(make_task(), "recall@5")
+    figure, axes = plot.history(evaluator.history)
+    FigureCanvasAgg(figure).draw()
+    assert [len(line.get_xdata()) for line in axes.lines] == [0]
+    evaluator(scores_like(0.1))
+    figure, axes = plot.history(evaluator.history)
+    FigureCanvasAgg(figure).draw()
+    assert [len(line.get_xdata()) for line in axes.lines] == [1]
+    assert axes.get_legend() is None
+
+
+def test_what_is_undefined_is_a_gap():
+    evaluator = Evaluator(make_task(), "ndcg@5")
+    evaluator(scores_like(0.3))
+    no_truth = RankingTask(
+        torch.empty(2, 0, dtype=torch.long), num_users=NUM_USERS, num_items=NUM_ITEMS
+    )
+    evaluator.history.append(evaluate(scores_like(0.3), no_truth, "ndcg@5"))
+    figure, axes = plot.history(evaluator.history)
+    FigureCanvasAgg(figure).draw()
+    assert math.isnan(axes.lines[0].get_ydata()[1])
+
+
+def test_colours_are_those_of_results_in_the_same_order(histories):
+    results = {name: history.best for name, history in histories.items()}
+    _, axes = plot.history(histories)
+    _, others = plot.metric_at_k(results, "recall", max_k=5)
+    for name in histories:
+        assert lines(axes)[name].get_color() == lines(others)[name].get_color()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"metric": "ndcg@5"}, ValueError, r"'metric' needs to be one that was evaluated \(got 'n"),
+        ({"every": 0}, ValueError, r"'every' needs to be a positive integer \(got 0\)"),
+        ({"histories": {}}, ValueError, r"'histories' needs to hold at least one 'History'"),
+        ({"histories": torch.ones(2)}, TypeError, r"'histories' needs .* 'History' \(got Tensor"),
+    ],
+)
+def test_what_is_wrong_is_named(histories, change, error, message):
+    with pytest.raises(error, match=message):
+        plot.history(**{"histories": histories, **change})
