@@ -1,13 +1,17 @@
 """The examples run, and learn something."""
 
 import logging
+import math
+import runpy
 
 import laws
 import pytest
+import torch
 from tables import metric_table
 from torch_geometric.datasets import AmazonBook, MovieLens100K
+from torch_geometric.nn import LightGCN
 
-from examples import run_example
+from examples import EXAMPLES, run_example
 from pyg_recmetrics import RankingTask, metrics, modules
 from pyg_recmetrics.metrics import registry
 
@@ -23,6 +27,7 @@ def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys
     assert "users evaluated" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
     results = run_example(monkeypatch, "lightgcn.py", "--data", str(lastfm_folder))
     assert results["LightGCN"]["recall@20"] >= 0.25
@@ -34,6 +39,7 @@ def test_hetero_link_split(monkeypatch):
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("expect_lost_truth")
 def test_a_metric_of_ones_own_shows_up_everywhere(monkeypatch, capsys):
     monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
@@ -65,6 +71,7 @@ def test_report(monkeypatch, capsys, tmp_path):
     assert str(tmp_path / "report.html") in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_report_on_lastfm(monkeypatch, lastfm_folder, tmp_path):
     pytest.importorskip("scipy")
     pytest.importorskip("matplotlib")
@@ -75,6 +82,96 @@ def test_report_on_lastfm(monkeypatch, lastfm_folder, tmp_path):
     assert recalls["LightGCN", "Most popular"] > 0.15
     assert recalls["Matrix factorisation", "Most popular"] > 0.1
     assert page.stat().st_size < 2_000_000
+
+
+# Older versions of PyTorch warn of this once.
+compressed_matrices = pytest.mark.filterwarnings("ignore:Sparse CS[RC] tensor support is in beta")
+
+
+@pytest.fixture
+def reproduce():
+    """The functions of the example."""
+    return runpy.run_path(str(EXAMPLES / "reproduce.py"))
+
+
+@pytest.fixture
+def small_task():
+    """Users 0 and 5 have no items, user 1 has all, and users 2 to 4 have one, two and five."""
+    items = {1: range(8), 2: [7], 3: [0, 3], 4: [1, 2, 3, 4, 5]}
+    seen = torch.tensor([(user, item) for user in items for item in items[user]]).t()
+    return RankingTask(torch.tensor([[2], [0]]), num_users=6, num_items=8, seen=seen)
+
+
+@compressed_matrices
+def test_reproduce_trains_on_lastfm_and_says_that_nothing_is_published(
+    monkeypatch, capsys, lastfm_folder
+):
+    arguments = ["--data", str(lastfm_folder), "--epochs", "5"]
+    result = run_example(monkeypatch, "reproduce.py", *arguments)
+    assert result["recall@20"] > 0.1  # the most popular items reach 0.037
+    printed = capsys.readouterr().out
+    assert "trained here for 5 epochs" in printed
+    assert "No number is published" in printed
+    assert result.recipe() in printed
+
+
+def test_reproduce_on_gowalla_is_near_the_paper(monkeypatch, capsys, gowalla_folder, reproduce):
+    embeddings = gowalla_folder / "lightgcn.npz"
+    arguments = ["--data", str(gowalla_folder), "--embeddings", str(embeddings)]
+    result = run_example(monkeypatch, "reproduce.py", *arguments)
+    printed = capsys.readouterr().out
+    assert "NOT trained here" in printed
+    # These embeddings were trained elsewhere, and are 2 to 4% below what is published. With another
+    # ideal, the NDCG is half or twice as large. Small differences, such as that of a recall divided
+    # by min(k, R), are within the tolerance: the tests of conventions are there to find them.
+    (published,) = (x for size, x in reproduce["PUBLISHED"].items() if size[0] == 29_858)
+    for source, values in published.items():
+        for metric, theirs in values.items():
+            assert f"{source:8}{metric:14}{result[metric]:.4f}" in printed
+            assert result[metric] == pytest.approx(theirs, rel=0.05)
+    ndcg = published["paper"]["ndcg@20"]
+    for other in ("ndcg(ideal=k)@20", "ndcg(ideal=retrieved)@20"):
+        assert not 0.6 < float(metrics.parse(other)(result.ranked).nanmean()) / ndcg < 1.6
+
+
+def test_reproduce_draws_uniformly(reproduce, small_task):
+    torch.manual_seed(0)
+    num_drawn = 30_000
+    nodes = reproduce["draw"](small_task, num_drawn)
+    user, liked, other = nodes - torch.tensor([[0], [6], [6]])
+    has = {2: {7}, 3: {0, 3}, 4: {1, 2, 3, 4, 5}}
+    triples = [(u, i, j) for u in has for i in has[u] for j in set(range(8)) - has[u]]
+    drawn = list(zip(user.tolist(), liked.tolist(), other.tolist(), strict=True))
+    assert set(drawn) == set(triples)
+    for u, i, j in triples:
+        # A third of all for each of these users, and the same share for each pair of items.
+        share = 1 / 3 / len(has[u]) / (8 - len(has[u]))
+        margin = 5 * math.sqrt(num_drawn * share * (1 - share))
+        assert drawn.count((u, i, j)) == pytest.approx(num_drawn * share, abs=margin)
+
+
+@compressed_matrices
+def test_reproduce_has_the_loss_of_the_authors(reproduce, small_task):
+    torch.manual_seed(0)
+    model = LightGCN(14, embedding_dim=4, num_layers=3, normalize=False).double()
+    nodes = reproduce["draw"](small_task, 20)
+    adjacency = reproduce["normalised_adjacency"](small_task).double()
+    loss = reproduce["bpr_loss"](model, adjacency, nodes)
+
+    # PyG's model as it is, which normalises in every layer.
+    plain = LightGCN(14, embedding_dim=4, num_layers=3).double()
+    plain.load_state_dict(model.state_dict())
+    edges = small_task.seen + torch.tensor([[0], [6]])
+    final = plain.get_embedding(torch.cat([edges, edges.flip([0])], dim=1))
+    expected = torch.zeros((), dtype=torch.double)
+    for user, liked, other in nodes.t().tolist():
+        difference = final[user] @ final[liked] - final[user] @ final[other]
+        squares = plain.embedding.weight[[user, liked, other]].pow(2).sum()
+        expected = expected + (torch.log(1 + torch.exp(-difference)) + 1e-4 * squares / 2) / 20
+    torch.testing.assert_close(loss, expected, rtol=1e-6, atol=0)
+    loss.backward()
+    expected.backward()
+    torch.testing.assert_close(model.embedding.weight.grad, plain.embedding.weight.grad)
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
