@@ -2,7 +2,6 @@
 
 A convention spells every metric that a library offers in the arguments of ours. It also says what
 users without ground truth count as, and who is evaluated at all. It does not reproduce plain bugs.
-This package may import the metrics and all layers below them.
 """
 
 from pyg_recmetrics.conventions.convention import Convention, Population

@@ -1,8 +1,7 @@
 """Metrics: functions of :class:`~pyg_recmetrics.RankedEdges`, their registry and their grammar.
 
 Each returns a tensor of shape `[num_users]`, which is `NaN` where the metric is undefined. A few,
-such as :func:`coverage`, return one number for all users together. This package may import the
-ranked edges and all layers below them. It knows no recommenders.
+such as :func:`coverage`, return one number for all users together.
 """
 
 from pyg_recmetrics.metrics.accuracy import (

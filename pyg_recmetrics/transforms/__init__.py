@@ -22,8 +22,6 @@ Repeated edges never end up on both sides. There are no sampled negatives: full 
 need them, and loaders sample their own.
 
 `evaluate(model, test)`, :meth:`RankingTask.from_data` and PyG's loaders take the parts as they are.
-
-This package may import the task and all layers below it. It knows neither recommenders nor metrics.
 """
 
 from pyg_recmetrics.transforms.candidates import SampledCandidates

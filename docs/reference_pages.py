@@ -1,0 +1,171 @@
+"""The reference: a page for each part of the package, with a table of its names on top."""
+
+import importlib
+import inspect
+import re
+from dataclasses import dataclass
+from operator import attrgetter
+from types import ModuleType
+
+import pyg_recmetrics
+from pyg_recmetrics import metrics
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the package, which has a page of its own.
+
+    Attributes:
+        title: The title of the page.
+        about: What the part is for.
+        module_name: The module of its names.
+        names: Its names. If there are none, they are all public names of the module.
+        first: Names that come first: what readers look for, and base classes.
+        last: Names that come last: what functions return, and what few readers need.
+    """
+
+    title: str
+    about: str
+    module_name: str = "pyg_recmetrics"
+    names: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> ModuleType:
+        """The module of the names."""
+        return importlib.import_module(self.module_name)
+
+    @property
+    def documented(self) -> list[str]:
+        """The names that the page explains, in its order."""
+        # The classes of `modules` are made from the registry, so it has a list of them instead.
+        public = self.names or sorted(getattr(self.module, "__all__", dir(self.module)))
+        between = [name for name in public if name not in (*self.first, *self.last)]
+        names = [*self.first, *between, *self.last]
+        return [name for name in names if _is_explained(self.value(name))]
+
+    def value(self, name: str) -> object:
+        """Returns the function or class of a name."""
+        return attrgetter(name)(self.module)
+
+
+#: The parts by the name of their page, in the order in which the reference lists them.
+PARTS = {
+    "evaluation": Part(
+        "Evaluation",
+        "From a recommender and one part of a split to its numbers.",
+        names=("evaluate", "Evaluator", "results.History"),
+    ),
+    "tasks": Part(
+        "Tasks",
+        "Who is ranked, over which items, and what is relevant.",
+        names=("RankingTask", "Catalogue", "Population"),
+    ),
+    "ranking": Part(
+        "Ranking",
+        "The rank of every ground-truth edge, from which all metrics follow.",
+        names=("rank", "RankedEdges", "PairScorer"),
+    ),
+    "results": Part(
+        "Results",
+        "Means, intervals, groups of users, and comparisons.",
+        names=("EvaluationResult", "Runs", "compare", "side_by_side", "report"),
+        last=(
+            "Cohorts",
+            "Comparison",
+            "SideBySide",
+            "results.user_counts.UserCounts",
+            "results.CohortMean",
+            "results.PairedDifference",
+        ),
+    ),
+    "metrics": Part(
+        "Metrics",
+        "One function for each metric, and what is known about it.",
+        "pyg_recmetrics.metrics",
+        first=tuple(metrics.names()),
+        last=("Metric", "Definition", "AggregateDefinition"),
+    ),
+    "modules": Part(
+        "Metric classes",
+        "The metrics for mini-batches, with `update` and `compute`.",
+        "pyg_recmetrics.modules",
+        first=(
+            "StreamingMetric",
+            "RankingMetric",
+            "MeanOverUsers",
+            "OverAllUsers",
+            "OverListedItems",
+        ),
+    ),
+    "conventions": Part(
+        "Conventions",
+        "The definitions of other libraries.",
+        "pyg_recmetrics.conventions",
+        names=("Convention", "get", "table"),
+    ),
+    "plot": Part("Pictures", "Pictures of results.", "pyg_recmetrics.plot"),
+    "transforms": Part(
+        "Splits",
+        "Training, validation and test data, and reports on them.",
+        "pyg_recmetrics.transforms",
+        last=("split_report.StageReport", "split_report.Distribution"),
+    ),
+    "datasets": Part("Data sets", "Files and synthetic data.", "pyg_recmetrics.datasets"),
+    "distributed": Part(
+        "Several processes", "Groups of `torch.distributed`.", "pyg_recmetrics.distributed"
+    ),
+}
+
+
+def index_page() -> str:
+    """Returns the page that lists the parts."""
+    lines = ["# Reference", "", "Every public name, with its arguments and the errors it raises."]
+    lines += ["", "| part | what it is for |", "|---|---|"]
+    lines += [f"| [{part.title}]({name}.rst) | {part.about} |" for name, part in PARTS.items()]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *PARTS, "```", ""])
+
+
+def reference_page(part: Part) -> str:
+    """Returns the page that explains the names of a part, under a table of them."""
+    lines = [part.title, "=" * len(part.title), ""]
+    if part.names and part.module is pyg_recmetrics:  # which has four pages
+        lines += [part.about, ""]
+    else:
+        lines += [f".. automodule:: {part.module_name}", "   :no-members:", ""]
+    lines += [".. list-table::", "   :class: summary", ""]
+    for name in part.documented:
+        lines += [f"   * - :obj:`~{part.module_name}.{name}`", f"     - {_summary(part, name)}"]
+    lines += [""]
+    for name in part.documented:
+        lines += [*_directive(part, name), ""]
+    return "\n".join(lines)
+
+
+def _directive(part: Part, name: str) -> list[str]:
+    value, target = part.value(name), f"{part.module_name}.{name}"
+    if not inspect.isclass(value):
+        return [f".. autofunction:: {target}"]
+    excluded = ["definition", *_described_attributes(value)]
+    return [
+        f".. autoclass:: {target}",
+        "   :members:",
+        f"   :exclude-members: {', '.join(excluded)}",
+    ]
+
+
+def _summary(part: Part, name: str) -> str:
+    """Returns the first sentence of a docstring, in one line."""
+    paragraph, _, _ = (inspect.getdoc(part.value(name)) or "").partition("\n\n")
+    return re.split(r"(?<=\.)\s", " ".join(paragraph.split()))[0]
+
+
+def _is_explained(value: object) -> bool:
+    return inspect.isclass(value) or (callable(value) and inspect.getdoc(value) is not None)
+
+
+def _described_attributes(explained: type) -> list[str]:
+    """Returns the attributes that the docstring of a class describes, so no member has to."""
+    _, _, described = (inspect.getdoc(explained) or "").partition("\nAttributes:\n")
+    return re.findall(r"^ {4}(\w+)", described.partition("\n\n")[0], flags=re.MULTILINE)
