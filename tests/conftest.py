@@ -3,6 +3,10 @@ import warnings
 from pathlib import Path
 from unittest.mock import patch
 
+# Processes of pytest-xdist share the cores between them.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"
+
 import torch
 
 # Triton looks at this when it is imported for the first time, which PyG does.

@@ -49,6 +49,7 @@ def test_any_case_is_as_the_oracle_says(seed):
     fuzz.run(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 2000, 200))
 def test_two_thousand_cases_are_as_the_oracle_says(first):
     failures = [failure for failure in map(failure_of, range(first, first + 200)) if failure]
@@ -394,6 +395,7 @@ DEFECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_planted_defect_is_found(name, monkeypatch):
     DEFECTS[name](monkeypatch)

@@ -40,7 +40,7 @@ def counted_and_dense(user, item, task):
 
 
 @pytest.mark.parametrize("users", sorted(KINDS))
-@pytest.mark.parametrize("shift", [0, 1, 5])
+@pytest.mark.parametrize("shift", [0, *(pytest.param(x, marks=pytest.mark.slow) for x in (1, 5))])
 def test_counts_over_many_parts(monkeypatch, given_up, users, shift):
     kinds = sorted(KINDS)
     items = kinds[(kinds.index(users) + shift) % len(kinds)]

@@ -156,6 +156,7 @@ def test_embeddings_on_the_host_for_a_task_on_a_device(device):
         assert rank(pair, task, full=True).rank.cpu().equal(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "algorithm"),
     [

@@ -58,6 +58,7 @@ def peak_memory(function, trace_file):
     return max(itertools.accumulate(event["args"]["Bytes"] for event in events))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["dense", "count", "search"])
 def test_memory_is_bounded_whatever_the_number_of_users(gowalla, algorithm, tmp_path):
     train, test, user, item = gowalla

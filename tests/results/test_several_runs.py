@@ -298,6 +298,7 @@ class TestFewRuns:
         assert few.with_number("runs", 200).variance == pytest.approx(many.variance, rel=0.3)
         assert few.variance > 50 * many.variance
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("num_users", [2, 3])
     def test_a_few_users_have_a_detectable_difference(self, num_users):
         for seed in range(20):

@@ -239,6 +239,7 @@ def share_held(draws):
     return held / NUM_SIMULATIONS
 
 
+@pytest.mark.slow
 class TestWhatIsPromised:
     @pytest.mark.parametrize("name", DRAWS)
     def test_intervals_and_tests_are_right_as_often_as_they_say(self, name):
