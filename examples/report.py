@@ -133,8 +133,7 @@ def main() -> Comparison:
     args = parser.parse_args()
 
     data = load(args.data)
-    split = transforms.PerUserSplit(num_test=0.1, edge_type=("user", "rates", "item"))
-    train_data, _, validation_data = split(data)
+    train_data, _, validation_data = transforms.PerUserSplit(num_test=0.1)(data)
     validation, test = RankingTask.from_data(validation_data), RankingTask.from_data(data)
 
     evaluator = Evaluator(test, ["ndcg@20", "recall@20", "r_precision"], keep_items=True)

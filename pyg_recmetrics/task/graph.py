@@ -171,6 +171,9 @@ def choose_edge_type(
 ) -> EdgeType:
     """Returns the edge type that the user gave, or else the only one that was found.
 
+    If several were found, only those from nodes of type `"user"` count. PyG's datasets have such
+    nodes, and reverse edges with a name of their own.
+
     Args:
         data (HeteroData): The graph.
         edge_type (tuple, optional): The edge type that the user gave.
@@ -179,6 +182,8 @@ def choose_edge_type(
     """
     if edge_type is not None:
         return check_edge_type(edge_type, data)
+    if len(found) > 1:
+        found = [key for key in found if key[0] == "user"] or found
     if len(found) != 1:
         raise ValueError(
             f"'edge_type' needs to be given, the type of the edges from users to items, unless "

@@ -204,8 +204,9 @@ class RankingTask:
                 :class:`~torch_geometric.data.Data`, as `LightGCN` takes it, users come first
                 and items are numbered from `num_users` on. Edges may run in one direction or in
                 both.
-            edge_type (tuple, optional): The type of the edges from users to items. Needed if
-                several edge types hold `edge_label_index`. (default: `None`)
+            edge_type (tuple, optional): The type of the edges from users to items.
+                (default: `None`, the only one with ground truth, or that from nodes of type
+                `"user"`)
             num_users (int, optional): The number of users in a homogeneous graph. A `HeteroData`
                 knows its own. (default: `None`, the `num_users` of the data)
             exclude_seen (bool, optional): See :class:`RankingTask`; what users have seen are the

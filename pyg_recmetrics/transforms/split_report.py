@@ -144,7 +144,7 @@ def check_split(
         val (Data or HeteroData): The validation data.
         test (Data or HeteroData): The test data.
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one with ground truth)
+            (default: `None`, the only one with ground truth, or that from nodes of type `"user"`)
         num_users (int, optional): The number of users in a homogeneous `Data`.
             (default: `None`, the `num_users` of the data)
 

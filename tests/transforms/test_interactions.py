@@ -3,6 +3,7 @@
 import pytest
 import torch
 from graphs import ITEM_USER, USER_ITEM, Graph, interactions
+from torch_geometric.data import HeteroData
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.transforms import (
@@ -24,6 +25,21 @@ class TestFindingEdges:
         parts = PerUserSplit(edge_type=USER_ITEM)(data)
         for part in parts:
             assert torch.equal(part[views].edge_index, data[views].edge_index)
+
+    @pytest.mark.parametrize("name", ["rated_by", "rev_rates"])
+    def test_edges_from_users_are_meant_whatever_their_reverse_is_called(self, name):
+        graph, data = interactions(), HeteroData()
+        for node_type in ("item", "user"):
+            data[node_type].num_nodes = graph[node_type].num_nodes
+        data["item", name, "user"].edge_index = graph[ITEM_USER].edge_index
+        data[USER_ITEM].edge_index = graph[USER_ITEM].edge_index
+        found, expected = PerUserSplit()(data), PerUserSplit(edge_type=USER_ITEM)(data)
+        for part, other in zip(found, expected, strict=True):
+            truth = part[USER_ITEM].edge_label_index
+            assert torch.equal(truth, other[USER_ITEM].edge_label_index)
+        test = found[2]
+        test["item", name, "user"].edge_label_index = test[USER_ITEM].edge_label_index.flip([0])
+        assert RankingTask.from_data(test).num_users == graph["user"].num_nodes
 
     def test_a_type_is_the_reverse_if_it_holds_the_same_edges(self):
         data = interactions()
