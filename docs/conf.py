@@ -4,6 +4,7 @@ The reference, the table of metrics and the page of conventions are written from
 the notebooks are shown with the outputs they were saved with.
 """
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -67,7 +68,16 @@ def write(folder_name: str, files: dict[str, str]) -> None:
         (folder / name).write_text(f"{text}\n")
 
 
+def without_links_back(
+    app: Sphinx, page: str, template: str, context: dict[str, str], tree: object
+) -> None:
+    """Leaves out the links from source code to the reference, some of which lead nowhere."""
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
 def setup(app: Sphinx) -> None:
-    """Adds the renderer of formulas, and tells Sphinx to call `generate` before it reads a page."""
+    """Adds the renderer of formulas, and tells Sphinx when to call the functions above."""
     mathml.setup(app)
     app.connect("builder-inited", generate)
+    app.connect("html-page-context", without_links_back)

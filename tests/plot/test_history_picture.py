@@ -1,13 +1,11 @@
 """The picture of a training: its lines, what it marks, and how it grows."""
 
-import math
-
 import pytest
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from small_pictures import NUM_ITEMS, NUM_USERS, lines, make_task, scores_like
+from small_pictures import lines, make_task, scores_like
 
-from pyg_recmetrics import Evaluator, RankingTask, evaluate, plot
+from pyg_recmetrics import Evaluator, plot
 
 SKILLS = {"Fast": [0.1, 0.5, 0.4, 0.3], "Slow": [0.0, 0.1, 0.2]}
 
@@ -57,18 +55,6 @@ def test_a_training_that_has_just_begun_is_drawn(histories):
     FigureCanvasAgg(figure).draw()
     assert [len(line.get_xdata()) for line in axes.lines] == [1]
     assert axes.get_legend() is None
-
-
-def test_what_is_undefined_is_a_gap():
-    evaluator = Evaluator(make_task(), "ndcg@5")
-    evaluator(scores_like(0.3))
-    no_truth = RankingTask(
-        torch.empty(2, 0, dtype=torch.long), num_users=NUM_USERS, num_items=NUM_ITEMS
-    )
-    evaluator.history.append(evaluate(scores_like(0.3), no_truth, "ndcg@5"))
-    figure, axes = plot.history(evaluator.history)
-    FigureCanvasAgg(figure).draw()
-    assert math.isnan(axes.lines[0].get_ydata()[1])
 
 
 def test_colours_are_those_of_results_in_the_same_order(histories):
