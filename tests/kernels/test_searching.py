@@ -340,6 +340,7 @@ def test_negative_scores_down_to_nearly_all_items():
     rank_by_all_algorithms(torch.stack([-torch.ones(8), torch.ones(8)]), item, task, k=499)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [20, 100])
 def test_gowalla(gowalla, k, monkeypatch):
     train, test, user, item = gowalla
