@@ -8,12 +8,15 @@ import subprocess
 import sys
 import warnings
 import zlib
+from html import escape, unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pictures
 import pytest
 import torch
+from reference_pages import PARTS
 from tables import conventions_page, metric_table
 
 import pyg_recmetrics
@@ -200,3 +203,54 @@ def test_every_module_and_every_metric_is_in_the_reference(explained):
 
 def test_what_methods_return_is_in_the_reference(explained):
     assert set(RETURNED) <= explained
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_reference_page_starts_with_a_table_of_its_names(name, site):
+    html = (site / "reference" / f"{name}.html").read_text()
+    _, _, after = html.partition('<table class="summary')
+    table, _, below = after.partition("</table>")
+    for documented in PARTS[name].documented:
+        target = f"{PARTS[name].module_name}.{documented}"
+        assert f'href="#{target}"' in table
+        assert f'id="{target}"' in below
+
+
+def test_the_site_loads_nothing_from_a_network(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 50
+    for page in pages:
+        loading = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text())
+        outside = [tag for tag in loading if re.search(r'(?:src|href)="(?:https?:)?//', tag)]
+        assert not outside, page
+
+
+def test_formulas_are_mathml(site):
+    html = (site / "metrics.html").read_text()
+    assert html.count("<math") > len(metrics.names())
+    for page in (site / "metrics.html", *(site / "reference").glob("*.html")):
+        text = page.read_text()
+        assert not re.search(r"\\(frac|sum|text|min|max|log|in|leq)\b", text), page
+        assert "merror" not in text, page
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "migrate"])
+def test_notebooks_are_shown_with_their_outputs(name, site):
+    html = (site / "notebooks" / f"{name}.html").read_text()
+    assert html.count('class="output') > 10
+    assert "<img" in html
+
+
+def test_links_within_the_site_lead_somewhere(site):
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+    lost = []
+    for page, html in pages.items():
+        for link in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', html):
+            path, _, anchor = unquote(unescape(link)).partition("#")
+            if re.match(r"\w+:", path):
+                continue
+            target = (page.parent / path).resolve() if path else page
+            is_there = target in pages if target.suffix == ".html" else target.exists()
+            if not is_there or (anchor and f'id="{escape(anchor)}"' not in pages.get(target, "")):
+                lost.append((page.relative_to(site), link))
+    assert not lost
