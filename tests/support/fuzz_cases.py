@@ -38,6 +38,9 @@ class Draw(random.Random):
     The generator is on the CPU, and what the package is given on a device.
     """
 
+    def __new__(cls, seed, device="cpu"):
+        return super().__new__(cls)  # in Python 3.10, it takes a single argument
+
     def __init__(self, seed, device="cpu"):
         super().__init__(seed)
         self.device = device
