@@ -1,5 +1,7 @@
 """Writes formulas as MathML, which browsers show without a script and without a network."""
 
+import re
+
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
@@ -20,7 +22,8 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
 
 def _mathml(node: nodes.Element, *, as_block: bool = False) -> str:
     # In LaTeX, an underscore within a text has a backslash. The converter would show it.
-    return tex2mathml(node.astext().replace(r"\_", "_"), as_block=as_block)
+    latex = re.sub(r"\\text\{.*?\}", lambda text: text[0].replace(r"\_", "_"), node.astext())
+    return tex2mathml(latex, as_block=as_block)
 
 
 def setup(app: Sphinx) -> None:

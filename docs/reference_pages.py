@@ -130,7 +130,7 @@ def index_page() -> str:
 def reference_page(part: Part) -> str:
     """Returns the page that explains the names of a part, under a table of them."""
     lines = [part.title, "=" * len(part.title), ""]
-    if part.names and part.module is pyg_recmetrics:  # which has four pages
+    if part.module is pyg_recmetrics:  # which has four pages
         lines += [part.about, ""]
     else:
         lines += [f".. automodule:: {part.module_name}", "   :no-members:", ""]

@@ -68,7 +68,8 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
         edge_weight (torch.Tensor, optional): The weights of these edges, of shape `[num_edges]`.
             (default: `None`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one with ground truth, or that from nodes of type `"user"`)
+            (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
+            nodes)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
             first. (default: `None`, the `num_users` of the data)
         threshold (float, optional): The smallest `edge_label` of an edge that is ground truth, as

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 # Processes of pytest-xdist share the cores between them.
 if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
@@ -70,10 +70,10 @@ def movielens_folder(tmp_path):
     raw = tmp_path / "data" / "MovieLens100K" / "raw"
     raw.mkdir(parents=True)
     (raw / "u.item").write_text(
-        "".join(f"{i}|Film {i}|01-Jan-1995||url|{'|'.join('0' * 19)}\n" for i in range(1, 9))
+        "".join(f"{i}|Film {i}|01-Jan-1995||url|{'|'.join('0' * 19)}\n" for i in range(1, 31))
     )
     (raw / "u.user").write_text("".join(f"{u}|30|M|other|00000\n" for u in range(1, 6)))
-    ratings = [(u, (u * 3 + n) % 8 + 1, n % 5 + 1) for u in range(1, 6) for n in range(5)]
+    ratings = [(u, (u * 3 + n) % 30 + 1, n % 5 + 1) for u in range(1, 6) for n in range(15)]
     for name, rows in (("u1.base", ratings[::2]), ("u1.test", ratings[1::2])):
         (raw / name).write_text("".join(f"{u}\t{i}\t{r}\t88\n" for u, i, r in rows))
     return raw.parent

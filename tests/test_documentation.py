@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -45,7 +46,7 @@ RETURNED = (
 )
 
 #: What the code of a page needs that not everybody has, and what installs it. Elsewhere it is not
-#: run. Where it is, warnings of these packages are ignored.
+#: run. Where it is, warnings are ignored, as these packages give many.
 NEEDED = {
     "trackers.md": ("the extra 'trackers'", "mlflow", "sqlalchemy", "tensorboard"),
     "migration/torchmetrics.md": ("the extra 'peers'", "torchmetrics"),
@@ -134,6 +135,14 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     )
 
 
+def test_what_was_printed_is_of_this_version():
+    texts = [page.read_text() for page in (*PAGES, ROOT / "README.md", *ROOT.glob("*/*.ipynb"))]
+    found = {
+        version for text in texts for version in re.findall(r"pyg_recmetrics (\d[\d.]*\d)", text)
+    }
+    assert found == {pyg_recmetrics.__version__}
+
+
 def test_the_page_of_metrics_lists_every_metric():
     assert "```{include} generated/metric_table.md" in (DOCS / "metrics.md").read_text()
     head, rule, *rows = metric_table().splitlines()
@@ -155,11 +164,16 @@ def test_the_page_of_conventions_holds_their_table():
 def site(tmp_path_factory):
     if importlib.util.find_spec("sphinx") is None:
         pytest.skip("needs sphinx, which the extra 'docs' installs")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Of a copy, as Sphinx writes pages beside those that are there.
+    root = tmp_path_factory.mktemp("repository")
+    written = ("_build", "generated", "notebooks", "reference")
+    shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns(*written))
+    for name in ("CHANGELOG.md", "benchmarks", "examples", "notebooks"):
+        (root / name).symlink_to(ROOT / name)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", "site"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return folder
+    return root / "site"
 
 
 @pytest.fixture(scope="module")

@@ -94,10 +94,8 @@ def test_other_data_is_one_changed_line(tmp_path):
     first, *others = notebook.cells[1].source.splitlines()
     assert first.startswith("DATASET = ")
     notebook.cells[1].source = "\n".join(['DATASET = "MovieLens100K"', *others])
-    # A tenth of the few edges of these users is none.
-    notebook.cells[2].source = notebook.cells[2].source.replace("num_test=0.1", "num_test=0.5")
     notebooks.execute(notebook, tmp_path)
-    expected = "RankingTask(num_users=5, num_items=8, truth=[2, "
+    expected = "RankingTask(num_users=5, num_items=30, truth=[2, "
     assert expected in notebooks.text_of(notebook.cells[2])
 
 

@@ -32,7 +32,8 @@ def history(
         metric (str or Metric, optional): The metric, which needs to be one that was evaluated.
             (default: `None`, the one that decides which evaluation is the best)
         every (int, optional): The number of epochs from one evaluation to the next, so that the
-            picture counts epochs. (default: `None`, it counts evaluations)
+            picture counts epochs from one. (default: `None`, it counts calls from zero, as the
+            table of a history does)
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
     Returns:
@@ -59,15 +60,16 @@ def history(
     metric = first.monitor if metric is None else parse(metric)
     if any(str(metric) not in means for each in by_name.values() for means in each):
         raise ValueError(f"'metric' needs to be one that was evaluated (got '{metric}')")
-    step = 1 if every is None else check_positive_integer(every, "every")
+    first_x, step = (0, 1) if every is None else (check_positive_integer(every, "every"),) * 2
     axes = axes_for(ax)
     for index, (name, each) in enumerate(by_name.items()):
-        x = [step * number for number in range(1, len(each) + 1)]
+        x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         style = line_style(index) | point_style(index)
         best = [] if each.best_index is None else [each.best_index]
         axes.plot(x, y, label=name, markevery=best, **style)
-    axes.locator_params(axis="x", integer=True)
+    if axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", integer=True)
     note = f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in by_name.values()}))}"
-    axis = "evaluation" if every is None else "epoch"
-    return finish(axes, axis, str(metric), note, is_new=ax is None)
+    x_label = "call" if every is None else "epoch"
+    return finish(axes, x_label, str(metric), note, is_new=ax is None)

@@ -68,8 +68,11 @@ def _metrics(definitions: list[Metric]) -> str:
     """Says what the metrics are, with one definition for all cut-offs of a metric."""
     cut_offs: dict[tuple[str, str, bool], list[str]] = {}
     for metric in definitions:
+        # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
         same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
-        same.append("" if metric.k is None else f"@{metric.k}")
+        cut_off = "" if metric.k is None else f"@{metric.k}"
+        if cut_off not in same:  # as are those of metrics that differ in an argument without effect
+            same.append(cut_off)
     said = []
     for (name, variant, _), (*others, last) in cut_offs.items():
         spelled = name + (f"{', '.join(others)} and {last}" if others else last)

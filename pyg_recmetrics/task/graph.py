@@ -171,8 +171,8 @@ def choose_edge_type(
 ) -> EdgeType:
     """Returns the edge type that the user gave, or else the only one that was found.
 
-    If several were found, only those from nodes of type `"user"` count. PyG's datasets have such
-    nodes, and reverse edges with a name of their own.
+    If all that were found connect the same two types of nodes, those from `"user"` nodes count.
+    PyG's datasets have such nodes, and reverse edges with a name of their own.
 
     Args:
         data (HeteroData): The graph.
@@ -182,7 +182,7 @@ def choose_edge_type(
     """
     if edge_type is not None:
         return check_edge_type(edge_type, data)
-    if len(found) > 1:
+    if len({frozenset((key[0], key[2])) for key in found}) == 1:
         found = [key for key in found if key[0] == "user"] or found
     if len(found) != 1:
         raise ValueError(

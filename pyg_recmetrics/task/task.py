@@ -205,8 +205,8 @@ class RankingTask:
                 and items are numbered from `num_users` on. Edges may run in one direction or in
                 both.
             edge_type (tuple, optional): The type of the edges from users to items.
-                (default: `None`, the only one with ground truth, or that from nodes of type
-                `"user"`)
+                (default: `None`, the only one with ground truth; of opposite ones, that from
+                `"user"` nodes)
             num_users (int, optional): The number of users in a homogeneous graph. A `HeteroData`
                 knows its own. (default: `None`, the `num_users` of the data)
             exclude_seen (bool, optional): See :class:`RankingTask`; what users have seen are the

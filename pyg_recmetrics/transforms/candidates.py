@@ -46,7 +46,8 @@ class SampledCandidates(BaseTransform):
             the edges. (default: `0`)
         progress (bool): Whether to show a progress bar. (default: `False`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one with ground truth, or that from nodes of type `"user"`)
+            (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
+            nodes)
         num_users (int, optional): The number of users in a homogeneous `Data`.
             (default: `None`, the `num_users` of the data)
 

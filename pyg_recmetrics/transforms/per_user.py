@@ -37,7 +37,7 @@ class PerUserSplit(WithinUserSplit):
             edges. (default: `0`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
             (default: `None`, the only one between two types of nodes, besides those that start
-            with `rev_`; if there are several, the only one from nodes of type `"user"`)
+            with `rev_`; of opposite ones, that from `"user"` nodes)
         rev_edge_type (tuple, optional): The type of its reverse edges. (default: `None`, all
             types that hold the same edges in the opposite direction)
         num_users (int, optional): The number of users in a homogeneous `Data`, where items are

@@ -144,7 +144,8 @@ def check_split(
         val (Data or HeteroData): The validation data.
         test (Data or HeteroData): The test data.
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one with ground truth, or that from nodes of type `"user"`)
+            (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
+            nodes)
         num_users (int, optional): The number of users in a homogeneous `Data`.
             (default: `None`, the `num_users` of the data)
 

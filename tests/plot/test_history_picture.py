@@ -3,6 +3,7 @@
 import pytest
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from small_pictures import lines, make_task, scores_like
 
 from pyg_recmetrics import Evaluator, plot
@@ -22,13 +23,16 @@ def histories():
 
 
 @pytest.mark.parametrize("metric", [None, "recall@5"])
-@pytest.mark.parametrize(("every", "label"), [(None, "evaluation"), (1, "epoch"), (5, "epoch")])
-def test_lines_show_every_evaluation(histories, metric, every, label):
+@pytest.mark.parametrize(
+    ("every", "expected", "label"),
+    [(None, [0, 1, 2, 3], "call"), (1, [1, 2, 3, 4], "epoch"), (5, [5, 10, 15, 20], "epoch")],
+)
+def test_lines_show_every_evaluation(histories, metric, every, expected, label):
     _, axes = plot.history(histories, metric, every=every)
     assert list(lines(axes)) == list(SKILLS)
     for name, history in histories.items():
         x, y = lines(axes)[name].get_data()
-        assert list(x) == [(every or 1) * (call + 1) for call in range(len(SKILLS[name]))]
+        assert list(x) == expected[: len(SKILLS[name])]
         assert list(y) == [means[metric or "mean_rank"] for means in history]
     assert (axes.get_xlabel(), axes.get_ylabel()) == (label, metric or "mean_rank")
 
@@ -55,6 +59,15 @@ def test_a_training_that_has_just_begun_is_drawn(histories):
     FigureCanvasAgg(figure).draw()
     assert [len(line.get_xdata()) for line in axes.lines] == [1]
     assert axes.get_legend() is None
+
+
+def test_axes_may_be_given_and_be_logarithmic(histories):
+    axes = Figure().subplots()
+    axes.set_xscale("log")
+    picture = plot.history(histories, every=1, ax=axes)
+    assert picture == (axes.figure, axes)
+    FigureCanvasAgg(picture.figure).draw()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(SKILLS)
 
 
 def test_colours_are_those_of_results_in_the_same_order(histories):

@@ -33,9 +33,9 @@ from pyg_recmetrics import (
     metrics,
 )
 
-#: A result in format 2, as version 0.1.0 wrote it before lists could differ in length.
+#: A result in format 2, as it was written before lists could differ in length.
 FORMAT_2 = Path(__file__).with_name("format_2.npz")
-#: A result in format 3, which version 0.1.0 wrote before tasks knew original ids.
+#: A result in format 3, as it was written before tasks knew original ids.
 FORMAT_3 = Path(__file__).with_name("format_3.npz")
 FORMAT_4 = Path(__file__).with_name("format_4.npz")
 
