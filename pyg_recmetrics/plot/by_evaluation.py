@@ -60,10 +60,10 @@ def history(
     metric = first.monitor if metric is None else parse(metric)
     if any(str(metric) not in means for each in by_name.values() for means in each):
         raise ValueError(f"'metric' needs to be one that was evaluated (got '{metric}')")
-    first_x, step = (0, 1) if every is None else (check_positive_integer(every, "every"),) * 2
+    every = None if every is None else check_positive_integer(every, "every")
     axes = axes_for(ax)
     for index, (name, each) in enumerate(by_name.items()):
-        x = [first_x + step * call for call in range(len(each))]
+        x = [call if every is None else every * (call + 1) for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         style = line_style(index) | point_style(index)
         best = [] if each.best_index is None else [each.best_index]

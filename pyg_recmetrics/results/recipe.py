@@ -71,7 +71,7 @@ def _metrics(definitions: list[Metric]) -> str:
         # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
         same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
         cut_off = "" if metric.k is None else f"@{metric.k}"
-        if cut_off not in same:  # as are those of metrics that differ in an argument without effect
+        if cut_off not in same:  # Two metrics may differ in an argument that has no effect.
             same.append(cut_off)
     said = []
     for (name, variant, _), (*others, last) in cut_offs.items():

@@ -8,13 +8,14 @@ from pyg_recmetrics import RankingTask, evaluate
 
 def test_a_definition_is_said_once_for_all_cut_offs():
     names = ["precision@1", "mrr@2", "mrr", "r_precision", "precision@3", "precision@2", "mrr@4"]
-    other = "precision(normalizer=length)@3"
-    result = evaluate(torch.rand(4), task_of_mixed_users(), [*names, other])
+    others = ["precision(normalizer=length)@3", "recall@2", "recall(gamma=1.5)@2"]
+    result = evaluate(torch.rand(4), task_of_mixed_users(), [*names, *others])
     recipe = " ".join(result.recipe().split())
     assert recipe.startswith(
         "Metrics: precision@1, @3 and @2 (divided by k, averaged over users); mrr@2 and @4; mrr; "
         "r_precision (averaged over all users); "
-        "precision@3 (divided by the length of the list, averaged over users), where R is "
+        "precision@3 (divided by the length of the list, averaged over users); "
+        "recall@2 (divided by R, averaged over users), where R is "
     )
 
 
