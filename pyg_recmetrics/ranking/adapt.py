@@ -269,8 +269,10 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     if value.dtype == torch.bool or value.is_complex():
         raise ValueError(f"'recommender' needs to hold scores or item ids (got {value.dtype})")
     if value.dim() != 2 or value.size(0) != task.num_users or value.size(1) == 0:
+        is_one_per_item = value.shape == (task.num_items,)
+        hint = "; scores need to be floating-point numbers" if is_one_per_item else ""
         raise ValueError(
             f"'recommender' needs to hold item ids of shape [{task.num_users}, K] "
-            f"(got {list(value.shape)})"
+            f"(got {list(value.shape)}){hint}"
         )
     return FixedListRecommender(value, task)

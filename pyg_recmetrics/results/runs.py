@@ -313,7 +313,9 @@ def runs_by_name(
             f"(got {[name for name, _ in pairs]})"
         )
     if len(by_name) < 2:
-        raise ValueError(f"'results' needs to hold at least two results (got {len(by_name)})")
+        hint = "; a list holds runs of one recommender: pass several recommenders by name"
+        hint = hint if any(len(runs) > 1 for runs in by_name.values()) else ""
+        raise ValueError(f"'results' needs to hold at least two results (got {len(by_name)}){hint}")
     return by_name
 
 

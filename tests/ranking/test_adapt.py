@@ -104,6 +104,7 @@ class TestWrongRecommenders:
             (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\)"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
             (torch.zeros(3, 3).long(), ValueError, r"item ids of shape \[2, K\] \(got \[3, 3\]\)"),
+            (torch.ones(3).long(), ValueError, r"\(got \[3\]\); scores need to be floating-point"),
             (torch.zeros(2, 3).bool(), ValueError, "scores or item ids .*bool"),
             (torch.tensor([[0, 1, 2], [3, -2, 0]]), ValueError, r"\[0, 3\) or -1 \(got 2 others\)"),
             (torch.tensor([[0, 1, torch.nan]] * 2), ValueError, WRONG_SCORES),

@@ -201,6 +201,8 @@ class TestNames:
         good = results["good"]
         with pytest.raises(ValueError, match=r"at least two results \(got 1\)"):
             compare(good)
+        with pytest.raises(ValueError, match=r"\(got 1\); a list holds runs of one recommender"):
+            compare([good, results["fair"]])
         with pytest.raises(ValueError, match=r"a name of its own \(got \['a', 'b', 'a'\]\)"):
             compare(good, good, a=good)
         with pytest.raises(TypeError, match=r"or sequences of these \(got float\)"):
