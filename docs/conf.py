@@ -30,7 +30,8 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["_build", "images", "generated"]  # other pages include what is generated
+# Other pages include what is generated, and the last is what myst_nb writes beside a build.
+exclude_patterns = ["_build", "images", "generated", "jupyter_execute"]
 html_theme = "furo"
 html_title = f"pyg_recmetrics {release}"
 html_show_copyright = False
