@@ -24,11 +24,11 @@ from timing import in_turn, machine, medians
 from torch.profiler import ProfilerActivity, profile
 
 from pyg_recmetrics import evaluate, rank
-from pyg_recmetrics.kernels.factors import ItemFactors
-from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
-from pyg_recmetrics.kernels.fusing import can_fuse
-from pyg_recmetrics.kernels.rounded_items import MAX_PADDING, RoundedItems
-from pyg_recmetrics.kernels.scores import scaled_by_row
+from pyg_recmetrics.kernels.exact.factors import ItemFactors
+from pyg_recmetrics.kernels.exact.scores import scaled_by_row
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.rounded_items import MAX_PADDING, RoundedItems
+from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many users and items have their products compared with the bound.
@@ -69,7 +69,7 @@ def products(data: Embeddings, is_fused: bool, dtype: torch.dtype = torch.bfloat
     factors = ItemFactors(data.item, None, data.item.device)
     user = scaled_by_row(data.user)
     if is_fused:
-        from pyg_recmetrics.kernels.fused_products import FusedProducts
+        from pyg_recmetrics.kernels.gpu.fused_products import FusedProducts
 
         return FusedProducts(user, RoundedItems(factors, None, torch.float16))
     return StoredProducts(user, RoundedItems(factors, None, dtype))

@@ -15,15 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics
-from pyg_recmetrics.kernels import blocks, bounds, fast_products, scores, searching
-from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.factors import ItemFactors
-from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
-from pyg_recmetrics.kernels.given_scores import GivenScores
-from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.searching import Search
+from pyg_recmetrics.kernels.exact import scores
+from pyg_recmetrics.kernels.exact.factors import ItemFactors
+from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.fast import blocks, bounds, fast_products, searching
+from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.given_scores import GivenScores
+from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.fast.searching import Search
 from pyg_recmetrics.metrics import accuracy
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
 from pyg_recmetrics.ranking import (

@@ -7,8 +7,6 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.kernels.lists import max_id
-
 # Torch warns once that these matrices are new. Filters cannot be changed later, when other threads
 # may do so, too.
 with warnings.catch_warnings():
@@ -117,6 +115,11 @@ def spread(first: Tensor, degree: Tensor, num: int | None = None) -> tuple[Tenso
     # The entries of a row follow each other, so counting on from the first one finds them.
     shift = first - (degree.cumsum(0) - degree)
     return row, torch.arange(row.numel(), device=degree.device) + shift[row]
+
+
+def max_id(*ids: Tensor) -> int:
+    """Returns the largest of some ids, zero if there is none."""
+    return max([0, *(int(some.max()) for some in ids if some.numel())])
 
 
 def products(left: Tensor, right: Tensor, entries: Entries) -> Tensor:

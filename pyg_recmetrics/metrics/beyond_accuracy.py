@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import scatter, segment
 
-from pyg_recmetrics.kernels.lists import max_id
+from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.metrics.registry import aggregate_metric, metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue

@@ -11,7 +11,7 @@ from torch_geometric.metrics import link_pred
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
-from pyg_recmetrics.kernels.lists import max_id
+from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
 from pyg_recmetrics.metrics.undefined import (
     EmptyTargetAction,

@@ -14,7 +14,8 @@ from torch_geometric.utils import segment
 
 from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
-from pyg_recmetrics.kernels.lists import NOT_RETRIEVED, max_id
+from pyg_recmetrics.kernels.entries import max_id
+from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.ranked_edges.sources import rank_lists, rank_pairs, rank_scores

@@ -19,10 +19,10 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
-from pyg_recmetrics.kernels.counting import count_ranks
-from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.lists import max_id, ranks_in_lists, without_repeats
-from pyg_recmetrics.kernels.ranks import ranks_within_rows
+from pyg_recmetrics.kernels.entries import Entries, max_id
+from pyg_recmetrics.kernels.exact.counting import count_ranks
+from pyg_recmetrics.kernels.exact.lists import ranks_in_lists, without_repeats
+from pyg_recmetrics.kernels.exact.ranks import ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranked_edges.recommended import Lists
 from pyg_recmetrics.task import RankingTask

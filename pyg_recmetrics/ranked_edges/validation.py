@@ -14,7 +14,7 @@ from pyg_recmetrics.checks import (
     check_shape,
     check_tensor,
 )
-from pyg_recmetrics.kernels.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges.ties import break_ties, check_ties
 
 

@@ -9,21 +9,21 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
-from pyg_recmetrics.kernels.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.devices import (
     at_once,
     has_exact_single_precision,
     has_fast_bfloat16,
 )
-from pyg_recmetrics.kernels.fast_products import FastProducts, StoredProducts
-from pyg_recmetrics.kernels.fast_scores import FastScores
-from pyg_recmetrics.kernels.fusing import can_fuse
-from pyg_recmetrics.kernels.given_scores import GivenScores
-from pyg_recmetrics.kernels.lists import ranks_in_lists
-from pyg_recmetrics.kernels.rank_counting import RankCount
-from pyg_recmetrics.kernels.ranks import Ranks, ranks_in_top_scores
-from pyg_recmetrics.kernels.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.searching import Search, rows_to_search
+from pyg_recmetrics.kernels.exact.lists import ranks_in_lists
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_top_scores
+from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast.given_scores import GivenScores
+from pyg_recmetrics.kernels.fast.rank_counting import RankCount
+from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
+from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
@@ -342,7 +342,7 @@ def _searching(request: Request, only_fast: bool) -> list[RankingAlgorithm]:
         return []
     kinds: list[tuple[type[FastProducts], torch.dtype]] = []
     if can_fuse(device, recommender.items.dim):
-        from pyg_recmetrics.kernels.fused_products import FusedProducts
+        from pyg_recmetrics.kernels.gpu.fused_products import FusedProducts
 
         kinds.append((FusedProducts, torch.float16))
     elif has_fast_bfloat16(device) or not only_fast:
@@ -369,7 +369,7 @@ def _counting(request: Request) -> list[RankingAlgorithm]:
         return []
     kinds: list[tuple[type[RankCount], torch.dtype]] = []
     if can_fuse(device, recommender.items.dim):
-        from pyg_recmetrics.kernels.fused_counting import FusedCount
+        from pyg_recmetrics.kernels.gpu.fused_counting import FusedCount
 
         kinds.append((FusedCount, torch.float16))
     if has_exact_single_precision(device):

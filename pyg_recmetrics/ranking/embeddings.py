@@ -1,6 +1,6 @@
 """Recommenders that score by the inner product of embeddings.
 
-:mod:`pyg_recmetrics.kernels.scores` says what exactly this product is.
+:mod:`pyg_recmetrics.kernels.exact.scores` says what exactly this product is.
 """
 
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.factors import ItemFactors, with_column
-from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.scores import BoundedFactors, inner_product_matrix, scaled_by_row
-from pyg_recmetrics.kernels.sorting import key_of, top_k
+from pyg_recmetrics.kernels.exact.counting import count_ranks
+from pyg_recmetrics.kernels.exact.factors import ItemFactors, with_column
+from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
+from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
 from pyg_recmetrics.ranking.recommender import BestItems, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
-from pyg_recmetrics.kernels.ranks import Ranks, ranks_within_rows
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
 from pyg_recmetrics.ranking.recommender import Recommender
 from pyg_recmetrics.ranking.recommenders import name_users_in_errors
 from pyg_recmetrics.ranking.schedule import Chunk

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
-from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
@@ -93,10 +93,10 @@ def rank(
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
             items, and sorts or counts them. `"search"` finds the few items that may matter to ranks
-            and lists down to a depth (:mod:`pyg_recmetrics.kernels.searching`): by products of
+            and lists down to a depth (:mod:`pyg_recmetrics.kernels.fast.searching`): by products of
             rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
             ranks of embeddings in a similar way
-            (:mod:`pyg_recmetrics.kernels.bounded_counting`). Both compare near-ties by exact
+            (:mod:`pyg_recmetrics.kernels.fast.bounded_counting`). Both compare near-ties by exact
             scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest

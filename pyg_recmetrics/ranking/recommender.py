@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 

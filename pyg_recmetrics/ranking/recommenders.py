@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
-from pyg_recmetrics.kernels.counting import count_ranks
 from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.given_scores import GivenScores
-from pyg_recmetrics.kernels.lists import first_kept, without_repeats
-from pyg_recmetrics.kernels.ranks import Ranks
-from pyg_recmetrics.kernels.sorting import top_k
+from pyg_recmetrics.kernels.exact.counting import count_ranks
+from pyg_recmetrics.kernels.exact.lists import first_kept, without_repeats
+from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.sorting import top_k
+from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.ranking.recommender import BestItems, Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask

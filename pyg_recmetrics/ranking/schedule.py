@@ -9,7 +9,7 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import spread
-from pyg_recmetrics.kernels.lists import are_edges
+from pyg_recmetrics.kernels.exact.lists import are_edges
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task import RankingTask
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import distributed
-from pyg_recmetrics.kernels.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 

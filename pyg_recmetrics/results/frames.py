@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.kernels.lists import max_id
+from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.tables import to_data_frame

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.kernels.runs import find_runs
+from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.results.estimates import normal_margin

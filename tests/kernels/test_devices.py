@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankedEdges, RankingTask, checks, rank
-from pyg_recmetrics.kernels import bounded_counting, devices, searching
+from pyg_recmetrics.kernels import devices
 from pyg_recmetrics.kernels.devices import (
     at_once,
     has_exact_single_precision,
     has_fast_bfloat16,
     sums_in_single_precision,
 )
+from pyg_recmetrics.kernels.fast import bounded_counting, searching
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 MATMUL = torch.backends.cuda.matmul

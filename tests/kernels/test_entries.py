@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.kernels.entries import Entries, products
+from pyg_recmetrics.kernels.entries import Entries, max_id, products
 
 
 @st.composite
@@ -75,3 +75,9 @@ def test_products_are_those_of_plain_python(columns, dim, data):
         for row, own in enumerate(columns)
         for column in own
     ]
+
+
+def test_the_largest_id_of_several_tensors():
+    assert max_id(torch.tensor([[3, -1], [7, 0]]), torch.tensor([5])) == 7
+    assert max_id(torch.tensor([-1]), torch.empty(0, dtype=torch.long)) == 0
+    assert max_id() == 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankedEdges, rank
-from pyg_recmetrics.kernels import NOT_RETRIEVED
+from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

@@ -47,7 +47,7 @@ def test_all_forms_of_a_recommender_rank_alike(case, k, batch_size):
 def test_full_rankings_are_those_of_a_sorted_list(case, num_comparisons, batch_size):
     expected = naive_ranks(case, case.rankings, case.num_items)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyg_recmetrics.kernels.counting.NUM_COMPARISONS", num_comparisons)
+        patch.setattr("pyg_recmetrics.kernels.exact.counting.NUM_COMPARISONS", num_comparisons)
         for recommender in forms(case):
             ranked = rank(
                 recommender,

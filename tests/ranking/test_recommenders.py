@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from largest_tensor import LargestTensor
 
 from pyg_recmetrics import RankingTask, rank
-from pyg_recmetrics.kernels import searching
+from pyg_recmetrics.kernels.fast import searching
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 1, 0]])
 TASK = RankingTask(TRUTH, num_users=2, num_items=3)

@@ -13,8 +13,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from pyg_recmetrics.kernels import fused_products, programs
-from pyg_recmetrics.kernels.blocks import Blocks
+from pyg_recmetrics.kernels.fast.blocks import Blocks
+from pyg_recmetrics.kernels.gpu import fused_products, programs
 
 NVIDIA = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 

@@ -3,7 +3,7 @@
 import torch
 
 from pyg_recmetrics import rank
-from pyg_recmetrics.kernels.scores import scaled
+from pyg_recmetrics.kernels.exact.scores import scaled
 
 #: Random embeddings of a shape, from a generator, by what is special about them.
 KINDS = {

@@ -23,7 +23,7 @@ from fuzz_cases import draw_case
 from fuzz_files import check_files
 
 from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
-from pyg_recmetrics.kernels.scores import BoundedFactors, inner_product_matrix
+from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 

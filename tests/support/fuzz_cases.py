@@ -14,17 +14,15 @@ from recommender_forms import PlainModel, RecordingModel
 from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
-from pyg_recmetrics.kernels import (
+from pyg_recmetrics.kernels.exact import counting, factors, scores
+from pyg_recmetrics.kernels.fast import (
     bounded_counting,
-    counting,
-    factors,
     fast_products,
     rounded_items,
-    scores,
     searching,
     threshold_counting,
 )
-from pyg_recmetrics.kernels.blocks import Blocks
+from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.ranking import algorithms, schedule
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 

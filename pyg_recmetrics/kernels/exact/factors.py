@@ -1,0 +1,130 @@
+"""Embeddings of items that stay where they are. What is needed of them is converted."""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.devices import at_once, copied
+from pyg_recmetrics.kernels.entries import Entries, products
+from pyg_recmetrics.kernels.exact.scores import EXPONENT, inner_products, scale_, scaled
+
+#: How many numbers of the embeddings of pairs are held at once.
+_NUM_NUMBERS = 2**20
+
+#: How many bytes a copy of all embeddings in single precision may take.
+_MAX_BYTES = 2**28
+
+
+class ItemFactors:
+    """The scaled embeddings of items. A bias is one more dimension, in which users have a one.
+
+    Only what is asked for is scaled, converted and copied, and all of it only where a copy is
+    small. So the embeddings may lie in a file that is mapped into memory, or in the memory of the
+    host while a GPU computes.
+
+    Args:
+        embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
+        device (torch.device): The device to compute on.
+    """
+
+    def __init__(self, embedding: Tensor, bias: Tensor | None, device: torch.device) -> None:
+        self.embedding, self.bias, self.device = embedding, bias, device
+        self.num_items = embedding.size(0)
+        self.dim = embedding.size(1) + (bias is not None)
+        parts = [embedding] if bias is None else [embedding, bias]
+        bounds = [bound.to(device, torch.double) for part in parts for bound in part.aminmax()]
+        self.largest = torch.stack(bounds).abs().max()
+        # Numbers of moderate size are read as they are, and users are scaled instead.
+        exponent = int(self.largest.frexp().exponent)
+        is_double = torch.double in (part.dtype for part in parts)
+        self.is_moderate = not is_double and -15 <= exponent <= 40
+        self.exponent = exponent if self.is_moderate else EXPONENT
+        self.scale = 2.0 ** (EXPONENT - self.exponent)
+
+    def double(self, index: Tensor | slice) -> Tensor:
+        """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
+        return scaled(self._rows(index), self.largest)
+
+    def single(self, index: Tensor | slice) -> Tensor:
+        """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
+        rows = self._rows(index)
+        if self.is_moderate:
+            return rows.float()
+        rows = rows.to(torch.promote_types(rows.dtype, torch.float32), copy=True)
+        return scale_(rows, self.largest).float()
+
+    def for_single(self, user: Tensor) -> Tensor:
+        """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""
+        return user * self.scale
+
+    def scale_to(self, exponent: int) -> float:
+        """Returns what brings the largest number of :meth:`single` near `2**exponent`."""
+        return 2.0 ** (exponent - self.exponent)
+
+    def scale_of_users_to(self, exponent: int) -> float:
+        """Returns what brings the largest number of users of :meth:`for_single` near there."""
+        return 2.0 ** (exponent - EXPONENT) / self.scale
+
+    def single_scores(self, user: Tensor, items: Entries) -> Tensor:
+        """Returns scores in single precision, of shape `[num_entries]`.
+
+        Args:
+            user (torch.Tensor): The embeddings of users, which :meth:`for_single` scaled, in single
+                precision.
+            items (Entries): The items of each user.
+        """
+        if self._table is not None:
+            return products(user, self._table, items)
+        scores = [user.new_empty(0)]
+        pairs_at_once = max(1, at_once(_NUM_NUMBERS, self.device) // self.dim)
+        parts = (values.split(pairs_at_once) for values in (items.row, items.column))
+        for row, item in zip(*parts, strict=True):
+            distinct, column = item.unique(return_inverse=True)
+            entries = Entries(row, column, user.size(0))
+            scores.append(products(user, self.single(distinct), entries))
+        return torch.cat(scores)
+
+    @cached_property
+    def _table(self) -> Tensor | None:
+        """All embeddings in single precision; `None` if they would take too much memory."""
+        is_at_hand = self.embedding.dtype == torch.float32 and self.embedding.is_contiguous()
+        if is_at_hand and self.is_moderate and self.bias is None:
+            return self.embedding.to(self.device)
+        if self.num_items * self.dim * torch.float32.itemsize > at_once(_MAX_BYTES, self.device):
+            return None
+        return self.single(slice(None)).contiguous()
+
+    def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
+        """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.
+
+        Args:
+            user (torch.Tensor): The scaled embeddings of users, in double precision.
+            row (torch.Tensor): The row of the user of each pair.
+            item (torch.Tensor): The item of each pair.
+        """
+        scores = [torch.empty(0, dtype=torch.float32, device=self.device)]
+        pairs_at_once = max(1, at_once(_NUM_NUMBERS, self.device) // self.dim)
+        for rows, items in zip(row.split(pairs_at_once), item.split(pairs_at_once), strict=True):
+            number = torch.arange(items.numel(), device=self.device)
+            scores.append(inner_products(user, rows, self.double(items), number))
+        return torch.cat(scores)
+
+    def _rows(self, index: Tensor | slice) -> Tensor:
+        rows = _copied(self.embedding, index, self.device)
+        if self.bias is None:
+            return rows
+        return with_column(rows, _copied(self.bias, index, self.device))
+
+
+def with_column(embedding: Tensor, column: Tensor) -> Tensor:
+    """Appends one more dimension, in a precision that loses nothing."""
+    dtype = torch.promote_types(embedding.dtype, column.dtype)
+    return torch.cat([embedding.to(dtype), column.to(dtype).unsqueeze(1)], dim=1)
+
+
+def _copied(table: Tensor, index: Tensor | slice, device: torch.device) -> Tensor:
+    if isinstance(index, slice):
+        return copied(table[index], device)
+    return copied(table.index_select(0, index.to(table.device)), device)

@@ -1,0 +1,161 @@
+r"""All ranks of few items among many, from scores in single precision and a bound on their error.
+
+A product in single precision takes half the time of one in double precision. The kernel counts
+16-bit integers: the scores of a user are shifted and scaled such that those of the relevant items
+span the range of these integers. Scores that lie outside are clamped, and fractions are cut off,
+which is monotone. Let :math:`\alpha_u` be the bound on the error of the product
+(:mod:`~pyg_recmetrics.kernels.fast.bounds`), :math:`z = \text{int16}(x)` the integer of the score
+of an item, and :math:`c` the exact score of a relevant item. Then
+
+- :math:`z > \text{int16}(c + \alpha_u)` proves that the item ranks above the relevant one,
+- :math:`z < \text{int16}(c - \alpha_u)` proves that it ranks below.
+
+About one item in 10,000 lies between. For most of these, the score in single precision decides,
+since the bound for the item at hand is tighter. The few others are compared by their exact scores.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.fast.packed_counts import MAX_FLAGS
+from pyg_recmetrics.kernels.fast.rank_counting import RankCount, UserItems
+from pyg_recmetrics.kernels.fast.threshold_counting import (
+    LARGEST,
+    LARGEST_MARGIN,
+    LARGEST_THRESHOLD,
+    MASKED,
+    STRETCH,
+    Comparison,
+    Histogram,
+    ThresholdCount,
+)
+from pyg_recmetrics.kernels.scratch import Scratch
+
+#: If a user has more relevant items than this, histograms are faster than comparisons.
+MAX_COMPARISONS = 64
+
+#: How many scores are computed at once, so that they stay in the caches until they are counted.
+NUM_SCORES_IN_TILE = 2**21
+
+#: How many users are taken at once. With more of them, the product gets no faster.
+MAX_ROWS = 1024
+
+#: The same where histograms are made. Each of them has to be over many items.
+NUM_SCORES_IN_HISTOGRAMS = 2**22
+MAX_ROWS_OF_HISTOGRAMS = 64
+
+#: How many relevant items are ranked at once, to bound the memory of what is close to them.
+NUM_RELEVANT = 2**16
+
+
+class BoundedCount(RankCount):
+    """Finds all ranks from scores in single precision."""
+
+    def num_rows(self, depth: int) -> int:
+        max_rows = MAX_ROWS if depth <= MAX_COMPARISONS else MAX_ROWS_OF_HISTOGRAMS
+        return max(1, at_once(min(max_rows, NUM_RELEVANT // depth), self.items.factors.device))
+
+    def ranks(
+        self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+    ) -> tuple[Ranks, Tensor]:
+        row, item = relevant
+        if row.numel() == 0:
+            return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
+        factors, norm = self.items.factors, self.items.norm
+        score = factors.exact_scores(user, row, item)
+        scaled = factors.for_single(user)
+        # To scale users rounds once more, and so does to shift scores, by a rounded number.
+        bound = ErrorBound(scaled, scaled.float(), 1.01 * (user.size(1) + 2) * 2.0**-24)
+        error_of_shift = 2.0**-22 * bound.norm * norm[0]
+        error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
+        middle, scale = _middle_and_scale(score, row, error)
+        is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS
+        max_scores = NUM_SCORES_IN_HISTOGRAMS if is_many else NUM_SCORES_IN_TILE
+        max_scores = at_once(max_scores, row.device)
+        num_columns = -(-norm.numel() // STRETCH) * STRETCH
+        max_width = min(max_scores // depth.numel(), num_columns, MAX_FLAGS)
+        width = max(1, max_width // STRETCH) * STRETCH
+        own = (score - middle[row].double()) * scale[row]
+        count = (Histogram if is_many else Comparison)(
+            row, own, error * scale, _max_close(depth, norm.numel()), width, scratch
+        )
+        tiles = self._tiles(scaled, middle, scale, seen, width, scratch)
+        close, other, value = _count(count, tiles)
+        at_row = count.rows(close)
+        margin = bound.of(norm[other], error_in_single(norm[other]), at_row)
+        margin += error_of_shift[at_row]
+        ranked, index = count.decide(close, value, margin * scale[at_row])
+        pairs = ranked, row[ranked], self.items.item[other[index]]
+        return self._ranks_among(pairs, user, item, score, count.num_above), count.is_given_up
+
+    def _tiles(
+        self,
+        user: Tensor,
+        middle: Tensor,
+        scale: Tensor,
+        seen: UserItems,
+        width: int,
+        scratch: Scratch,
+    ) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Scores one tile of the items after the other.
+
+        Yields:
+            The first item, shifted and scaled scores of shape `[num_rows, width]`, and 16-bit
+            integers of the same shape.
+        """
+        user = (user * scale.unsqueeze(1)).float()
+        shift = (middle * scale).float().unsqueeze(1)
+        masked = Entries(seen[0], self.items.column[seen[1]], user.size(0))
+        num_columns = self.items.item.numel()
+        for start in range(0, num_columns, width):
+            end = min(start + width, -(-num_columns // STRETCH) * STRETCH)
+            shape = (user.size(0), end - start)
+            scores = scratch("bounded_count.scores", shape, torch.float32)
+            torch.mm(user, self.items.rounded(start, end).t(), out=scores)
+            scores.sub_(shift).clamp_(-LARGEST, LARGEST)
+            keys = scratch("bounded_count.keys", shape, torch.int16).copy_(scores)
+            keys[:, max(0, num_columns - start) :] = MASKED
+            masked.fill_(keys, slice(0, user.size(0)), start, MASKED)
+            yield start, scores, keys
+
+
+def _count(
+    count: ThresholdCount, tiles: Iterator[tuple[int, Tensor, Tensor]]
+) -> tuple[Tensor, ...]:
+    """Counts tile by tile.
+
+    Returns:
+        What some values are close to, their columns, and the values, of shape `[num_found]` each.
+    """
+    found = []
+    for first, scores, keys in tiles:
+        close, column = count.add(keys)
+        found.append((close, column + first, scores[count.rows(close), column]))
+    return count.left(*map(torch.cat, zip(*found, strict=True)))
+
+
+def _max_close(depth: Tensor, num_items: int) -> Tensor:
+    """Returns how many undecided items a user may have before it is left unsettled."""
+    return 32 * depth + 256 + num_items // 256
+
+
+def _middle_and_scale(score: Tensor, row: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns what to subtract from the scores of each row, and what to multiply them by then.
+
+    The scores of relevant items then span the range of thresholds, unless their error is too large.
+    """
+    least, most = (
+        torch.zeros_like(error, dtype=score.dtype).scatter_reduce_(
+            0, row, score, reduce, include_self=False
+        )
+        for reduce in ("amin", "amax")
+    )
+    middle = least / 2 + most / 2
+    reach = (most.double() - least) / 2 + 2 * error
+    return middle, torch.minimum(LARGEST_THRESHOLD / reach, LARGEST_MARGIN / error)

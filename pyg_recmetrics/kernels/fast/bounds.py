@@ -1,0 +1,76 @@
+r"""How far a score from a fast matrix product can be from the exact score.
+
+Let :math:`u` and :math:`i` be the embeddings of a user and an item, of dimension :math:`D`. Let
+:math:`\hat u` and :math:`\hat i` be their roundings to the precision of the product. Let :math:`x`
+be the sum of the products :math:`\hat u_d \hat i_d`, added up in single precision in any order.
+Each of them is rounded at most :math:`D` times, by no more than :math:`2^{-24}` of its size. Then
+
+.. math::
+    |x - u \cdot i|
+    &= |(\hat u - u) \cdot \hat i + u \cdot (\hat i - i)| + \text{rounding of the sum} \\
+    &\leq \|\hat u - u\| \, \|\hat i\| + \|u\| \, \|\hat i - i\|
+    + \varepsilon \, \|\hat u\| \, \|\hat i\|, \qquad \varepsilon > D \, 2^{-24}
+
+by the Cauchy-Schwarz inequality, with the norms of the actual rounding errors. A larger
+:math:`\varepsilon` also covers the rounding of the exact score to single precision. With the
+largest norms of all items, this bounds the error of a user's score for any item.
+
+Embeddings are first scaled by powers of two (:mod:`~pyg_recmetrics.kernels.exact.scores`). This is
+exact and changes no order, so that overflow cannot break the bound. To allow for underflow, norms
+and the bound include constants that are far below any score that matters.
+"""
+
+import torch
+from torch import Tensor
+
+#: The error that arises where a processor takes numbers for zero that are too small to be normal:
+#: up to 2**15 products of a number below 2**-126 and one below 2**56.
+_UNDERFLOW = 2.0**-50
+
+#: What the squares of up to 2**15 numbers that are too small to have one can add to a norm.
+_UNDERFLOW_OF_NORM = 2.0**-54
+
+
+def largest_norms(rows: Tensor) -> Tensor:
+    """Returns upper bounds of the norms of rows, whose own norms are rounded: `[num_rows]`."""
+    norm: Tensor = rows.norm(dim=1).double()
+    relative_error = 1e-6 + rows.size(1) * torch.finfo(rows.dtype).eps
+    return norm.mul_(1 + relative_error).add_(_UNDERFLOW_OF_NORM)
+
+
+class ErrorBound:
+    r"""What the bound needs to know about the embeddings of users and their roundings.
+
+    Args:
+        embedding (torch.Tensor): Embeddings of shape `[num_rows, dim]`, in double precision.
+        rounded (torch.Tensor): Their roundings.
+        rounding_of_sum (float): The constant :math:`\varepsilon`.
+    """
+
+    def __init__(self, embedding: Tensor, rounded: Tensor, rounding_of_sum: float) -> None:
+        rounded = rounded.double()
+        self.norm = largest_norms(embedding)
+        self.error = largest_norms(rounded - embedding)
+        self.error += rounding_of_sum * largest_norms(rounded)
+
+    def of(
+        self,
+        rounded_norm: Tensor | float,
+        error: Tensor | float,
+        row: Tensor | slice = slice(None),
+    ) -> Tensor:
+        """Returns the bound for scores of items.
+
+        Args:
+            rounded_norm (torch.Tensor or float): The norms of the rounded embeddings of items, or
+                the largest one.
+            error (torch.Tensor or float): The norms of their rounding errors, or the largest one.
+            row (torch.Tensor, optional): The rows of the users of these items.
+                (default: all rows)
+        """
+        return self.error[row] * rounded_norm + self.norm[row] * error + _UNDERFLOW
+
+
+def error_in_single(norm: Tensor) -> Tensor:
+    """Returns the largest norm of a rounding error in single precision, given that of a row."""
+    return 2.0**-24 * norm

@@ -1,0 +1,39 @@
+"""Ranks that are counted from scores in single precision, and a bound on their error."""
+
+import pytest
+import torch
+from embeddings import KINDS, rank_by_all_algorithms
+
+from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels.fast import bounded_counting, threshold_counting
+
+
+@pytest.mark.parametrize("users", sorted(KINDS))
+@pytest.mark.parametrize("items", sorted(KINDS))
+@pytest.mark.parametrize("max_comparisons", [0, 100])
+def test_counts_over_many_tiles_of_items(monkeypatch, users, items, max_comparisons):
+    monkeypatch.setattr(bounded_counting, "MAX_COMPARISONS", max_comparisons)
+    monkeypatch.setattr(bounded_counting, "STRETCH", 8)
+    monkeypatch.setattr(threshold_counting, "STRETCH", 8)
+    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
+    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", 12 * 8 * 3)
+    monkeypatch.setattr(threshold_counting, "NUM_KEYS_AT_ONCE", 50)
+    monkeypatch.setattr(threshold_counting, "NUM_COMPARISONS_AT_ONCE", 100)
+    generator = torch.Generator().manual_seed(len(users) * len(items))
+    user, item = KINDS[users]((12, 7), generator), KINDS[items]((203, 7), generator)
+    truth = torch.stack([torch.arange(60) % 12, torch.randint(203, (60,), generator=generator)])
+    seen = torch.stack([torch.arange(60) % 12, (truth[1] + 1 + torch.arange(60)) % 203])
+    is_seen = (truth[0] * 203 + truth[1]).unsqueeze(1) == seen[0] * 203 + seen[1]
+    truth = truth[:, ~is_seen.any(dim=1)]
+    task = RankingTask(truth, num_users=12, num_items=203, seen=seen)
+    rank_by_all_algorithms(user, item, task, k=20)
+
+
+def test_a_user_with_more_items_than_a_count_holds():
+    item = torch.randn(300_000, 4, generator=torch.Generator().manual_seed(0))
+    worst = (item[:1] @ item.t())[0].argsort()[:3].sort().values
+    task = RankingTask(
+        torch.stack([torch.zeros_like(worst), worst]), num_users=1, num_items=300_000
+    )
+    ranked = rank((item[:1], item), task, full=True, algorithm="count")
+    assert ranked.rank.tolist() == [299_998, 299_999, 300_000]

@@ -1,0 +1,359 @@
+"""The first of each ranking, from scores that are as wrong as their bound allows."""
+
+import math
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import naive
+import pytest
+import torch
+from embeddings import KINDS, rank_by_all_algorithms
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyg_recmetrics import RankingTask
+from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.fast import fast_products, searching
+from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
+from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
+from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.task.edges import contains
+
+
+class Disordered(StoredBlocks):
+    """Values in some order, until they are put in order."""
+
+    def __init__(self, values, in_order, num_columns):
+        super().__init__(values, num_columns)
+        self.in_order = in_order
+
+    def put_in_order_(self):
+        self.matrix.copy_(self.in_order)
+
+
+class WrongScores(FastScores):
+    """Scores of which each is off by anything that the bound allows.
+
+    Args:
+        exact (torch.Tensor): The exact scores of all items, in double precision.
+        item (torch.Tensor): The item of each column.
+        errors (tuple): The largest errors of the values, and of the scores of some items.
+        num_in_sieve (int): How many columns belong to the sieve.
+        lowest_in_order (float): Values from this one on are in the order of their scores.
+        generator (torch.Generator): The source of the errors.
+    """
+
+    def __init__(self, exact, item, errors, num_in_sieve, lowest_in_order, generator):
+        def wrong(error):
+            noise = torch.rand(exact.shape, generator=generator, dtype=torch.double)
+            return exact + error * noise.mul(2).sub(1).mul(3).clamp(-1, 1)
+
+        self.exact, self.item, self.num_in_sieve = exact, item, num_in_sieve
+        self.fast, self.of_some = (wrong(error) for error in errors)
+        self.error, self.error_of_items = (
+            torch.full(exact.shape[:1], error, dtype=torch.double) for error in errors
+        )
+        self.lowest_in_order = lowest_in_order
+        self.column = torch.full(exact.shape[1:], -1)
+        self.column[item] = torch.arange(item.numel())
+
+    def blocks(self, rows, start, end, scratch):
+        values = torch.zeros(rows.numel(), end - start, dtype=torch.double)
+        known = self.fast[rows][:, self.item[start:end]]
+        values[:, : known.size(1)] = known
+        # Low values have the opposite order, until they are put in order.
+        is_low = (values < self.lowest_in_order) & values.isfinite()
+        lowest = values[values.isfinite()].amin() if values.isfinite().any() else 0.0
+        disordered = torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
+        return Disordered(disordered, values, known.size(1))
+
+    def to_value(self, score):
+        return score
+
+    def to_score(self, value):
+        return value.clone()
+
+    def of_items(self, rows, items):
+        return self.of_some[rows[items.row], items.column]
+
+    def exactly(self, row, item):
+        return self.exact[row, item]
+
+    def num_within_reach(self, score):
+        is_within = self.exact[:, self.item] >= score.unsqueeze(1)
+        columns = torch.arange(1, self.item.numel() + 1)
+        return (is_within * columns).amax(dim=1)
+
+
+@dataclass
+class Case:
+    """What to search for.
+
+    Attributes:
+        exact: The exact scores of all pairs, of shape `[num_rows, num_items]`.
+        item: The items that may be recommended, in any order.
+        depth: How deep each row is ranked.
+        is_relevant: Which pairs are to be ranked.
+        is_masked: Which pairs must not be retrieved.
+        makes_lists: Whether lists are wanted.
+    """
+
+    exact: torch.Tensor
+    item: torch.Tensor
+    depth: torch.Tensor
+    is_relevant: torch.Tensor
+    is_masked: torch.Tensor
+    makes_lists: bool
+
+    def search(self, scores):
+        pairs = (flags.nonzero().unbind(dim=1) for flags in (self.is_relevant, self.is_masked))
+        scratch = Scratch(torch.device("cpu"))
+        return Search(scores, self.depth, *pairs, self.makes_lists, scratch).run()
+
+    def ranking(self, row):
+        """The items of a row, best first, by plain Python."""
+        scores = self.exact[row].tolist()
+        ranking = naive.ranking(scores, self.is_masked[row].nonzero(), self.item.tolist())
+        return [item for item in ranking if scores[item] > -math.inf]
+
+
+@st.composite
+def draw_case(draw, generator):
+    shape = (draw(st.integers(1, 5)), draw(st.integers(1, 300)))
+    num_levels = draw(st.sampled_from([1, 4, 1000]))
+    exact = torch.randint(-num_levels, num_levels, shape, generator=generator).double()
+    missing, masked, relevant, allowed = (
+        torch.rand(shape, generator=generator) < draw(st.sampled_from(shares))
+        for shares in ([0, 0.1], [0, 0.1, 0.9], [0, 0.02, 0.3], [1, 0.5])
+    )
+    allowed[0, 0] = True
+    item = allowed[0].nonzero().squeeze(1)
+    max_depth = draw(st.sampled_from([3, 30]))
+    return Case(
+        exact=exact.masked_fill_(missing, -torch.inf),
+        item=item[torch.randperm(item.numel(), generator=generator)],
+        depth=torch.randint(1, max_depth, shape[:1], generator=generator),
+        is_relevant=relevant & ~masked & allowed[0],
+        is_masked=masked,
+        makes_lists=draw(st.booleans()),
+    )
+
+
+@contextmanager
+def small_blocks(data):
+    """Few values fill many blocks, and few items leave a row unsettled."""
+    block_size, max_joined = (data.draw(st.sampled_from([1, 2, 8])) for _ in range(2))
+    multiple = block_size * max_joined
+    num_spare = data.draw(st.sampled_from([2, 20, 1000]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Blocks, "block_size", block_size)
+        patch.setattr(searching, "MAX_JOINED", max_joined)
+        patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
+        patch.setattr(searching, "NUM_VALUES", data.draw(st.sampled_from([1, 200, 2**20])))
+        patch.setattr(searching, "NUM_MAXIMA", data.draw(st.sampled_from([1, 160])))
+        patch.setattr(searching, "_max_found", lambda depth: depth + num_spare)
+        yield num_spare
+
+
+@settings(max_examples=200)
+@given(data=st.data(), seed=st.integers(0, 2**30))
+def test_the_first_of_each_ranking_is_that_of_plain_python(data, seed):
+    generator = torch.Generator().manual_seed(seed)
+    case = data.draw(draw_case(generator))
+    errors = [data.draw(st.sampled_from([0.0, 0.3, 2.0])) for _ in range(2)]
+    num_in_sieve = case.item.numel() // data.draw(st.sampled_from([1, 2, 16]))
+    lowest_in_order = data.draw(st.sampled_from([-(10.0**9), 0.0, 3.0]))
+    scores = WrongScores(case.exact, case.item, errors, num_in_sieve, lowest_in_order, generator)
+    with small_blocks(data) as num_spare:
+        found = case.search(scores)
+    assert num_spare < 1000 or not found.is_unsettled.any()
+    check_ranks(case, found)
+    if case.makes_lists:
+        check_lists(case, found)
+
+
+def check_ranks(case, found):
+    """Compares the ranks of all rows that are settled, as far as these are ranked."""
+    pairs = case.is_relevant.nonzero().tolist()
+    places = zip(*(values.tolist() for values in found.ranks), strict=True)
+    for (row, item), place in zip(pairs, places, strict=True):
+        own, depth = case.exact[row, item], case.depth[row]
+        if found.is_unsettled[row] or own.isneginf():
+            continue
+        ranking = case.ranking(row)
+        others = case.exact[row, ranking]
+        num_above = int((others > own).sum())
+        if num_above < depth:
+            assert place == (ranking.index(item) + 1, num_above, int((others == own).sum()) - 1)
+        else:
+            assert place[0] > depth
+            assert place[1] >= depth
+
+
+def check_lists(case, found):
+    for row, depth in enumerate(case.depth.tolist()):
+        if not found.is_unsettled[row]:
+            wanted = case.ranking(row)[:depth]
+            listed = found.lists[row, :depth].tolist()
+            assert listed == wanted + [-1] * (len(listed) - len(wanted))
+
+
+def case_of(exact, depth, relevant, makes_lists=False):
+    """A case in which each row has one relevant item."""
+    is_relevant = torch.zeros_like(exact, dtype=torch.bool)
+    is_relevant[torch.arange(len(relevant)), torch.tensor(relevant)] = True
+    return Case(
+        exact=exact,
+        item=torch.arange(exact.size(1)),
+        depth=torch.full(exact.shape[:1], depth),
+        is_relevant=is_relevant,
+        is_masked=torch.zeros_like(is_relevant),
+        makes_lists=makes_lists,
+    )
+
+
+class CountingScores(WrongScores):
+    """Notes which rows and columns it is asked for."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.asked = []
+        self.num_settled = 0
+
+    def exactly(self, row, item):
+        self.num_settled += row.numel()
+        return super().exactly(row, item)
+
+    def blocks(self, rows, start, end, *others):
+        self.asked.append((rows.tolist(), start, end))
+        return super().blocks(rows, start, end, *others)
+
+
+def scores_of(case, error=0.0, num_in_sieve=0):
+    generator = torch.Generator().manual_seed(0)
+    arguments = (error, error), num_in_sieve, -torch.inf, generator
+    return CountingScores(case.exact, case.item, *arguments)
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_a_row_of_too_many_equal_scores_is_left_unsettled(makes_lists):
+    exact = torch.arange(8000, 0, -1).double().repeat(2, 1)
+    exact[0, :4000] = 8000
+    case = case_of(exact, 20, [17, 12], makes_lists)
+    found = case.search(scores_of(case))
+    assert found.is_unsettled.tolist() == [True, False]
+    check_ranks(case, found)
+    assert found.lists.size(1) < 8000 if makes_lists else found.lists is None
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_one_row_of_many_items_does_not_make_others_long(makes_lists):
+    # Ten blocks are not too many to be looked at, but they have 160 items.
+    exact = torch.arange(8192, 0, -1).double().repeat(2, 1)
+    block = torch.arange(8192).view(16, -1)[:, :10].flatten()
+    exact[0, block] = 9000
+    case = case_of(exact, 3, [3, 1], makes_lists)
+    found = case.search(scores_of(case))
+    assert found.is_unsettled.tolist() == [True, False]
+    check_ranks(case, found)
+    assert found.lists.size(1) < 100 if makes_lists else found.lists is None
+
+
+def test_only_what_is_close_to_a_relevant_item_is_settled_unless_lists_are_wanted():
+    # Pairs of equal scores: the relevant item is one of the third pair.
+    exact = (torch.arange(8192, 0, -1) // 2).double().unsqueeze(0)
+    num_settled = []
+    for makes_lists in (False, True):
+        case = case_of(exact, 20, [5], makes_lists)
+        scores = scores_of(case)
+        check_ranks(case, case.search(scores))
+        num_settled.append(scores.num_settled)
+    assert num_settled[0] == 2 < num_settled[1]
+
+
+def test_what_the_sieve_settles_is_not_looked_at_again():
+    # The first 512 columns are above all others. In the first row, nothing else is relevant; in
+    # the second, only what is out of reach; the third ranks an item of the sieve, the last one.
+    exact = torch.arange(8192, 0, -1).double().repeat(4, 1)
+    case = case_of(exact, 5, [8000, 600, 2, 511])
+    scores = scores_of(case, num_in_sieve=1024)
+    found = case.search(scores)
+    check_ranks(case, found)
+    assert scores.asked == [([0, 1, 2, 3], 0, 512), ([2], 0, 256)]
+    # In lists, everybody is looked at, as far as an item may be within reach.
+    case.makes_lists = True
+    scores = scores_of(case, num_in_sieve=1024)
+    check_lists(case, case.search(scores))
+    assert scores.asked == [([0, 1, 2, 3], 0, 512), ([0, 1, 2, 3], 0, 256)]
+
+
+def test_if_the_sieve_settles_everybody_nothing_is_found():
+    case = case_of(torch.arange(8192, 0, -1).double().repeat(2, 1), 5, [8000, 600])
+    found = case.search(scores_of(case, num_in_sieve=1024))
+    assert not found.is_unsettled.any()
+    check_ranks(case, found)
+
+
+def test_a_deeper_ranking_has_fewer_rows_and_always_one():
+    rows = [rows_to_search(depth, torch.device("cpu")) for depth in (1, 100, 10_000, 10**9)]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] == searching.MAX_ROWS
+    assert rows[-1] == 1
+
+
+def test_embeddings_whose_relevant_items_are_all_out_of_reach():
+    item = torch.rand(9000, 8, generator=torch.Generator().manual_seed(0))
+    item[:100] += 9
+    task = RankingTask(torch.tensor([[0, 1], [5000, 8000]]), num_users=2, num_items=9000)
+    ranked = rank_by_all_algorithms(torch.ones(2, 8), item, task, k=5)
+    assert ranked.rank.eq(NOT_RETRIEVED).all()
+
+
+@pytest.mark.parametrize("users", sorted(KINDS))
+@pytest.mark.parametrize("candidates", [None, torch.arange(0, 203, 2)])
+def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates):
+    monkeypatch.setattr(Blocks, "block_size", 2)
+    monkeypatch.setattr(searching, "MAX_JOINED", 4)
+    monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
+    monkeypatch.setattr(searching, "NUM_VALUES", 300)
+    monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)
+    for number, items in enumerate(sorted(KINDS)):
+        generator = torch.Generator().manual_seed(number)
+        user, item = KINDS[users]((6, 7), generator), KINDS[items]((203, 7), generator)
+        relevant = 2 * torch.randint(100, (20,), generator=generator)
+        truth = torch.stack([torch.arange(20) % 6, relevant])
+        seen = torch.stack([truth[0].repeat(5), torch.randint(203, (100,), generator=generator)])
+        task = RankingTask(
+            truth[:, ~contains(seen.unique(dim=1), truth, 203)],
+            num_users=6,
+            num_items=203,
+            seen=seen,
+            candidates=candidates,
+        )
+        rank_by_all_algorithms(user, item, task, k=7)
+
+
+def test_negative_scores_down_to_nearly_all_items():
+    item = torch.rand(500, 8, generator=torch.Generator().manual_seed(0))
+    task = RankingTask(torch.tensor([[0, 1], [3, 4]]), num_users=2, num_items=500)
+    rank_by_all_algorithms(torch.stack([-torch.ones(8), torch.ones(8)]), item, task, k=499)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [20, 100])
+def test_gowalla(gowalla, k, monkeypatch):
+    train, test, user, item = gowalla
+    users = torch.arange(0, 29858, 4)
+    task = RankingTask(test, num_users=29858, num_items=40981, seen=train, users=users)
+    left = []
+    run = Search.run
+
+    def note(self):
+        found = run(self)
+        left.append(int(found.is_unsettled.sum()))
+        return found
+
+    monkeypatch.setattr(Search, "run", note)
+    rank_by_all_algorithms(user, item, task, k)
+    assert sum(left) < 10
