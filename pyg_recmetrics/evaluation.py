@@ -18,7 +18,7 @@ from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
 from pyg_recmetrics.ranking import RecommenderLike, rank
 from pyg_recmetrics.ranking.message_passing import read_message_passing
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.names import Separator
+from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pyg_recmetrics.checks import check_boolean, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 
 P = ParamSpec("P")

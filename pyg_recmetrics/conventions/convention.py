@@ -16,7 +16,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.task import RankingTask

@@ -9,7 +9,7 @@ from typing import cast, get_type_hints
 import torch
 
 from pyg_recmetrics.metrics import AggregateDefinition, Definition
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.modules.ranking_metric import (
     MeanOverUsers,
     OverAllUsers,

@@ -13,7 +13,7 @@ from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
-from pyg_recmetrics.metrics.undefined import (
+from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,

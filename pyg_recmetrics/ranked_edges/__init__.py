@@ -4,7 +4,7 @@ Recommenders stand on one side of it and metrics on the other. This package may 
 all layers below it.
 """
 
+from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.recommended import Lists
 
 __all__ = ["Lists", "RankedEdges"]

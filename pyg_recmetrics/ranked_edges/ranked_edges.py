@@ -17,7 +17,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import trec
-from pyg_recmetrics.ranked_edges.recommended import Lists
+from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import rank_lists, rank_pairs, rank_scores
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
 from pyg_recmetrics.ranked_edges.validation import check_ranking

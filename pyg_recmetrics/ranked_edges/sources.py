@@ -24,7 +24,7 @@ from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists, without_repeats
 from pyg_recmetrics.kernels.exact.ranks import ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
-from pyg_recmetrics.ranked_edges.recommended import Lists
+from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.task import RankingTask

@@ -20,21 +20,21 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.metrics.registry import check_ranked
-from pyg_recmetrics.metrics.undefined import (
+from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
     fill_without_truth,
 )
+from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results import archive, by_item, cohorts, frames
+from pyg_recmetrics.results import archive, cohorts, frames, item_groups
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cohorts import Cohorts
 from pyg_recmetrics.results.estimates import Interval, normal_margin
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
-from pyg_recmetrics.results.names import Separator, spell
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users, write_recipe
 from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties
+from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean
 from pyg_recmetrics.task import RankingTask
@@ -499,7 +499,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
-        return by_item.by_item_groups(
+        return item_groups.by_item_groups(
             self.ranked,
             recall,
             self.ranked.is_evaluated & is_defined,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pyg_recmetrics.metrics.undefined import EmptyTargetAction, check_num_without_truth
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.metrics.undefined import (
+from pyg_recmetrics.metrics.empty_target_action import (
     check_empty_target_action,
     check_num_without_truth,
     counts_in_mean,

@@ -6,7 +6,7 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.conventions.convention import Convention
 from pyg_recmetrics.conventions.libraries import CONVENTIONS
 from pyg_recmetrics.metrics import Metric, definition
-from pyg_recmetrics.metrics.undefined import fill_without_truth
+from pyg_recmetrics.metrics.empty_target_action import fill_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.tables import Table
 

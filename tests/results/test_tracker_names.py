@@ -7,7 +7,7 @@ from laws import values_of
 from small_task import GOOD_SCORES, TASK
 
 from pyg_recmetrics import evaluate, metrics
-from pyg_recmetrics.results.names import spell
+from pyg_recmetrics.results.tracker_names import spell
 
 #: What MLflow says a name may be made of.
 VALID = re.compile(r"[A-Za-z0-9_\-. /]+")
