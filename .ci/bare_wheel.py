@@ -6,6 +6,7 @@
 """
 
 import importlib.util
+from pathlib import Path
 
 import torch
 from torch_geometric.nn import LightGCN
@@ -20,6 +21,8 @@ for name in (
 ):
     assert importlib.util.find_spec(name) is None, name
 assert "site-packages" in pyg_recmetrics.__file__, pyg_recmetrics.__file__
+for name in ("py.typed", "modules/__init__.pyi"):
+    assert (Path(pyg_recmetrics.__file__).parent / name).is_file(), name
 
 
 def needs(extra, function):
@@ -47,5 +50,5 @@ needs("statistics", lambda: compare(result, evaluate(torch.rand(50), test, ["ndc
 needs("plot", lambda: plot.metric_at_k(result, max_k=5))
 needs("pandas", result.to_pandas)
 needs("lightning", metric.plot)
-needs("frames", lambda: RankingTask.from_frames({}))
+needs("frames", lambda: RankingTask.from_frames(test={}))
 print("The wheel needs nothing but its requirements.")

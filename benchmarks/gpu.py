@@ -160,7 +160,7 @@ def check_against_the_cpu(data: Embeddings, on_cpu: Embeddings) -> None:
         ranked, wanted = (rank((x.user, x.item), x.task, **options) for x in (data, on_cpu))
         if not torch.equal(ranked.rank.cpu(), wanted.rank):
             raise RuntimeError(f"ranks differ from those of the CPU: {options}")
-        if wanted.items is not None and not torch.equal(ranked.items.cpu(), wanted.items):
+        if wanted.lists is not None and not torch.equal(ranked.lists.item.cpu(), wanted.lists.item):
             raise RuntimeError(f"lists differ from those of the CPU: {options}")
     print("ranks and lists of Gowalla are those of the CPU: down to 20, to 100, and all")
 

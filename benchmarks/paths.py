@@ -319,11 +319,12 @@ def check(row: Row, data: Embeddings, recommender: Recommender, result: RankedEd
         keep_items=False if result.lists is None else result.lists.width,
         algorithm="dense",
     )
-    is_checked = torch.isin(result.edge_index[0], users)
-    found = [*result.edge_index[:, is_checked], result.rank[is_checked]]
-    wanted = [*expected.edge_index, expected.rank]
-    if result.items is not None and expected.items is not None:
-        found, wanted = [*found, result.items[users]], [*wanted, expected.items[users]]
+    is_checked = torch.isin(result.edge_label_index[0], users)
+    found = [*result.edge_label_index[:, is_checked], result.rank[is_checked]]
+    wanted = [*expected.edge_label_index, expected.rank]
+    if result.pred_index_mat is not None and expected.pred_index_mat is not None:
+        found.append(result.pred_index_mat[users])
+        wanted.append(expected.pred_index_mat[users])
     most = 0.0 if row.exact is None else ROUNDED
     for one, other in zip(found, wanted, strict=True):
         if one.shape != other.shape or float((one != other).float().mean()) > most:

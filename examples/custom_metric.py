@@ -9,7 +9,7 @@ from torch import Tensor
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, metrics, modules
 
 
-@metrics.metric()
+@metrics.register()
 def all_found(ranked: RankedEdges, k: int) -> Tensor:
     r"""Whether all relevant items are in the top `k`.
 

@@ -1,35 +1,55 @@
 """evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.typing import Adj
+from torch_geometric.typing import Adj, EdgeType
 
-from pyg_recmetrics import conventions, distributed
-from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics import conventions, processes
+from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.options import EvaluationOptions, EvaluatorOptions, takes
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
+from pyg_recmetrics.options import DEFAULT_METRICS, EvaluationOptions
+from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.ranking import RecommenderLike, rank
 from pyg_recmetrics.ranking.message_passing import read_message_passing
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.tracker_names import Separator
-from pyg_recmetrics.task import Catalogue, RankingTask
+from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
 
 
-@takes(EvaluationOptions)
-def evaluate(  # noqa: D417 (`options` are taken one by one)
+def evaluate(
     recommender: RecommenderLike,
-    task_or_data: RankingTask | Data | HeteroData,
-    options: EvaluationOptions,
+    data: RankingTask | Data | HeteroData,
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    convention: str | Convention = "standard",
+    empty_target_action: EmptyTargetAction | None = None,
+    population: Population | None = None,
+    edge_index: EdgesLike | None = None,
+    edge_weight: TensorLike | None = None,
+    edge_type: EdgeType | None = None,
+    num_users: int | None = None,
+    threshold: float | None = None,
+    catalogue: Catalogue | None = None,
+    item_embedding: TensorLike | None = None,
+    item_category: TensorLike | None = None,
+    propensity: TensorLike | None = None,
+    batch_size: int | None = None,
+    keep_items: bool | int = False,
+    ties: Ties | None = None,
+    seed: int = 0,
+    progress: bool = False,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -47,8 +67,8 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
             or a triple with item biases; scores `[num_users, num_items]`; a function from users to
             their scores; one score per item `[num_items]`; or lists of recommended items
             `[num_users, K]`. See :func:`rank` for the details.
-        task_or_data (RankingTask, Data or HeteroData): What to evaluate on: one part of a split,
-            which :meth:`RankingTask.from_data` reads, or a task.
+        data (RankingTask, Data or HeteroData): What to evaluate on: one part of a split, which
+            :meth:`RankingTask.from_data` reads, or a task.
         metrics (str or sequence of str, optional): The metrics, as `name@k`. See
             :func:`metrics.names` for all names. (default: `("r_precision", "precision@20",
             "recall@20", "ndcg@20")`)
@@ -75,8 +95,11 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
         threshold (float, optional): The smallest `edge_label` of an edge that is ground truth, as
             in "at least 4 stars". Graded metrics keep the ratings as weights; see
             :class:`RankingTask`. (default: `None`, all edges of positive label are ground truth)
-        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
-            `[num_items, num_features]`, for metrics that compare items. (default: `None`)
+        catalogue (Catalogue, optional): What is known about the items, for metrics that look at
+            them. Where it has no seen edges, those of the task count. (default: `None`)
+        item_embedding (torch.Tensor, optional): A short way to a catalogue: floating-point features
+            of every item, of shape `[num_items, num_features]`, for metrics that compare items.
+            (default: `None`)
         item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
             or a matrix `[num_items, num_categories]` of the categories it has; see
             :class:`Catalogue`. (default: `None`)
@@ -119,7 +142,27 @@ def evaluate(  # noqa: D417 (`options` are taken one by one)
         >>> result["recall@2"], result.per_user["recall@2"]
         (1.0, tensor([1., 1.], dtype=torch.float64))
     """
-    return _PreparedEvaluation.of(task_or_data, options).run(recommender)
+    options = EvaluationOptions(
+        metrics=metrics,
+        convention=convention,
+        empty_target_action=empty_target_action,
+        population=population,
+        edge_index=edge_index,
+        edge_weight=edge_weight,
+        edge_type=edge_type,
+        num_users=num_users,
+        threshold=threshold,
+        catalogue=catalogue,
+        item_embedding=item_embedding,
+        item_category=item_category,
+        propensity=propensity,
+        batch_size=batch_size,
+        keep_items=keep_items,
+        ties=ties,
+        seed=seed,
+        progress=progress,
+    )
+    return _prepare(data, options).run(recommender)
 
 
 class Evaluator:
@@ -137,7 +180,7 @@ class Evaluator:
                 break
 
     Args:
-        task_or_data (RankingTask, Data or HeteroData): What to evaluate on, see :func:`evaluate`.
+        data (RankingTask, Data or HeteroData): What to evaluate on, see :func:`evaluate`.
         metrics (str or sequence of str, optional): The metrics, as `name@k`, see
             :func:`evaluate`.
         monitor (str, optional): The metric that decides which call is the best.
@@ -165,12 +208,53 @@ class Evaluator:
     # No other attributes, so that setting an option afterwards is an error instead of ignored.
     __slots__ = ("__weakref__", "_prepared", "history")
 
-    @takes(EvaluatorOptions)
     def __init__(
-        self, task_or_data: RankingTask | Data | HeteroData, options: EvaluatorOptions
+        self,
+        data: RankingTask | Data | HeteroData,
+        metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+        *,
+        convention: str | Convention = "standard",
+        empty_target_action: EmptyTargetAction | None = None,
+        population: Population | None = None,
+        edge_index: EdgesLike | None = None,
+        edge_weight: TensorLike | None = None,
+        edge_type: EdgeType | None = None,
+        num_users: int | None = None,
+        threshold: float | None = None,
+        catalogue: Catalogue | None = None,
+        item_embedding: TensorLike | None = None,
+        item_category: TensorLike | None = None,
+        propensity: TensorLike | None = None,
+        batch_size: int | None = None,
+        keep_items: bool | int = False,
+        ties: Ties | None = None,
+        seed: int = 0,
+        progress: bool = False,
+        monitor: str | Metric | None = None,
+        patience: int | None = None,
     ) -> None:
-        self._prepared = _PreparedEvaluation.of(task_or_data, options)
-        self.history = History(self._monitored(options.monitor), options.patience)
+        options = EvaluationOptions(
+            metrics=metrics,
+            convention=convention,
+            empty_target_action=empty_target_action,
+            population=population,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            edge_type=edge_type,
+            num_users=num_users,
+            threshold=threshold,
+            catalogue=catalogue,
+            item_embedding=item_embedding,
+            item_category=item_category,
+            propensity=propensity,
+            batch_size=batch_size,
+            keep_items=keep_items,
+            ties=ties,
+            seed=seed,
+            progress=progress,
+        )
+        self._prepared = _prepare(data, options)
+        self.history = History(self._monitored(monitor), patience)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes."""
@@ -270,35 +354,6 @@ class _PreparedEvaluation:
     metrics: tuple[Metric, ...]
     resolved: tuple[Metric, ...]
 
-    @classmethod
-    def of(
-        cls, task_or_data: RankingTask | Data | HeteroData, options: EvaluationOptions
-    ) -> "_PreparedEvaluation":
-        task = _as_task(task_or_data, options)
-        metrics = parse_all(options.metrics)
-        convention = conventions.get(options.convention)
-        if options.population is not None:
-            convention = replace(convention, population=options.population)
-        catalogue = _as_catalogue(task, options)
-        edge_index, edge_weight = read_message_passing(
-            options.edge_index, options.edge_weight, task.num_users + task.num_items
-        )
-        resolved = tuple(convention.resolve_all(metrics).values())
-        for metric in resolved:
-            metric.check_catalogue(catalogue)
-        is_eligible = convention.population.is_eligible(task)[task.users]
-        return cls(
-            options=options,
-            task=task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
-            num_left_out=int((~is_eligible).sum()),
-            catalogue=catalogue,
-            edge_index=edge_index,
-            edge_weight=edge_weight,
-            convention=convention,
-            metrics=metrics,
-            resolved=resolved,
-        )
-
     def run(self, recommender: RecommenderLike) -> EvaluationResult:
         """Ranks with a recommender, and measures."""
         options = self.options
@@ -316,22 +371,18 @@ class _PreparedEvaluation:
             progress=options.progress,
         )
         ties = options.ties or self.convention.ties
-        distributed.check_same(self.task.users, ties, options.seed, options.empty_target_action)
+        processes.check_same(self.task.users, ties, options.seed, options.empty_target_action)
         if options.ties is not None or ranked.num_tied is not None:
             ranked = ranked.with_ties(ties, seed=options.seed)
-        num_left_out = self.num_left_out
-        if not self.convention.population.constant_scores:
-            is_constant = ranked.has_constant_scores
-            num_left_out += int(is_constant.sum())
-            self.convention.population.check_left("constant_scores", ranked.degree[~is_constant])
-            ranked = ranked.select_users(~is_constant)
+        # Scores that are all equal are known by their ties, whatever these are then ranked by.
+        ranked, num_left_out = self.convention.population.select(ranked)
         return EvaluationResult(
             ranked.with_catalogue(self.catalogue),
             self.metrics,
             task=self.task,
             empty_target_action=options.empty_target_action,
             convention=self.convention,
-            num_left_out=num_left_out,
+            num_left_out=self.num_left_out + num_left_out,
         )
 
     def to(self, device: torch.device | str) -> "_PreparedEvaluation":
@@ -354,30 +405,36 @@ class _PreparedEvaluation:
         return max(int(wanted), *needed, 0) or False
 
 
-def _as_task(
-    task_or_data: RankingTask | Data | HeteroData, options: EvaluationOptions
-) -> RankingTask:
-    if not isinstance(task_or_data, RankingTask):
-        return RankingTask.from_data(
-            task_or_data,
-            options.edge_type,
-            num_users=options.num_users,
-            threshold=options.threshold,
-        )
-    for name in ("edge_type", "num_users", "threshold"):
-        if (value := getattr(options, name)) is not None:
-            raise ValueError(f"'{name}' applies to data, not to a 'RankingTask' (got {value!r})")
-    return task_or_data
-
-
-def _as_catalogue(task: RankingTask, options: EvaluationOptions) -> Catalogue:
-    """Returns what the task knows about its items, and what the options add."""
-    catalogue = Catalogue(
-        task.num_items,
-        seen=task.catalogue.seen,
-        item_embedding=options.item_embedding,
-        item_category=options.item_category,
-        propensity=options.propensity,
+def _prepare(
+    data: RankingTask | Data | HeteroData, options: EvaluationOptions
+) -> _PreparedEvaluation:
+    """Does all that does not depend on the recommender."""
+    task = as_task(
+        data,
+        edge_type=options.edge_type,
+        num_users=options.num_users,
+        threshold=options.threshold,
     )
-    catalogue.check_device(task.device, "truth")
-    return catalogue
+    metrics = parse_all(options.metrics)
+    convention = conventions.get(options.convention)
+    if options.population is not None:
+        convention = replace(convention, population=options.population)
+    catalogue = options.catalogue_of(task)
+    edge_index, edge_weight = read_message_passing(
+        options.edge_index, options.edge_weight, task.num_users + task.num_items
+    )
+    resolved = tuple(convention.resolve_all(metrics).values())
+    for metric in resolved:
+        metric.check_catalogue(catalogue)
+    is_eligible = convention.population.is_eligible(task)[task.users]
+    return _PreparedEvaluation(
+        options=options,
+        task=task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
+        num_left_out=int((~is_eligible).sum()),
+        catalogue=catalogue,
+        edge_index=edge_index,
+        edge_weight=edge_weight,
+        convention=convention,
+        metrics=metrics,
+        resolved=resolved,
+    )

@@ -1,10 +1,7 @@
-"""The options of an evaluation, in one definition for `evaluate` and `Evaluator`."""
+"""The options of an evaluation, checked before anything is ranked."""
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from torch_geometric.typing import EdgeType
 
@@ -14,12 +11,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-
-P = ParamSpec("P")
-First = TypeVar("First")
-Second = TypeVar("Second")
-Options = TypeVar("Options")
-Returned = TypeVar("Returned")
+from pyg_recmetrics.task import Catalogue, RankingTask
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
@@ -29,24 +21,25 @@ DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 class EvaluationOptions:
     """The options of an evaluation, which :func:`evaluate` explains."""
 
-    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS
+    metrics: str | Metric | Sequence[str | Metric]
     _: KW_ONLY
-    convention: str | Convention = "standard"
-    empty_target_action: EmptyTargetAction | None = None
-    population: Population | None = None
-    edge_index: EdgesLike | None = None
-    edge_weight: TensorLike | None = None
-    edge_type: EdgeType | None = None
-    num_users: int | None = None
-    threshold: float | None = None
-    item_embedding: TensorLike | None = None
-    item_category: TensorLike | None = None
-    propensity: TensorLike | None = None
-    batch_size: int | None = None
-    keep_items: bool | int = False
-    ties: Ties | None = None
-    seed: int = 0
-    progress: bool = False
+    convention: str | Convention
+    empty_target_action: EmptyTargetAction | None
+    population: Population | None
+    edge_index: EdgesLike | None
+    edge_weight: TensorLike | None
+    edge_type: EdgeType | None
+    num_users: int | None
+    threshold: float | None
+    catalogue: Catalogue | None
+    item_embedding: TensorLike | None
+    item_category: TensorLike | None
+    propensity: TensorLike | None
+    batch_size: int | None
+    keep_items: bool | int
+    ties: Ties | None
+    seed: int
+    progress: bool
 
     def __post_init__(self) -> None:
         # Here and not where they are used, so that a wrong option does not wait for an epoch.
@@ -59,49 +52,34 @@ class EvaluationOptions:
         check_ties("index" if self.ties is None else self.ties, self.seed)
         check_boolean(self.progress, "progress")
 
+    def catalogue_of(self, task: RankingTask) -> Catalogue:
+        """Returns what is known about the items of a task: what it knows, and what was given.
 
-@dataclass(frozen=True, eq=False)
-class EvaluatorOptions(EvaluationOptions):
-    """The options of an :class:`Evaluator`: those of an evaluation, and when to stop."""
+        Raises:
+            TypeError: If `catalogue` is not a `Catalogue`.
+            ValueError: If it does not fit the task, or something is given in two ways.
+        """
+        facts = {
+            "item_embedding": self.item_embedding,
+            "item_category": self.item_category,
+            "propensity": self.propensity,
+        }
+        if self.catalogue is None:
+            known = Catalogue(task.num_items, seen=task.catalogue.seen, **facts)
+        else:
+            self._check_given_once(facts)
+            known = self.catalogue.of_task(task.num_items, task.catalogue.seen)
+        known.check_device(task.device, "truth")
+        return known
 
-    _: KW_ONLY
-    monitor: str | Metric | None = None
-    patience: int | None = None
-
-
-def takes(
-    options: Callable[P, Options],
-) -> Callable[
-    [Callable[[First, Second, Options], Returned]],
-    Callable[Concatenate[First, Second, P], Returned],
-]:
-    """Lets a function take options one by one, and makes its third argument of them.
-
-    So two functions have the same options, with the same defaults, from one definition.
-    """
-
-    def decorate(
-        function: Callable[[First, Second, Options], Returned],
-    ) -> Callable[Concatenate[First, Second, P], Returned]:
-        *own, _ = inspect.signature(function).parameters.values()
-        taken = inspect.signature(options).parameters.values()
-        signature = inspect.signature(function).replace(parameters=[*own, *taken])
-        make_options: Callable[..., Options] = options
-
-        @wraps(function)
-        def taking_options(*args: Any, **kwargs: Any) -> Returned:
-            try:
-                given = signature.bind(*args, **kwargs).arguments
-            except TypeError as error:
-                raise TypeError(f"{function.__qualname__}() {error}") from None
-            first, second = (given.pop(parameter.name) for parameter in own)
-            return function(first, second, make_options(**given))
-
-        taking_options.__signature__ = signature  # type: ignore[attr-defined]
-        taking_options.__annotations__ = {
-            parameter.name: parameter.annotation for parameter in signature.parameters.values()
-        } | {"return": signature.return_annotation}
-        del taking_options.__wrapped__  # which has another signature
-        return taking_options
-
-    return decorate
+    def _check_given_once(self, facts: dict[str, TensorLike | None]) -> None:
+        if not isinstance(self.catalogue, Catalogue):
+            raise TypeError(
+                f"'catalogue' needs to be a 'Catalogue' (got {type(self.catalogue).__name__})"
+            )
+        for name, value in facts.items():
+            if value is not None:
+                raise ValueError(
+                    f"'{name}' needs to be None if 'catalogue' is given, which may hold it "
+                    f"(got both)"
+                )

@@ -69,7 +69,7 @@ def of_integers():
         yield metrics.recall_at_fixed_precision, (RANKED, 0.5, k), ValueError, large
         yield modules.PrecisionRecallCurve, (k,), ValueError, large
         yield modules.Recall, (k,), ValueError, large
-        yield rank, {"recommender": SCORES, "task": TASK, "k": k}, ValueError, large
+        yield rank, {"recommender": SCORES, "data": TASK, "k": k}, ValueError, large
         for name in metrics.names():
             if metrics.definition(name).has_cut_off:
                 yield getattr(metrics, name), (RANKED, k), ValueError, large
@@ -104,8 +104,8 @@ def of_integers():
 def of_booleans():
     for value in ("no", 0, None, torch.tensor(True), np.bool_(True)):
         for call, arguments, name in (
-            (rank, {"recommender": SCORES, "task": TASK}, "full"),
-            (rank, {"recommender": SCORES, "task": TASK}, "progress"),
+            (rank, {"recommender": SCORES, "data": TASK}, "full"),
+            (rank, {"recommender": SCORES, "data": TASK}, "progress"),
             (evaluate, EVALUATION, "progress"),
             (RankingTask.from_data, {"data": DATA, "num_users": 2}, "exclude_seen"),
             (metrics.precision_recall_curve, {"ranked": RANKED}, "adaptive_k"),
@@ -113,12 +113,12 @@ def of_booleans():
             (modules.PrecisionRecallCurve, {}, "adaptive_k"),
             (modules.Recall, {"k": 2}, "keep_per_user"),
             (modules.Novelty, {"k": 2, "catalogue": CATALOGUE}, "keep_per_user"),
-            (metrics.metric, {}, "needs_all_ranks"),
-            (metrics.metric, {}, "higher_is_better"),
-            (metrics.metric, {}, "needs_truth"),
-            (metrics.metric, {}, "looks_at_order"),
-            (metrics.metric, {}, "looks_at_weight"),
-            (metrics.aggregate_metric, {"state": len}, "higher_is_better"),
+            (metrics.register, {}, "needs_all_ranks"),
+            (metrics.register, {}, "higher_is_better"),
+            (metrics.register, {}, "needs_truth"),
+            (metrics.register, {}, "depends_on_order"),
+            (metrics.register, {}, "depends_on_weight"),
+            (metrics.register_aggregate, {"state": len}, "higher_is_better"),
             (conventions.Population, {}, "consider_cold_start"),
         ):
             yield call, {**arguments, name: value}, TypeError, f"'{name}' needs to be a boolean"
@@ -202,7 +202,7 @@ def of_metrics():
     for wanted in (None, 20, torch.tensor(1), SCORES, object()):
         message = "'metrics' needs to be a string or to hold strings"
         yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
-        yield Evaluator, {"task_or_data": TASK, "metrics": wanted}, TypeError, message
+        yield Evaluator, {"data": TASK, "metrics": wanted}, TypeError, message
         yield EvaluationResult, {**RESULT_OF, "metrics": wanted}, TypeError, message
         yield metrics.definition, (wanted,), TypeError, "'metrics' needs to hold strings"
         yield metrics.Metric, (wanted,), TypeError, "'metrics' needs to hold strings"
@@ -221,15 +221,15 @@ def of_metrics():
     yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
     for arguments in (None, 1, "gain", ["gain"], [("gain",)], [(1, 2)], SCORES, [SCORES]):
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
-    yield rank, {"recommender": SCORES, "task": TASK, "k": 2, "full": True}, ValueError, "'k' can"
+    yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' can"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
     pair = "'bounds' needs to be a pair of numbers"
     for bounds in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):
-        yield metrics.metric, (bounds,), TypeError, pair
-        yield metrics.aggregate_metric, (len, bounds), TypeError, pair
-    yield metrics.metric, ((1.0, 0.0),), ValueError, "'bounds' needs to be in ascending order"
-    yield metrics.metric, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
-    yield metrics.metric(), (len,), TypeError, "'len' needs to take 'ranked'"
+        yield metrics.register, (bounds,), TypeError, pair
+        yield metrics.register_aggregate, (len, bounds), TypeError, pair
+    yield metrics.register, ((1.0, 0.0),), ValueError, "'bounds' needs to be in ascending order"
+    yield metrics.register, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
+    yield metrics.register(), (len,), TypeError, "'len' needs to take 'ranked'"
     for value in ([], "recall", {"recall": "R"}):
         of_convention = {"name": "mine", "source": "me", "metrics": value}
         yield conventions.Convention, of_convention, TypeError, "'metrics' needs to be a mapping"
@@ -247,7 +247,7 @@ def of_metrics():
 
 def of_options():
     """An evaluator says what is wrong when it is made, and not after the first epoch."""
-    made = {"task_or_data": TASK, "metrics": "recall@2"}
+    made = {"data": TASK, "metrics": "recall@2"}
     for value in (0, 1.5, "no"):
         for name in ("batch_size", "keep_items", "patience"):
             message = f"'{name}' needs to be a positive integer (got {value!r})"
@@ -257,7 +257,7 @@ def of_options():
         yield Evaluator, {**made, "empty_target_action": value}, ValueError, message
 
 
-EVALUATION = {"recommender": SCORES, "task_or_data": TASK, "metrics": "recall@2"}
+EVALUATION = {"recommender": SCORES, "data": TASK, "metrics": "recall@2"}
 RESULT_OF = {"ranked": RANKED, "metrics": "recall@2"}
 
 

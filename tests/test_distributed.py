@@ -11,7 +11,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from pyg_recmetrics import Catalogue, RankedEdges, distributed, metrics, modules, rank
+from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules, rank
+from pyg_recmetrics.processes import num_processes, process_index, share
 from pyg_recmetrics.ranking.recommenders import name_users_in_errors
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -180,8 +181,8 @@ def test_the_example_under_torchrun():
 
 
 def test_without_a_process_group_a_process_is_alone():
-    assert (distributed.num_processes(), distributed.process_index()) == (1, 0)
-    assert distributed.share(torch.arange(3)).tolist() == [0, 1, 2]
+    assert (num_processes(), process_index()) == (1, 0)
+    assert share(torch.arange(3)).tolist() == [0, 1, 2]
 
 
 class TestNamingUsers:

@@ -156,13 +156,13 @@ class TestEvaluate:
         with pytest.warns(UserWarning, match="^1 edges have a rating of zero"):
             everything = evaluate(scores, data, metrics, num_users=2)
         assert everything.per_user["recall@1"].tolist() == [0.5, 0]
-        with pytest.raises(ValueError, match=r"'threshold' applies to data.*\(got 4\)"):
+        with pytest.raises(ValueError, match=r"'threshold' says how to read a graph.*\(got 4\)"):
             evaluate(self.scores, self.task, threshold=4)
 
     def test_options_that_do_not_apply_are_named(self):
-        with pytest.raises(ValueError, match=r"'num_users' applies to data.*\(got 4\)"):
+        with pytest.raises(ValueError, match=r"'num_users' says how to read a graph.*\(got 4\)"):
             evaluate(self.scores, self.task, num_users=4)
-        with pytest.raises(ValueError, match="'edge_type' applies to data"):
+        with pytest.raises(ValueError, match="'edge_type' says how to read a graph"):
             evaluate(self.scores, self.task, edge_type=("a", "b", "c"))
         with pytest.raises(TypeError, match=r"'data' needs to be .*\(got str\)"):
             evaluate(self.scores, "data")

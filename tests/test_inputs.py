@@ -132,7 +132,7 @@ def test_values_of_a_matrix_are_weights(name):
         "scipy LIL": scipy.sparse.lil_matrix(rated.numpy()),
     }
     ranked = RankedEdges.from_topk(SCORES.argsort(descending=True), forms[name])
-    edges = zip(*ranked.edge_index.tolist(), strict=True)
+    edges = zip(*ranked.edge_label_index.tolist(), strict=True)
     found = dict(zip(edges, ranked.weight.tolist(), strict=True))
     assert found == {(0, 1): 4, (0, 3): 2, (1, 2): 5}
 
@@ -174,7 +174,7 @@ class TestMatrices:
             coo,
             torch_coo(self.index, torch.tensor(values), (3, 4)),
         )
-        tasks = [RankingTask.from_matrix(form) for form in forms]
+        tasks = [RankingTask.from_matrix(test=form) for form in forms]
         tasks += [RankingTask(form, num_users=3, num_items=4) for form in (coo, coo.tocsr())]
         for task in tasks:
             assert torch.equal(task.truth, tasks[0].truth)
@@ -189,7 +189,7 @@ class TestMatrices:
     def test_booleans_in_several_parts_are_one_edge(self):
         rows, columns = self.index.numpy()
         matrix = scipy.sparse.coo_matrix((np.ones(5, dtype=bool), (rows, columns)), (3, 4))
-        task = RankingTask.from_matrix(matrix)
+        task = RankingTask.from_matrix(test=matrix)
         assert (task.truth.size(1), task.weight) == (3, None)
 
     @pytest.mark.parametrize("name", ["truth", "seen", "candidates"])
@@ -213,7 +213,7 @@ class TestMatrices:
 
     def test_an_edge_index_is_a_matrix_of_ones(self):
         truth, seen = (EdgeIndex(edges, sparse_size=(3, 4)) for edges in (TRUTH, SEEN))
-        task = RankingTask.from_matrix(truth, seen)
+        task = RankingTask.from_matrix(train=seen, test=truth)
         assert pairs(task.truth) == pairs(TRUTH)
         assert pairs(task.seen) == pairs(SEEN)
         assert task.weight is None
@@ -221,7 +221,7 @@ class TestMatrices:
     def test_what_is_missing_is_no_interaction(self):
         train = np.array([[1, np.nan, 0]])
         with pytest.raises(ValueError, match=r"'train' needs to hold finite numbers \(got 1 NaN"):
-            RankingTask.from_matrix(np.array([[0, 0, 1]]), train)
+            RankingTask.from_matrix(train=train, test=np.array([[0, 0, 1]]))
 
     def test_vectors_are_no_entries(self):
         hybrid = torch_coo([[0], [1]], torch.ones(1, 2), (3, 4, 2))
@@ -247,7 +247,7 @@ def test_sparse_tensors_of_torch_sparse():
     seen = sparse.SparseTensor(row=SEEN[0], col=SEEN[1], sparse_sizes=shape)
     tasks = (
         RankingTask(truth, num_users=3, num_items=4, seen=seen),
-        RankingTask.from_matrix(truth, seen),
+        RankingTask.from_matrix(train=seen, test=truth),
     )
     wanted = RankingTask(TRUTH, num_users=3, num_items=4, seen=SEEN, weight=rating)
     for task in tasks:
@@ -486,7 +486,7 @@ class TestSizes:
         task = RankingTask(TRUTH, num_users=of(3), num_items=of(4))
         assert (type(task.num_users), type(task.num_items)) == (int, int)
         ranked = rank(SCORES, task, k=of(2), batch_size=of(2), keep_items=of(1), seed=of(3))
-        assert (type(ranked.depth), ranked.items.shape) == (int, (3, 1))
+        assert (type(ranked.depth), ranked.pred_index_mat.shape) == (int, (3, 1))
         for ties in ("random", "mean"):
             rank(SCORES, task, ties=ties, seed=of(3)).with_ties("random", seed=of(1))
         RankedEdges.from_scores(SCORES, TRUTH, ties="random", seed=of(3))

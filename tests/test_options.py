@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from pyg_recmetrics import (
     conventions,
     evaluate,
 )
-from pyg_recmetrics.options import takes
 
 
 def options_of(function):
@@ -27,7 +26,7 @@ def options_of(function):
     return {
         name: (parameter.kind, parameter.default)
         for name, parameter in parameters.items()
-        if name not in ("recommender", "task_or_data")
+        if name not in ("recommender", "data")
     }
 
 
@@ -63,7 +62,7 @@ class TestOptions:
 
     def test_the_options_of_an_evaluator_are_explained(self):
         explained = documented_arguments(Evaluator)
-        assert set(explained) == {"task_or_data", "metrics", "monitor", "patience", "**options"}
+        assert set(explained) == {"data", "metrics", "monitor", "patience", "**options"}
 
     def test_an_unknown_option_is_a_type_error(self):
         with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
@@ -76,13 +75,13 @@ class TestOptions:
             evaluate(GOOD_SCORES, TASK, ["recall@2"], "ranx")
 
     def test_all_arguments_can_be_given_by_name(self):
-        result = evaluate(recommender=GOOD_SCORES, task_or_data=TASK, metrics="recall@2")
-        assert Evaluator(task_or_data=TASK, metrics="recall@2")(recommender=GOOD_SCORES) == result
+        result = evaluate(recommender=GOOD_SCORES, data=TASK, metrics="recall@2")
+        assert Evaluator(data=TASK, metrics="recall@2")(recommender=GOOD_SCORES) == result
 
     def test_arguments_that_are_missing_are_named(self):
-        with pytest.raises(TypeError, match="'task_or_data'"):
+        with pytest.raises(TypeError, match="'data'"):
             evaluate(GOOD_SCORES)
-        with pytest.raises(TypeError, match="'task_or_data'"):
+        with pytest.raises(TypeError, match="'data'"):
             Evaluator()
 
     def test_both_apply_them_alike(self):
@@ -100,7 +99,7 @@ class TestOptions:
         assert result == expected
         assert result.convention == expected.convention
         assert result.convention == replace(options["convention"], population=options["population"])
-        assert result.ranked.items.size(1) == expected.ranked.items.size(1) == 3
+        assert result.ranked.pred_index_mat.size(1) == expected.ranked.pred_index_mat.size(1) == 3
         assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
 
 
@@ -154,46 +153,3 @@ class TestPopulation:
             evaluate(self.scores, self.task, population=population)
         with pytest.raises(TypeError, match=message):
             Evaluator(self.task, population=population)
-
-
-class TestTakes:
-    """`takes` by itself, with options that belong to no evaluation."""
-
-    @pytest.fixture
-    def paint(self):
-        @dataclass(frozen=True)
-        class Paint:
-            colour: str = "red"
-            _: KW_ONLY
-            coats: int = 1
-
-        @takes(Paint)
-        def paint(wall, brush, options):
-            """Paints a wall."""
-            return wall, brush, options.colour, options.coats
-
-        return paint
-
-    def test_options_become_the_third_argument(self, paint):
-        assert paint("north", "wide") == ("north", "wide", "red", 1)
-        assert paint("north", "wide", "blue", coats=2) == ("north", "wide", "blue", 2)
-        assert paint(brush="wide", wall="north", colour="blue") == ("north", "wide", "blue", 1)
-
-    def test_the_function_shows_them_as_its_own(self, paint):
-        signature = str(inspect.signature(paint))
-        assert signature == "(wall, brush, colour: str = 'red', *, coats: int = 1)"
-        assert paint.__name__ == "paint"
-        assert paint.__doc__ == "Paints a wall."
-
-    @pytest.mark.parametrize(
-        ("arguments", "options", "message"),
-        [
-            (("north",), {}, r"paint\(\) missing a required argument: 'brush'"),
-            (("north", "wide", "blue", 2), {}, r"paint\(\) too many positional arguments"),
-            (("north", "wide"), {"coat": 2}, r"paint\(\) got an unexpected .* 'coat'"),
-            (("north", "wide", "blue"), {"colour": "red"}, r"paint\(\) multiple .* 'colour'"),
-        ],
-    )
-    def test_an_error_names_the_function(self, paint, arguments, options, message):
-        with pytest.raises(TypeError, match=message):
-            paint(*arguments, **options)

@@ -104,6 +104,18 @@ class Population:
                 f"(got {getattr(self, option)}, which leaves none)"
             )
 
+    def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
+        """Returns the ranking of those whose scores may be evaluated, and how many others had one.
+
+        Raises:
+            ValueError: If no user with ground truth is left.
+        """
+        if self.constant_scores:
+            return ranked, 0
+        is_constant = ranked.has_constant_scores
+        self.check_left("constant_scores", ranked.degree[~is_constant])
+        return ranked.select_users(~is_constant), int(is_constant.sum())
+
     def _requirements(self, task: RankingTask) -> Iterator[tuple[str, Tensor]]:
         """Yields the options that leave users out, and who meets each: `[num_users]`."""
         if self.min_items_pool > 1:
@@ -120,10 +132,10 @@ class Population:
             return torch.ones_like(ranked.degree, dtype=torch.bool)
         k = metric.k or 0
         can_differ = ranked.num_irrelevant > 0
-        if metric.looks_at_weight:
+        if metric.depends_on_weight:
             can_differ = torch.ones_like(can_differ)
         is_defined = can_differ & (ranked.num_candidates > k)
-        if metric.definition.looks_at_order:
+        if metric.definition.depends_on_order:
             is_defined |= ranked.num_candidates == k
         return is_defined
 

@@ -44,7 +44,7 @@ from pyg_recmetrics.metrics.full_ranking import (
     pr_auc,
     roc_auc,
 )
-from pyg_recmetrics.metrics.registry import aggregate_metric, aliases, definition, metric, names
+from pyg_recmetrics.metrics.registry import aliases, definition, names, register, register_aggregate
 from pyg_recmetrics.metrics.spelling import Metric, parse, parse_all
 
 __all__ = [
@@ -52,7 +52,6 @@ __all__ = [
     "Definition",
     "Metric",
     "Value",
-    "aggregate_metric",
     "aliases",
     "calibration",
     "coverage",
@@ -69,7 +68,6 @@ __all__ = [
     "map",
     "mean_rank",
     "median_rank",
-    "metric",
     "mrr",
     "names",
     "ndcg",
@@ -86,6 +84,8 @@ __all__ = [
     "rbp",
     "recall",
     "recall_at_fixed_precision",
+    "register",
+    "register_aggregate",
     "roc_auc",
     "serendipity",
     "tail_share",

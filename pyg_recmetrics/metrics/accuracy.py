@@ -9,7 +9,7 @@ from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.metrics.definitions import Gamma, Propensity
-from pyg_recmetrics.metrics.registry import metric
+from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 # Each choice stands beside the words that say in a sentence what it means. Tables and recipes of
@@ -67,7 +67,7 @@ Ideal: TypeAlias = Annotated[
 ]
 
 
-@metric(looks_at_order=False, aliases=("p", "prec"))
+@register(depends_on_order=False, aliases=("p", "prec"))
 def precision(
     ranked: RankedEdges,
     k: int,
@@ -120,7 +120,7 @@ def precision(
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
-@metric(looks_at_order=False, aliases=("trunc_precision",))
+@register(depends_on_order=False, aliases=("trunc_precision",))
 def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     r"""Precision as a share of what is possible: a perfect ranking scores one at every `k`.
 
@@ -153,7 +153,7 @@ def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     return ranked.hits(k) / ranked.degree.clamp(max=k)
 
 
-@metric(looks_at_order=False, aliases=("r",))
+@register(depends_on_order=False, aliases=("r",))
 def recall(
     ranked: RankedEdges,
     k: int,
@@ -248,11 +248,11 @@ def recall(
     if weighted and ranked.weight is not None:
         # A common factor of all weights, or of those of a user, changes nothing. It keeps sums
         # finite.
-        user = ranked.edge_index[0]
+        user = ranked.edge_label_index[0]
         group = user if average == "macro" else torch.zeros_like(user)
         weight = _relative_weight(ranked.weight, group, ranked.num_users)
     if propensity != "none":
-        catalogue, item = ranked.required_catalogue, ranked.edge_index[1]
+        catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
         weight = weight * catalogue.inverse_propensity(item, propensity, gamma)
     possible = weight
     if normalizer == "min":
@@ -260,7 +260,7 @@ def recall(
     return _ratio(ranked, ranked.sum(ranked.is_hit(k) * weight), ranked.sum(possible), average)
 
 
-@metric(looks_at_order=False, aliases=("f1_score",))
+@register(depends_on_order=False, aliases=("f1_score",))
 def f1(ranked: RankedEdges, k: int) -> Tensor:
     r"""The harmonic mean of a user's precision and recall.
 
@@ -294,7 +294,7 @@ def f1(ranked: RankedEdges, k: int) -> Tensor:
     return 2 * ranked.hits(k) / (k + ranked.degree)
 
 
-@metric(aliases=("rprec", "r_prec"))
+@register(aliases=("rprec", "r_prec"))
 def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     r"""Precision at the user's own number of relevant items `R`, where it equals recall.
 
@@ -332,7 +332,7 @@ def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     return value if users == "all" else value.masked_fill(value == 0, torch.nan)
 
 
-@metric(looks_at_order=False, aliases=("hr", "hit", "hit_ratio", "success"))
+@register(depends_on_order=False, aliases=("hr", "hit", "hit_ratio", "success"))
 def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     r"""Whether there is a relevant item in the top `k`.
 
@@ -365,7 +365,9 @@ def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     return (ranked.hits(k) > 0).double()
 
 
-@metric(looks_at_order=False, higher_is_better=False, needs_candidates=True, aliases=("fallout",))
+@register(
+    depends_on_order=False, higher_is_better=False, needs_candidates=True, aliases=("fallout",)
+)
 def fall_out(ranked: RankedEdges, k: int) -> Tensor:
     r"""The fraction of the irrelevant items that is in the top `k`; lower is better.
 
@@ -408,7 +410,7 @@ def fall_out(ranked: RankedEdges, k: int) -> Tensor:
     return torch.minimum(k - ranked.hits(k), num_irrelevant) / num_irrelevant
 
 
-@metric(aliases=("rr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank"))
+@register(aliases=("rr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank"))
 def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     r"""The reciprocal rank of the first relevant item; its mean is the MRR.
 
@@ -442,7 +444,7 @@ def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     return ranked.sum(is_first_hit / ranked.rank.double())
 
 
-@metric(aliases=("ap", "average_precision", "mean_average_precision"))
+@register(aliases=("ap", "average_precision", "mean_average_precision"))
 def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "min") -> Tensor:
     r"""The average precision at the ranks of the relevant items; its mean is the MAP.
 
@@ -490,7 +492,7 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
     return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
 
 
-@metric(bounds=(0.0, torch.inf), looks_at_weight=True)
+@register(bounds=(0.0, torch.inf), depends_on_weight=True)
 def dcg(
     ranked: RankedEdges,
     k: int | None = None,
@@ -554,7 +556,7 @@ def dcg(
     # A gain may be infinite, and infinity times zero is not zero.
     added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount)
     if propensity != "none":
-        user, item = ranked.edge_index
+        user, item = ranked.edge_label_index
         inverse = ranked.required_catalogue.inverse_propensity(item, propensity, gamma)
         added *= inverse / ranked.sum(inverse)[user]
     value = ranked.sum(added)
@@ -566,7 +568,7 @@ def dcg(
     return value
 
 
-@metric(looks_at_weight=True, aliases=("normalized_dcg",))
+@register(depends_on_weight=True, aliases=("normalized_dcg",))
 def ndcg(
     ranked: RankedEdges,
     k: int | None = None,
@@ -633,7 +635,7 @@ def ndcg(
     return torch.where(value > 0, value / best_possible, value)
 
 
-@metric(aliases=("rank_biased_precision",))
+@register(aliases=("rank_biased_precision",))
 def rbp(ranked: RankedEdges, k: int | None = None, p: Persistence = 0.8) -> Tensor:
     r"""The chance that a user who may stop after any item stops at a relevant one.
 
@@ -674,7 +676,7 @@ def rbp(ranked: RankedEdges, k: int | None = None, p: Persistence = 0.8) -> Tens
     return (1 - p) * ranked.sum(ranked.is_hit(k) * chance_to_look)
 
 
-@metric(looks_at_weight=True, aliases=("expected_reciprocal_rank",))
+@register(depends_on_weight=True, aliases=("expected_reciprocal_rank",))
 def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> Tensor:
     r"""The expected reciprocal rank of the item at which a user is satisfied, and stops.
 
@@ -749,7 +751,7 @@ def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
     if ranked.weight is None:
         return gains  # All gains are one, or zero for items that were not retrieved and come last.
     order = gains.argsort(descending=True, stable=True)
-    return gains[order[ranked.edge_index[0, order].argsort(stable=True)]]
+    return gains[order[ranked.edge_label_index[0, order].argsort(stable=True)]]
 
 
 def _ideal_of_k(ranked: RankedEdges, k: int, discount: str) -> Tensor:
@@ -793,7 +795,7 @@ def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor) -> Tens
     """
     if ranked.weight is None or gain == "binary":
         return is_available.double()
-    user, weight = ranked.edge_index[0], ranked.weight * is_available
+    user, weight = ranked.edge_label_index[0], ranked.weight * is_available
     if gain == "linear":
         return _relative_weight(weight, user, ranked.num_users)
     largest = _largest_of_group(weight, user, ranked.num_users)

@@ -17,7 +17,7 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import scatter, segment
 
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.metrics.registry import aggregate_metric, metric
+from pyg_recmetrics.metrics.registry import register, register_aggregate
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 
@@ -82,7 +82,7 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
     return torch.cat([(length > 0).double().sum().unsqueeze(0), total])
 
 
-@aggregate_metric(state=exposure, aliases=("item_coverage",))
+@register_aggregate(state=exposure, aliases=("item_coverage",))
 def coverage(exposure: Tensor) -> Tensor:
     r"""The fraction of all items that are in the top `k` of at least one user.
 
@@ -119,7 +119,7 @@ def coverage(exposure: Tensor) -> Tensor:
     return (exposure > 0).double().mean()
 
 
-@aggregate_metric(state=exposure, higher_is_better=False, aliases=("gini_index",))
+@register_aggregate(state=exposure, higher_is_better=False, aliases=("gini_index",))
 def gini(exposure: Tensor) -> Tensor:
     r"""How unequally items are recommended: zero if equally often, near one if only a few are.
 
@@ -158,7 +158,7 @@ def gini(exposure: Tensor) -> Tensor:
     return ((2 * i - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
 
 
-@aggregate_metric(state=exposure, bounds=(0.0, torch.inf), needs=("items",))
+@register_aggregate(state=exposure, bounds=(0.0, torch.inf), needs=("items",))
 def entropy(exposure: Tensor) -> Tensor:
     r"""The Shannon entropy of the recommended items, in bits: higher means more evenly spread.
 
@@ -195,7 +195,7 @@ def entropy(exposure: Tensor) -> Tensor:
     return nats / math.log(2)
 
 
-@aggregate_metric(state=sum_of_lists, needs=("items",))
+@register_aggregate(state=sum_of_lists, needs=("items",))
 def personalization(sum_of_lists: Tensor) -> Tensor:
     r"""How different the lists of two users are on average: zero if all lists are the same.
 
@@ -236,7 +236,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     return (1 - cosine).clamp(min=0.0).masked_fill(num_lists < 2, torch.nan)
 
 
-@metric(
+@register(
     bounds=(0.0, torch.inf),
     higher_is_better=False,
     needs_truth=False,
@@ -277,7 +277,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
     return _mean_over_list(ranked, k, ranked.required_catalogue.popularity)
 
 
-@metric(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
+@register(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
 def novelty(ranked: RankedEdges, k: int) -> Tensor:
     r"""The mean self-information of the recommended items, in bits: high if few users saw them.
 
@@ -320,7 +320,7 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
     return _mean_over_list(ranked, k, odds.log2())
 
 
-@metric(needs_truth=False, needs=("items", "popularity"), aliases=("aplt",))
+@register(needs_truth=False, needs=("items", "popularity"), aliases=("aplt",))
 def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     r"""The fraction of the recommended items that are in the long tail; its mean is the APLT.
 
@@ -360,7 +360,7 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     return _mean_over_list(ranked, k, _is_in_tail(ranked.required_catalogue.popularity, head))
 
 
-@metric(bounds=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
+@register(bounds=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
 def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     r"""How different two items of a list are on average: one minus their mean cosine.
 
@@ -416,7 +416,7 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     return (1 - cosine).clamp(min=0.0).masked_fill(length < 2, torch.nan)
 
 
-@metric(needs=("items", "popularity"))
+@register(needs=("items", "popularity"))
 def serendipity(ranked: RankedEdges, k: int) -> Tensor:
     r"""How much of the list is relevant and would not be recommended for its popularity alone.
 
@@ -455,13 +455,13 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
     """
     length = torch.bincount(ranked.recommended(k)[0], minlength=ranked.num_users)
     num_items = ranked.required_catalogue.num_items
-    expected = _chance_by_popularity(ranked.required_catalogue)[ranked.edge_index[1]]
+    expected = _chance_by_popularity(ranked.required_catalogue)[ranked.edge_label_index[1]]
     chance = (num_items + 1 - ranked.rank.clamp(max=num_items + 1)).double() / num_items
     unexpected = ranked.sum(ranked.is_hit(k) * (chance - expected).clamp(min=0.0))
     return unexpected / length.clamp(min=1)
 
 
-@metric(
+@register(
     bounds=(0.0, -math.log(SMOOTHING)),
     higher_is_better=False,
     needs_truth=False,

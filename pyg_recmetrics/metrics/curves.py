@@ -255,7 +255,7 @@ def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Ten
     cut_off = ranked.rank.ceil()
     hits = torch.zeros(ranked.num_users, top_k.numel(), dtype=torch.float64, device=top_k.device)
     is_within = (cut_off >= first) & (cut_off < first + top_k.numel())
-    hits[ranked.edge_index[0, is_within], cut_off[is_within].long() - first] = 1.0
+    hits[ranked.edge_label_index[0, is_within], cut_off[is_within].long() - first] = 1.0
     hits = hits.cumsum_(dim=1).add_(ranked.hits(first - 1).unsqueeze(1))
     denominator = top_k.unsqueeze(0)
     if adaptive_k:

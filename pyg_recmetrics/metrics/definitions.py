@@ -298,9 +298,9 @@ class Definition:
         needs (tuple): What it needs besides ranks, whatever its arguments: `"items"` for the lists,
             or what a :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces
             stands for the value of that parameter. Some values need more.
-        looks_at_order (bool): Whether it depends on the order within the top k.
-        looks_at_weight (bool): Whether it tells relevant items of different weight apart, whatever
-            its arguments.
+        depends_on_order (bool): Whether it depends on the order within the top k.
+        depends_on_weight (bool): Whether it tells relevant items of different weight apart,
+            whatever its arguments.
         needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
             tell.
     """
@@ -316,8 +316,8 @@ class Definition:
     higher_is_better: bool
     needs_truth: bool
     needs: tuple[str, ...]
-    looks_at_order: bool
-    looks_at_weight: bool
+    depends_on_order: bool
+    depends_on_weight: bool
     needs_candidates: bool
 
     @property

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics.definitions import Gamma, Propensity
-from pyg_recmetrics.metrics.registry import metric
+from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 TiedPairs: TypeAlias = Annotated[
@@ -16,7 +16,7 @@ TiedPairs: TypeAlias = Annotated[
 ]
 
 
-@metric(needs_all_ranks=True, aliases=("auc", "auroc", "roc_auc_score"))
+@register(needs_all_ranks=True, aliases=("auc", "auroc", "roc_auc_score"))
 def roc_auc(
     ranked: RankedEdges,
     ties: TiedPairs = "ranked",
@@ -72,13 +72,13 @@ def roc_auc(
     num_above = ranked.rank - ranked.position if ties == "ranked" else _num_above(ranked)
     if propensity == "none":
         return 1 - ranked.sum(num_above) / (ranked.degree * ranked.num_irrelevant)
-    catalogue, item = ranked.required_catalogue, ranked.edge_index[1]
+    catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
     inverse = catalogue.inverse_propensity(item, propensity, gamma)
     value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * ranked.num_irrelevant)
     return value.clamp(min=0.0)  # Only rounding errors make it negative.
 
 
-@metric(needs_all_ranks=True)
+@register(needs_all_ranks=True)
 def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
     r"""The chance that a relevant item ranks above one of the top `k` irrelevant items.
 
@@ -116,11 +116,11 @@ def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
     """
     looked_at = ranked.num_irrelevant.clamp(max=k)
     num_above = ranked.rank - ranked.position
-    num_below = (looked_at[ranked.edge_index[0]] - num_above).clamp(min=0)
+    num_below = (looked_at[ranked.edge_label_index[0]] - num_above).clamp(min=0)
     return ranked.sum(num_below) / (ranked.degree * looked_at)
 
 
-@metric(needs_all_ranks=True, aliases=("auprc",))
+@register(needs_all_ranks=True, aliases=("auprc",))
 def pr_auc(ranked: RankedEdges) -> Tensor:
     r"""The area under the precision-recall curve, as the average precision of the whole ranking.
 
@@ -152,7 +152,7 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
     return ranked.sum(ranked.position / ranked.rank.double()) / ranked.degree
 
 
-@metric(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
+@register(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def mean_rank(ranked: RankedEdges) -> Tensor:
     r"""The mean rank of the relevant items; lower is better.
 
@@ -184,7 +184,7 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
     return ranked.sum(ranked.rank) / ranked.degree
 
 
-@metric(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
+@register(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def median_rank(ranked: RankedEdges) -> Tensor:
     r"""The median rank of the relevant items; lower is better.
 
@@ -214,7 +214,7 @@ def median_rank(ranked: RankedEdges) -> Tensor:
         >>> metrics.median_rank(RankedEdges.from_scores(scores, truth))
         tensor([1.5000], dtype=torch.float64)
     """
-    degree = ranked.degree[ranked.edge_index[0]]
+    degree = ranked.degree[ranked.edge_label_index[0]]
     is_lower = ranked.position == (degree + 1) // 2
     is_upper = ranked.position == degree // 2 + 1
     return ranked.sum((is_lower.long() + is_upper.long()) * ranked.rank) / 2
@@ -228,7 +228,7 @@ def _num_above(ranked: RankedEdges) -> Tensor:
             "without scores)"
         )
     # The edges of a user are in the order of their scores, so those of equal score are neighbours.
-    first, num_relevant = find_runs(ranked.edge_index[0], ranked.num_above)
+    first, num_relevant = find_runs(ranked.edge_label_index[0], ranked.num_above)
     num_relevant_above = ranked.position[first] - 1
     num_irrelevant_tied = ranked.num_tied + 1 - num_relevant
     return ranked.num_above - num_relevant_above + num_irrelevant_tied / 2

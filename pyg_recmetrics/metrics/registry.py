@@ -1,11 +1,11 @@
 """The registry of metrics.
 
-A metric is a function of :class:`~pyg_recmetrics.RankedEdges` that :func:`metric` registers under
+A metric is a function of :class:`~pyg_recmetrics.RankedEdges` that :func:`register` registers under
 its own name. Its signature and its docstring are its whole definition: the spelling
 `name(argument=value)@k`, the checks, the evaluator and the tables all read them from there.
 
 Most metrics have a value for every user. Some, such as coverage, have one value for all users
-together. :func:`aggregate_metric` registers these, as a state that adds up over users and a
+together. :func:`register_aggregate` registers these, as a state that adds up over users and a
 function that computes the metric from it.
 """
 
@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, Protocol, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
@@ -37,17 +37,24 @@ from pyg_recmetrics.task.catalogue import check_has
 
 P = ParamSpec("P")
 
+
+class AggregateMetric(Protocol):
+    """A metric that has one value for all users together."""
+
+    def __call__(self, ranked: RankedEdges, k: int) -> Tensor: ...  # noqa: D102
+
+
 _DEFINITIONS: dict[str, Definition] = {}
 
 
-def metric(
+def register(
     bounds: tuple[float, float] = (0.0, 1.0),
     needs_all_ranks: bool = False,
     higher_is_better: bool = True,
     needs_truth: bool = True,
     needs: tuple[str, ...] = (),
-    looks_at_order: bool = True,
-    looks_at_weight: bool = False,
+    depends_on_order: bool = True,
+    depends_on_weight: bool = False,
     needs_candidates: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
@@ -66,9 +73,9 @@ def metric(
             (default: `True`)
         needs (tuple, optional): What it needs besides ranks, whatever its arguments: `"items"` for
             the lists, or what a :class:`~pyg_recmetrics.Catalogue` holds. (default: `()`)
-        looks_at_order (bool, optional): Whether it depends on the order within the top k.
+        depends_on_order (bool, optional): Whether it depends on the order within the top k.
             (default: `True`)
-        looks_at_weight (bool, optional): Whether it tells relevant items of different weight
+        depends_on_weight (bool, optional): Whether it tells relevant items of different weight
             apart, which `weighted=True` always does. (default: `False`)
         needs_candidates (bool, optional): Whether it needs the number of candidates, which lists
             alone do not tell. (default: `False`)
@@ -85,11 +92,11 @@ def metric(
     check_boolean(needs_all_ranks, "needs_all_ranks")
     check_boolean(higher_is_better, "higher_is_better")
     check_boolean(needs_truth, "needs_truth")
-    check_boolean(looks_at_order, "looks_at_order")
-    check_boolean(looks_at_weight, "looks_at_weight")
+    check_boolean(depends_on_order, "depends_on_order")
+    check_boolean(depends_on_weight, "depends_on_weight")
     check_boolean(needs_candidates, "needs_candidates")
 
-    def register(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         name = function.__name__
         signature = inspect.signature(function)
         compute: Callable[..., Tensor] = function
@@ -130,23 +137,23 @@ def metric(
             higher_is_better=higher_is_better,
             needs_truth=needs_truth,
             needs=needs,
-            looks_at_order=looks_at_order,
-            looks_at_weight=looks_at_weight,
+            depends_on_order=depends_on_order,
+            depends_on_weight=depends_on_weight,
             needs_candidates=needs_candidates,
         )
         _add(defined)
         return checked
 
-    return register
+    return decorate
 
 
-def aggregate_metric(
+def register_aggregate(
     state: Callable[[RankedEdges, int], Tensor],
     bounds: tuple[float, float] = (0.0, 1.0),
     higher_is_better: bool = True,
     needs: tuple[str, ...] = ("items", "num_items"),
     aliases: tuple[str, ...] = (),
-) -> Callable[[Callable[[Tensor], Tensor]], Callable[[RankedEdges, int], Tensor]]:
+) -> Callable[[Callable[[Tensor], Tensor]], AggregateMetric]:
     """Registers a function of a state that adds up over users as a metric `f(ranked, k)`.
 
     Args:
@@ -156,9 +163,9 @@ def aggregate_metric(
         bounds (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)
-        needs (tuple, optional): What the state is made of, see :func:`metric`.
+        needs (tuple, optional): What the state is made of, see :func:`register`.
             (default: `("items", "num_items")`)
-        aliases (tuple, optional): Other names of the same formula, see :func:`metric`.
+        aliases (tuple, optional): Other names of the same formula, see :func:`register`.
             (default: `()`)
 
     Raises:
@@ -169,7 +176,7 @@ def aggregate_metric(
     _check_description(bounds, needs, aliases)
     check_boolean(higher_is_better, "higher_is_better")
 
-    def register(compute: Callable[[Tensor], Tensor]) -> Callable[[RankedEdges, int], Tensor]:
+    def decorate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
         name = compute.__name__
 
         def checked_state(ranked: RankedEdges, k: int) -> Tensor:
@@ -198,8 +205,8 @@ def aggregate_metric(
                 higher_is_better=higher_is_better,
                 needs_truth=False,
                 needs=needs,
-                looks_at_order=False,
-                looks_at_weight=False,
+                depends_on_order=False,
+                depends_on_weight=False,
                 needs_candidates=False,
                 state=checked_state,
                 compute=compute,
@@ -207,7 +214,7 @@ def aggregate_metric(
         )
         return function
 
-    return register
+    return decorate
 
 
 def names() -> list[str]:
@@ -278,28 +285,28 @@ def _add(defined: Definition) -> None:
     replaced = _DEFINITIONS.get(defined.name)
     if replaced is not None and not _is_same_function(replaced.function, defined.function):
         raise ValueError(
-            f"'metric' needs a function whose name is not taken (got '{defined.name}', which is a "
-            f"metric of '{replaced.function.__module__}')"
+            f"a metric named '{defined.name}' is already registered by "
+            f"'{replaced.function.__module__}'"
         )
     others = [each for each in _DEFINITIONS.values() if each is not replaced]
-    owners = {alias: each for each in others for alias in each.aliases}
-    if defined.name in owners:
+    taken = {alias: each for each in others for alias in each.aliases}
+    if defined.name in taken:
         raise ValueError(
-            f"'metric' needs a function whose name is not taken (got '{defined.name}', which is an "
-            f"alias of {_described(owners[defined.name])})"
+            f"the name '{defined.name}' is already registered as an alias of "
+            f"{_described(taken[defined.name])}"
         )
-    owners |= {folded(each.name): each for each in others}
+    taken |= {folded(each.name): each for each in others}
     for alias in defined.aliases:
-        if alias in owners:
+        if alias in taken:
             raise ValueError(
                 f"'aliases' needs names that are not taken (got '{alias}', which means "
-                f"{_described(owners[alias])})"
+                f"{_described(taken[alias])})"
             )
     _DEFINITIONS[defined.name] = defined
 
 
-def _described(owner: Definition) -> str:
-    return f"'{owner.name}', a metric of '{owner.function.__module__}'"
+def _described(definition: Definition) -> str:
+    return f"'{definition.name}', a metric of '{definition.function.__module__}'"
 
 
 def _is_same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:

@@ -125,18 +125,18 @@ class Metric:
         return self.definition.needs_truth
 
     @property
-    def looks_at_weight(self) -> bool:
+    def depends_on_weight(self) -> bool:
         """Whether it tells relevant items of different weight or propensity apart.
 
         Example:
             >>> from pyg_recmetrics import metrics
             >>> spellings = ["recall@20", "recall(weighted=True)@20"]
-            >>> [metrics.parse(spelling).looks_at_weight for spelling in spellings]
+            >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
             [False, True]
         """
         given = dict(self.arguments)
         is_weighted = given.get("weighted") is True or given.get("propensity", "none") != "none"
-        return self.definition.looks_at_weight or is_weighted
+        return self.definition.depends_on_weight or is_weighted
 
     @property
     def is_aggregate(self) -> bool:

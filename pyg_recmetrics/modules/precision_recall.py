@@ -93,7 +93,7 @@ class _Ranks:
 
     def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
         is_evaluated = ranked.is_evaluated
-        degree, user = ranked.degree[is_evaluated], ranked.edge_index[0]
+        degree, user = ranked.degree[is_evaluated], ranked.edge_label_index[0]
         check_num_without_truth(int((degree == 0).sum()), self.empty_target_action)
         # A relevant item at rank 2.5 is in the top 3, and not in the top 2.
         rank = ranked.rank[is_evaluated[user]].ceil().clamp(max=_NOT_RANKED).long()
@@ -201,7 +201,7 @@ class PrecisionRecallCurve(StreamingMetric):
         return {p.name: values[p.name] for p in parameters if values[p.name] != p.default}
 
     @property
-    def owner(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """Which metric a state is of."""
         names = ("max_k", "adaptive_k", "ignore_index")
         given = ", ".join(f"{name}={getattr(self, name)}" for name in names)

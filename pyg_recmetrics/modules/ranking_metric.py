@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
@@ -71,7 +71,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         return self._arguments
 
     @property
-    def owner(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """Which metric a state is of."""
         return {"metric": self.metric.words, "empty_target_action": self.empty_target_action}
 
@@ -140,12 +140,12 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             needed = int(ranked.degree.max())
         if lists.width >= needed:
             return
-        num_items = max_id(lists.item, ranked.edge_index[1]) + 1
+        num_items = max_id(lists.item, ranked.edge_label_index[1]) + 1
         if self.catalogue is not None:
             num_items = self.catalogue.num_items
         if lists.width < num_items:
             self._has_warned = True
-            distributed.warn(
+            warn(
                 f"'pred_index_mat' holds lists of {lists.width} items, but {needed} are needed "
                 f"(for k, or for the largest R); all others count as not retrieved"
             )

@@ -117,7 +117,7 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
 
     @property
     @abstractmethod
-    def owner(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """Which metric a state is of, since a state makes no sense to others."""
 
     @abstractmethod
@@ -174,7 +174,7 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
 
     def get_extra_state(self) -> dict[str, Any]:
         """Returns what the `state_dict` holds: the tensors of the state, and whose they are."""
-        return self.owner | self._tensors()
+        return self.identity | self._tensors()
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Restores the state that :meth:`get_extra_state` returned.
@@ -185,11 +185,11 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
                 arguments.
         """
         tensors = dict(check_mapping(state, "state"))
-        owner = {name: tensors.pop(name, None) for name in self.owner}
-        if owner != self.owner or tensors.keys() != self._attributes.keys():
+        identity = {name: tensors.pop(name, None) for name in self.identity}
+        if identity != self.identity or tensors.keys() != self._attributes.keys():
             raise ValueError(
-                f"'state' needs to hold {list(self._attributes)} of {self.owner} (got "
-                f"{list(tensors)} of {owner})"
+                f"'state' needs to hold {list(self._attributes)} of {self.identity} (got "
+                f"{list(tensors)} of {identity})"
             )
         for name, value in tensors.items():
             self._check_part(name, check_tensor(value, "state"))
@@ -214,7 +214,7 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     def _declare_states(self) -> None:
         # A collection of torchmetrics lets metrics share their state if the names and, after the
         # first update, the values are the same. So each name says what exactly is counted.
-        suffix = re.sub(r"\W+", "_", "_".join(self.owner.values()))
+        suffix = re.sub(r"\W+", "_", "_".join(self.identity.values()))
         self._attributes = {name: f"{name}_of_{suffix}" for name in self.merged_by()}
         for name, merging in self.merged_by().items():
             default: Tensor | list[Tensor] = [] if merging == "cat" else self.initial(name)

@@ -67,7 +67,7 @@ def mean_of(
     if isinstance(result, Runs):
         num_users = int((~result.contributions(metric).isnan()).sum())
         return CohortMean(*result.mean(metric, level)[:3], num_users)
-    return cohort_mean(result.contributions(metric), result.owner, level, "normal")
+    return cohort_mean(result.contributions(metric), result.person, level, "normal")
 
 
 def _label(name: object) -> str:

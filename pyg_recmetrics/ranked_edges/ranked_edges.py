@@ -35,8 +35,8 @@ class RankedEdges:
     :meth:`from_pairs` and :meth:`from_trec` make them from what another system computed.
 
     Attributes:
-        edge_index (torch.Tensor): The edges of shape `[2, num_edges]`, sorted by user and rank.
-            Edges that were not retrieved come last, sorted by item.
+        edge_label_index (torch.Tensor): The edges of shape `[2, num_edges]`, sorted by user and
+            rank. Edges that were not retrieved come last, sorted by item.
         rank (torch.Tensor): The 1-based rank of every edge, of shape `[num_edges]`; larger than
             any k if the item was not retrieved.
         ptr (torch.Tensor): The edges of user `u` are those from `ptr[u]` to `ptr[u + 1]`. Of shape
@@ -76,7 +76,7 @@ class RankedEdges:
         tensor([0.5000, 0.0000], dtype=torch.float64)
     """
 
-    edge_index: Tensor
+    edge_label_index: Tensor
     rank: Tensor
     ptr: Tensor
     weight: Tensor | None = None
@@ -106,7 +106,7 @@ class RankedEdges:
             if (value := fields.pop(name, None)) is not None
         }
         return cls(
-            edge_index=truth[:, order],
+            edge_label_index=truth[:, order],
             rank=rank[order],
             ptr=index2ptr(truth[0, order], num_users),
             **per_edge,
@@ -325,7 +325,7 @@ class RankedEdges:
     def _named_truth(self) -> list[trec.Judgement]:
         trec.check_names(self.user_ids, "user_ids")
         trec.check_names(self.item_ids, "item_ids")
-        return trec.name_truth(self.edge_index, self.weight, self.user_ids, self.item_ids)
+        return trec.name_truth(self.edge_label_index, self.weight, self.user_ids, self.item_ids)
 
     def _named_lists(self) -> Iterator[trec.NamedList]:
         if self.ties != "index" and self.num_tied is not None and bool((self.num_tied > 0).any()):
@@ -348,7 +348,7 @@ class RankedEdges:
     @cached_property
     def position(self) -> Tensor:
         """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
-        user = self.edge_index[0]
+        user = self.edge_label_index[0]
         return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
 
     @property
@@ -386,7 +386,7 @@ class RankedEdges:
         return self.catalogue
 
     @property
-    def items(self) -> Tensor | None:
+    def pred_index_mat(self) -> Tensor | None:
         """The lists of recommended items as a matrix of shape `[num_users, K]`, if they were kept.
 
         `-1` stands where there is none. Lists of different length, as :meth:`from_trec` reads
@@ -466,17 +466,21 @@ class RankedEdges:
                 f"'ties' needs to be 'index' where scores are not known, as for lists (got "
                 f"'{ties}')"
             )
-        rank = break_ties(self.edge_index, self.weight, self.num_above, self.num_tied, ties, seed)
+        rank = break_ties(
+            self.edge_label_index, self.weight, self.num_above, self.num_tied, ties, seed
+        )
         if self.depth is not None:
-            deepest = self.degree.clamp(min=self.depth)[self.edge_index[0]]
+            deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
             rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         fields |= {"rank": rank, "ties": ties}
-        by_item = self.edge_index[1].argsort(stable=True)
+        by_item = self.edge_label_index[1].argsort(stable=True)
         for name in ("rank", *_PER_EDGE):
             fields[name] = None if fields[name] is None else fields[name][by_item]
-        del fields["edge_index"], fields["ptr"]
-        return self.from_ranks(self.edge_index[:, by_item], num_users=self.num_users, **fields)
+        del fields["edge_label_index"], fields["ptr"]
+        return self.from_ranks(
+            self.edge_label_index[:, by_item], num_users=self.num_users, **fields
+        )
 
     def select_users(self, is_selected: Tensor) -> "RankedEdges":
         """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
@@ -485,7 +489,7 @@ class RankedEdges:
         """
         if self.users is not None:
             is_selected = is_selected & self.is_evaluated
-        selected = self.select_edges(is_selected[self.edge_index[0]])
+        selected = self.select_edges(is_selected[self.edge_label_index[0]])
         if self.lists is not None:
             selected = selected.with_lists_of(is_selected)
         return dataclasses.replace(selected, users=is_selected.nonzero().squeeze(1))
@@ -506,7 +510,7 @@ class RankedEdges:
         """
         if self.num_tied is None:
             return torch.zeros_like(self.is_evaluated)
-        is_constant = self.num_tied + 1 == self.required_candidates[self.edge_index[0]]
+        is_constant = self.num_tied + 1 == self.required_candidates[self.edge_label_index[0]]
         return self.sum(is_constant & (self.num_tied >= 0)) > 0
 
     def with_lists_of(self, users: Tensor) -> "RankedEdges":
@@ -551,7 +555,7 @@ class RankedEdges:
         """
         if k is None:
             return self.rank < NOT_RETRIEVED
-        return self.rank <= (k[self.edge_index[0]] if isinstance(k, Tensor) else k)
+        return self.rank <= (k[self.edge_label_index[0]] if isinstance(k, Tensor) else k)
 
     def hits(self, k: int | Tensor | None) -> Tensor:
         """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
@@ -613,7 +617,7 @@ class RankedEdges:
     def _check_num_items(self, num_items: int, owner: str) -> None:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""
         listed = self.rank[:0] if self.lists is None else self.lists.item
-        largest = max_id(listed, self.edge_index[1])
+        largest = max_id(listed, self.edge_label_index[1])
         if self.num_candidates is not None and self.num_users:
             largest = max(largest, int(self.num_candidates.max()) - 1)
         if largest >= num_items:
@@ -633,9 +637,9 @@ class RankedEdges:
         }
         return dataclasses.replace(
             self,
-            edge_index=self.edge_index[:, mask],
+            edge_label_index=self.edge_label_index[:, mask],
             rank=self.rank[mask],
-            ptr=index2ptr(self.edge_index[0, mask], self.num_users),
+            ptr=index2ptr(self.edge_label_index[0, mask], self.num_users),
             **per_edge,
         )
 

@@ -35,7 +35,7 @@ def check_ties(ties: object, seed: object) -> int:
 
 
 def break_ties(
-    edge_index: Tensor,
+    edge_label_index: Tensor,
     weight: Tensor | None,
     num_above: Tensor,
     num_tied: Tensor,
@@ -45,7 +45,7 @@ def break_ties(
     """Returns the ranks of relevant items, of shape `[num_edges]`.
 
     Args:
-        edge_index (torch.Tensor): The truth, of shape `[2, num_edges]`.
+        edge_label_index (torch.Tensor): The truth, of shape `[2, num_edges]`.
         weight (torch.Tensor, optional): The weights. Heavier items have the better ranks with
             `"best"`, and the worse ones with `"worst"` and `"mean"`.
         num_above (torch.Tensor): How many candidates score higher than each relevant item.
@@ -53,7 +53,7 @@ def break_ties(
         ties (str): Any of `"best"`, `"worst"`, `"mean"` and `"random"`.
         seed (int): The seed of `"random"`.
     """
-    user, item = edge_index
+    user, item = edge_label_index
     generator = torch.Generator("cpu").manual_seed(seed) if ties == "random" else None
     order = item.argsort(stable=True)
     if generator is not None:

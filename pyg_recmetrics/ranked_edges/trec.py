@@ -172,17 +172,17 @@ def name_lists(
 
 
 def name_truth(
-    edge_index: Tensor, weight: Tensor | None, user_ids: Names, item_ids: Names
+    edge_label_index: Tensor, weight: Tensor | None, user_ids: Names, item_ids: Names
 ) -> list[Judgement]:
     """Returns the truth by name.
 
     Raises:
         ValueError: If weights are not whole numbers, or are too large to be exact.
     """
-    weight = torch.ones_like(edge_index[0]) if weight is None else weight
+    weight = torch.ones_like(edge_label_index[0]) if weight is None else weight
     if bool(((weight != weight.round()) | (weight > _MAX_RELEVANCE)).any()):
         raise ValueError("'weight' needs to hold whole numbers to be exported (got others)")
-    edges = zip(*edge_index.tolist(), weight.long().tolist(), strict=True)
+    edges = zip(*edge_label_index.tolist(), weight.long().tolist(), strict=True)
     return [
         (_name(user, user_ids), _name(item, item_ids), relevance) for user, item, relevance in edges
     ]

@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 #: All tensors of a ranking.
 RANKING = (
-    Column("edge_index", torch.int64, (2, "num_edges"), above=-1),
+    Column("edge_label_index", torch.int64, (2, "num_edges"), above=-1),
     Column("ptr", torch.int64, ("num_users + 1",), above=-1),
     Column("weight", torch.float64, ("num_edges",), above=0, is_optional=True),
     Column("num_candidates", torch.int64, ("num_users",), above=-1, is_optional=True),
@@ -86,14 +86,14 @@ def check_ranking(fields: Mapping[str, Any]) -> None:
         num_users=max(ptr.numel() - 1, 0),
         num_evaluated=0 if users is None else check_tensor(users, "users").numel(),
     )
-    _check_order(fields["edge_index"], rank, ptr)
-    _check_users(users, fields["edge_index"][0], ptr.numel() - 1)
+    _check_order(fields["edge_label_index"], rank, ptr)
+    _check_users(users, fields["edge_label_index"][0], ptr.numel() - 1)
     _check_tied(fields)
     if fields["depth"] is not None:
         check_positive_integer(fields["depth"], "depth")
     num_candidates = fields["num_candidates"]
     if num_candidates is not None:
-        user = fields["edge_index"][0, rank < NOT_RETRIEVED]
+        user = fields["edge_label_index"][0, rank < NOT_RETRIEVED]
         num_retrieved = torch.bincount(user, minlength=ptr.numel() - 1)
         if bool((num_candidates < num_retrieved).any()):
             raise ValueError("'num_candidates' needs to count all retrieved items (got fewer)")
@@ -115,19 +115,19 @@ def _check_columns(columns: Iterable[Column], fields: Mapping[str, Any], **sizes
         column.check(fields[column.name], sizes)
 
 
-def _check_order(edge_index: Tensor, rank: Tensor, ptr: Tensor) -> None:
+def _check_order(edge_label_index: Tensor, rank: Tensor, ptr: Tensor) -> None:
     """Raises if edges are not sorted by user, rank and item, or `ptr` does not point at them."""
-    (user, item), num_users = edge_index, ptr.numel() - 1
-    check_ids(user, "edge_index", "user", num_users)
+    (user, item), num_users = edge_label_index, ptr.numel() - 1
+    check_ids(user, "edge_label_index", "user", num_users)
     if bool((user[1:] < user[:-1]).any()):
-        raise ValueError("'edge_index' needs to be sorted by user (got another order)")
+        raise ValueError("'edge_label_index' needs to be sorted by user (got another order)")
     if not torch.equal(index2ptr(user.contiguous(), num_users), ptr):
         raise ValueError("'ptr' needs to point at the edges of each user (got others)")
     is_not_retrieved = (rank[1:] == rank[:-1]) & (rank[1:] == NOT_RETRIEVED)
     rises = torch.where(is_not_retrieved, item[1:] > item[:-1], rank[1:] > rank[:-1])
     if not bool((rises | (user[1:] > user[:-1])).all()):
         raise ValueError("'rank' needs to rise from edge to edge of each user (got others)")
-    _check_unique(edge_index, "edge_index")
+    _check_unique(edge_label_index, "edge_label_index")
 
 
 def _check_users(users: Tensor | None, user: Tensor, num_users: int) -> None:
@@ -138,7 +138,7 @@ def _check_users(users: Tensor | None, user: Tensor, num_users: int) -> None:
     if bool((users[1:] <= users[:-1]).any()):
         raise ValueError("'users' needs to be sorted, and to hold every user once (got others)")
     if not bool(torch.isin(user, users).all()):
-        raise ValueError("'edge_index' needs to hold edges of 'users' alone (got others)")
+        raise ValueError("'edge_label_index' needs to hold edges of 'users' alone (got others)")
 
 
 def _check_tied(fields: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ def _check_tied(fields: Mapping[str, Any]) -> None:
     depth = torch.full_like(lowest, NOT_RETRIEVED)
     if fields["depth"] is not None:
         degree = fields["ptr"].diff().clamp(min=fields["depth"])
-        depth = degree[fields["edge_index"][0]]
+        depth = degree[fields["edge_label_index"][0]]
     is_possible = torch.where(
         is_retrieved,
         (rank > above) & (rank <= lowest),
@@ -164,7 +164,7 @@ def _check_tied(fields: Mapping[str, Any]) -> None:
     if not bool((is_possible & is_count).all()):
         raise ValueError("'rank' needs to fit 'num_above' and 'num_tied' (got another)")
     if fields["ties"] in ("best", "worst", "mean"):
-        edges, weight, ties = fields["edge_index"], fields["weight"], fields["ties"]
+        edges, weight, ties = fields["edge_label_index"], fields["weight"], fields["ties"]
         wanted = break_ties(edges, weight, above, tied, ties, seed=0)
         if not torch.equal(wanted.masked_fill_(wanted > depth, NOT_RETRIEVED), rank):
             raise ValueError(f"'rank' needs to be as '{ties}' ranks ties (got another)")

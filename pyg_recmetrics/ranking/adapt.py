@@ -9,7 +9,6 @@ from torch import Tensor
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
     check_device,
     check_edges,
@@ -21,6 +20,7 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
@@ -183,7 +183,7 @@ def _message_passing(
             check_device(weight, "edge_weight", task.device, "task")
             check_weight(weight, "edge_weight", plain)
     if takes_edges(recommend) and (doubt := find_doubt(edges, task.num_users)):
-        distributed.warn(doubt)
+        warn(doubt)
     return edges, weight
 
 

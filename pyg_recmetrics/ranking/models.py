@@ -12,8 +12,9 @@ from torch.optim.swa_utils import AveragedModel
 from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 
-from pyg_recmetrics import distributed
+from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_device, check_integers
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.evaluation_mode import method_owner
 from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -147,10 +148,10 @@ class ModelRecommender(ListRecommender):
     def warn(self) -> None:
         seen_here = [int(self.is_short), self.most_asked, -self.fewest_returned]
         seen = torch.tensor(seen_here, device=self.device)
-        distributed.take_largest(seen)
+        processes.take_largest(seen)
         is_short, most_asked, fewest_returned = seen.tolist()
         if is_short:
-            distributed.warn(
+            warn(
                 f"'recommender.recommend()' returned only {-fewest_returned} of {most_asked} items "
                 f"that it was asked for, which is too few (for the largest k, or the largest R, "
                 f"besides seen items); all others count as not retrieved"

@@ -6,12 +6,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.typing import EdgeType
 from tqdm import tqdm
 
-from pyg_recmetrics import distributed
+from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
@@ -24,17 +27,20 @@ from pyg_recmetrics.ranking.algorithms import (
 )
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
-from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task import RankingTask, as_task
 
 
 def rank(
     recommender: RecommenderLike,
-    task: RankingTask,
+    data: RankingTask | Data | HeteroData,
     *,
     k: int | None = None,
     full: bool = False,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
+    edge_type: EdgeType | None = None,
+    num_users: int | None = None,
+    threshold: float | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
@@ -42,7 +48,7 @@ def rank(
     algorithm: Algorithm = "auto",
     progress: bool = False,
 ) -> RankedEdges:
-    r"""Ranks every ground-truth edge of a task. This is the one expensive step of an evaluation.
+    r"""Ranks every ground-truth edge. This is the one expensive step of an evaluation.
 
     Users are ranked in chunks of bounded memory, on the device of the task. Every user is ranked
     down to `k`, and also down to its own number of relevant items R, so that R-precision is exact.
@@ -72,7 +78,8 @@ def rank(
             - a :class:`PairScorer`, which scores pairs of a user and an item;
             - one floating-point score per item, `[num_items]`, the same for everybody;
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none.
-        task (RankingTask): Who is ranked, over what, and what is relevant.
+        data (RankingTask, Data or HeteroData): Who is ranked, over what, and what is relevant: one
+            part of a split, which :meth:`RankingTask.from_data` reads, or a task.
         k (int, optional): How deep ranks are wanted. (default: `None`, the largest number of
             relevant items of a user)
         full (bool, optional): Whether every rank is wanted, however deep. There is then no `k`.
@@ -82,6 +89,9 @@ def rank(
             one. (default: `None`, the message-passing edges of the data that the task was read
             from)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
+        edge_type (tuple, optional): See :meth:`RankingTask.from_data`. (default: `None`)
+        num_users (int, optional): See :meth:`RankingTask.from_data`. (default: `None`)
+        threshold (float, optional): See :class:`RankingTask`. (default: `None`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -108,8 +118,8 @@ def rank(
 
     Raises:
         TypeError: If `recommender` is none of these, or is a module without `recommend`, or its
-            `recommend` takes other arguments, if `task` is not a `RankingTask`, or if `full` or
-            `progress` is not a boolean.
+            `recommend` takes other arguments, if `data` is neither a task nor a graph, or if `full`
+            or `progress` is not a boolean.
         ValueError: If shapes, ids or devices do not fit the task, its device has no double
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
@@ -125,10 +135,9 @@ def rank(
         >>> rank(scores, task, k=2).rank
         tensor([2, 1])
     """
-    if not isinstance(task, RankingTask):
-        raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
+    task = as_task(data, edge_type=edge_type, num_users=num_users, threshold=threshold)
     check_double_precision(task.device, "task")
-    with distributed.fail_together(task.device), evaluation_mode(recommender):
+    with processes.fail_together(task.device), evaluation_mode(recommender):
         seed = check_ties(ties, seed)
         check_boolean(progress, "progress")
         if batch_size is not None:
@@ -140,10 +149,10 @@ def rank(
         request = Request(ranker, task, depth, full, list_width)
         _warn_about_short_lists(request)
         ranking = _rank_share(request, algorithm, batch_size, progress)
-    distributed.check_same(*task.to_dict().values(), depth, full, keep_items, ties, seed)
-    distributed.take_smallest(ranking.ranks.rank)
-    distributed.take_smallest(ranking.ranks.num_above)
-    distributed.take_largest(ranking.ranks.num_tied)
+    processes.check_same(*task.to_dict().values(), depth, full, keep_items, ties, seed)
+    processes.take_smallest(ranking.ranks.rank)
+    processes.take_smallest(ranking.ranks.num_above)
+    processes.take_largest(ranking.ranks.num_tied)
     num_candidates = task.num_candidates
     if ranker.mask is not None:
         ranker.mask.combine()
@@ -151,7 +160,7 @@ def rank(
         num_candidates = ranker.mask.num_candidates
     num_masked = task.num_candidates - num_candidates
     if ranking.lists is not None:
-        distributed.take_largest(ranking.lists)
+        processes.take_largest(ranking.lists)
     ranker.warn()
     ranked = RankedEdges.from_ranks(
         task.truth,
@@ -232,8 +241,8 @@ def _rank_share(
         return ranking
     ranking = _Ranking(request)
     users = task.users if request.list_width else task.users[task.degree[task.users] > 0]
-    pending = distributed.share(users)
-    is_quiet = not progress or distributed.process_index() > 0
+    pending = processes.share(users)
+    is_quiet = not progress or processes.process_index() > 0
     with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
         for way in find_algorithms(algorithm, request):
             pending = ranking.find_out(way, pending, batch_size, bar)
@@ -269,7 +278,7 @@ def _warn_about_short_lists(request: Request) -> None:
     task, max_depth = request.task, request.recommender.max_depth
     needed = min(max(request.depth, int(task.degree.max())), task.num_items)
     if max_depth is not None and max_depth < needed:
-        distributed.warn(
+        warn(
             f"'recommender' holds lists of {max_depth} items, but {needed} are needed (for the "
             f"largest k, or the largest R); all others count as not retrieved"
         )

@@ -14,11 +14,11 @@ from pyg_recmetrics.kernels.exact.lists import first_kept, without_repeats
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
+from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.ranking.recommender import BestItems, Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.wording import list_some
 
 
 class GivenScoresRecommender(ScoreRecommender):

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics import distributed
+from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 
@@ -68,8 +69,8 @@ class ScoreMask:
 
     def combine(self) -> None:
         """Combines what all processes found out."""
-        distributed.take_smallest(self.num_candidates)
-        distributed.take_largest(self.is_masked)
+        processes.take_smallest(self.num_candidates)
+        processes.take_largest(self.is_masked)
         # Users without truth are looked at only if lists are kept, which must not matter here.
         counts = (self.num_candidates, self.task.num_candidates)
         self.num_candidates = torch.where(self.task.degree > 0, *counts)
@@ -78,7 +79,7 @@ class ScoreMask:
         """Leaves truth edges that can never be retrieved out of the ranks, and warns of them."""
         ranks.leave_out(self.is_masked.bool())
         if num_masked := int(self.is_masked.sum()):
-            distributed.warn(
+            warn(
                 f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "
                 f"'-inf': they can never be retrieved, and count as missed"
             )

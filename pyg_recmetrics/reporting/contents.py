@@ -133,7 +133,7 @@ def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
     # Only homogeneous data may leave open which of its nodes are users.
     num_users = result.ranked.num_users if isinstance(train, Data) else None
     checked = check_split(train, val, test, num_users=num_users)
-    if not any(_has_truth(part, num_users, result.ranked.edge_index) for part in (test, val)):
+    if not any(_has_truth(part, num_users, result.ranked.edge_label_index) for part in (test, val)):
         raise ValueError(
             "'split' needs to be the one that the results are of (got one without their ground "
             "truth)"

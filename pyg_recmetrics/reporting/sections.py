@@ -63,7 +63,7 @@ def means(contents: Contents) -> Iterator[Part]:
     head = ["metric", *(name or "mean" for name in contents.recommenders)]
     first = contents.first
     notes = [
-        note_on_intervals(0.95, first.owner),
+        note_on_intervals(0.95, first.person),
         summarize_users(
             first.user_counts, first.empty_target_action, first.convention, first.max_k
         ),
@@ -205,8 +205,8 @@ def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
     yield ["users without ground truth", f"{counts.num_without_truth:,}"]
     if counts.num_left_out:
         yield ["users whom the convention leaves out", f"{counts.num_left_out:,}"]
-    if result.owner is not None:
-        yield ["persons who own them", f"{result.owner.unique().numel():,}"]
+    if result.person is not None:
+        yield ["persons who own them", f"{result.person.unique().numel():,}"]
 
 
 def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:

@@ -20,7 +20,7 @@ from pyg_recmetrics.ranked_edges import Lists
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 5
+FORMAT = 6
 
 #: The oldest format that can be read.
 OLDEST_FORMAT = 2
@@ -120,7 +120,8 @@ def _parse(content: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = _put_tensors(header["fields"], arrays, used)
     if unused := sorted(arrays.keys() - used):
         raise ValueError(f"it has arrays that the header does not name, {unused}")
-    for old, upgrade in ((2, _from_format_2), (3, _from_format_3), (4, _from_format_4)):
+    upgrades = {2: _from_format_2, 3: _from_format_3, 4: _from_format_4, 5: _from_format_5}
+    for old, upgrade in upgrades.items():
         if number <= old:
             fields = upgrade(fields)
     return fields
@@ -167,6 +168,15 @@ def _from_format_4(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns fields as they are today. Every row of a task was a person."""
     if fields["task"] is not None:
         fields["task"] |= {"owner": None}
+    return fields
+
+
+def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today. Two of them had names that also meant something else."""
+    ranked, task = fields["ranked"], fields["task"]
+    ranked["edge_label_index"] = ranked.pop("edge_index")
+    if task is not None:
+        task["person"] = task.pop("owner")
     return fields
 
 

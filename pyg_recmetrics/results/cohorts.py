@@ -125,7 +125,8 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
     :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree`,
-    :meth:`EvaluationResult.by_item` and :meth:`EvaluationResult.recall_by_popularity` return them.
+    :meth:`EvaluationResult.by_item_group` and :meth:`EvaluationResult.recall_by_popularity` return
+    them.
 
     Attributes:
         name (str): What the labels say about a cohort.
@@ -255,7 +256,7 @@ def by_groups(
     group: Tensor,
     labels: Sequence[Hashable],
     *,
-    owner: Tensor | None,
+    person: Tensor | None,
     name: str,
     level: float,
     method: IntervalMethod,
@@ -267,35 +268,35 @@ def by_groups(
         group (torch.Tensor): The number of each user's group, of shape `[num_users]`; `-1` for
             users without a group.
         labels (sequence): The label of each group.
-        owner (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         name (str): What the labels say about a group.
         level (float): The level of the confidence intervals.
         method (str): How to find the intervals.
     """
     num_groups = len(labels)
-    owners: Iterable[Tensor | None] = [None] * num_groups
-    if owner is not None:
-        owners = list(split_by(owner, group.to(owner.device), num_groups))
+    persons: Iterable[Tensor | None] = [None] * num_groups
+    if person is not None:
+        persons = list(split_by(person, group.to(person.device), num_groups))
     means: dict[Hashable, dict[str, CohortMean]] = {label: {} for label in labels}
     for metric, contributed in values.items():
         parts = split_by(contributed, group.to(contributed.device), num_groups)
-        for label, part, of_part in zip(labels, parts, owners, strict=True):
+        for label, part, of_part in zip(labels, parts, persons, strict=True):
             means[label][metric] = cohort_mean(part, of_part, level, method)
-    estimate = partial(_estimate_of_group, values, group, labels, owner)
-    return Cohorts(means, estimate, name, level, (note_on_intervals(level, owner),))
+    estimate = partial(_estimate_of_group, values, group, labels, person)
+    return Cohorts(means, estimate, name, level, (note_on_intervals(level, person),))
 
 
 def _estimate_of_group(
     values: Mapping[str, Tensor],
     group: Tensor,
     labels: Sequence[Hashable],
-    owner: Tensor | None,
+    person: Tensor | None,
     label: Hashable,
     metric: str,
 ) -> Estimate:
     contributed = values[metric]
     is_other = group.to(contributed.device) != labels.index(label)
-    return mean_of_users(contributed.masked_fill(is_other, torch.nan), owner)
+    return mean_of_users(contributed.masked_fill(is_other, torch.nan), person)
 
 
 def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
@@ -322,7 +323,7 @@ def by_popularity(
     is_counted: Tensor,
     candidates: Tensor | None,
     *,
-    owner: Tensor | None,
+    person: Tensor | None,
     name: str,
     bins: int,
     level: float,
@@ -335,7 +336,7 @@ def by_popularity(
         metric (Metric): What to measure for the relevant items of each bucket.
         is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
         candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
-        owner (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         name (str): What the metric is called.
         bins (int): The number of buckets.
         level (float): The level of the confidence intervals.
@@ -348,27 +349,27 @@ def by_popularity(
     bin_of_item = quantile_bins(popularity[is_item], bins)
     bucket = torch.full_like(popularity, -1)
     bucket[is_item] = bin_of_item
-    bucket_of_edge = bucket[ranked.edge_index[1]]
+    bucket_of_edge = bucket[ranked.edge_label_index[1]]
     values = {}
     for number, label in enumerate(range_labels(popularity[is_item], bin_of_item)):
         value = metric(ranked.select_edges(bucket_of_edge == number))
         values[label] = value.masked_fill(~is_counted, torch.nan)
-    means = {label: {name: cohort_mean(x, owner, level, method)} for label, x in values.items()}
-    estimate = partial(_estimate_of_label, values, owner)
-    return Cohorts(means, estimate, "popularity", level, (note_on_intervals(level, owner),))
+    means = {label: {name: cohort_mean(x, person, level, method)} for label, x in values.items()}
+    estimate = partial(_estimate_of_label, values, person)
+    return Cohorts(means, estimate, "popularity", level, (note_on_intervals(level, person),))
 
 
 def _estimate_of_label(
-    values: Mapping[Hashable, Tensor], owner: Tensor | None, label: Hashable, metric: str
+    values: Mapping[Hashable, Tensor], person: Tensor | None, label: Hashable, metric: str
 ) -> Estimate:
-    return mean_of_users(values[label], owner)
+    return mean_of_users(values[label], person)
 
 
 def cohort_mean(
-    values: Tensor, owner: Tensor | None, level: float, method: IntervalMethod
+    values: Tensor, person: Tensor | None, level: float, method: IntervalMethod
 ) -> CohortMean:
     """Returns the mean of the values that are not `NaN`, with its interval."""
-    sample = Sample.of(values, owner)
+    sample = Sample.of(values, person)
     low, high = interval_of_mean(sample, level, method)
     return CohortMean(sample.mean, low, high, sample.values.numel())
 

@@ -355,7 +355,7 @@ def compare(
 
     A recommender may have several runs, such as one for each seed. Then the difference is one of
     means over runs, and its interval and test allow for other users and for other runs. Users are
-    the same in all runs, and runs belong to their recommender. If a task knows the owners of its
+    the same in all runs, and runs belong to their recommender. If a task knows the persons of its
     rows, other persons are drawn instead of other users.
 
     Args:
@@ -439,7 +439,7 @@ def compare(
         level,
         num_runs,
         uncertainties,
-        "users" if next(iter(by_name.values()))[0].owner is None else "persons",
+        "users" if next(iter(by_name.values()))[0].person is None else "persons",
     )
 
 
@@ -464,8 +464,10 @@ def _compare_pair(
     is_paired = ~torch.cat(values).isnan().any(dim=0)
     values = [of_runs[:, is_paired] for of_runs in values]
     difference = paired_difference(*(of_runs.mean(dim=0) for of_runs in values))
-    owner = first[0].owner
-    sample = Sample.of(difference, None if owner is None else owner.to(is_paired.device)[is_paired])
+    person = first[0].person
+    sample = Sample.of(
+        difference, None if person is None else person.to(is_paired.device)[is_paired]
+    )
     counts = [int((difference.sign() == sign).sum()) for sign in (1, 0, -1)]
     counted = undefined._replace(
         difference=sample.mean, wins=counts[0], ties=counts[1], losses=counts[2]

@@ -50,13 +50,13 @@ class Estimate(NamedTuple):
         return Estimate(ratio, (self.influence - ratio * other.influence) / other.value)
 
 
-def ratio_of_sums(numerator: Tensor, denominator: Tensor, owner: Tensor | None) -> Estimate:
+def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None) -> Estimate:
     """Estimates the sum of one value of users over the sum of another.
 
     Args:
         numerator (torch.Tensor): One value of every user, of shape `[num_users]`.
         denominator (torch.Tensor): The other, zero or more. Users with zero do not count.
-        owner (torch.Tensor or None): The number of the person to whom each row belongs, of shape
+        person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
             `[num_users]`.
 
     Source: Cochran, "Sampling techniques", 2.11 and 6.4 (1977).
@@ -64,24 +64,24 @@ def ratio_of_sums(numerator: Tensor, denominator: Tensor, owner: Tensor | None) 
     total = denominator.sum()
     value = numerator.sum() / total
     deviation, counts = (numerator - value * denominator) / total, denominator
-    if owner is not None:
-        deviation, counts = (sums_of_persons(x, owner) for x in (deviation, counts))
+    if person is not None:
+        deviation, counts = (sums_of_persons(x, person) for x in (deviation, counts))
     num_drawn = int((counts > 0).sum())
     factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
     return Estimate(float(value), deviation * factor)
 
 
-def sums_of_persons(values: Tensor, owner: Tensor) -> Tensor:
+def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
     """Adds up the values of the rows of each person, of shape `[num_persons]`."""
-    owner = owner.to(values.device)
-    num_persons = int(owner.max()) + 1 if owner.numel() else 0
-    return values.new_zeros(num_persons).index_add_(0, owner, values)
+    person = person.to(values.device)
+    num_persons = int(person.max()) + 1 if person.numel() else 0
+    return values.new_zeros(num_persons).index_add_(0, person, values)
 
 
-def mean_of_users(values: Tensor, owner: Tensor | None) -> Estimate:
+def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
     """Estimates the mean of the values that are not `NaN`, given one of every user."""
     is_counted = ~values.isnan()
-    return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), owner)
+    return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), person)
 
 
 def normal_margin(variance: float, level: float) -> float:

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.kernels.entries import max_id
+from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.tables import to_data_frame
-from pyg_recmetrics.wording import list_some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,9 @@ def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFr
     """
     with requires_extra("pandas", "pandas", "per_item"):
         import pandas as pd
-    items, index, degree = ranked.edge_index[1].unique(return_inverse=True, return_counts=True)
+    items, index, degree = ranked.edge_label_index[1].unique(
+        return_inverse=True, return_counts=True
+    )
     hits = torch.bincount(index[is_hit], minlength=items.numel())
     columns = {"degree": degree, "hits": hits, name: hits.double() / degree}
     if ranked.catalogue is not None and ranked.catalogue.seen is not None:
@@ -123,6 +125,6 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
 
 def _is_truth(ranked: RankedEdges, user: Tensor, item: Tensor) -> Tensor:
     """Returns whether each pair of a user and an item is a ground-truth edge."""
-    user_of_edge, item_of_edge = ranked.edge_index
+    user_of_edge, item_of_edge = ranked.edge_label_index
     num_items = max_id(item, item_of_edge) + 1
     return torch.isin(user * num_items + item, user_of_edge * num_items + item_of_edge)

@@ -54,27 +54,27 @@ class Sample:
 
     Attributes:
         values (torch.Tensor): The values, of shape `[num_users]`, in double precision.
-        owner (torch.Tensor or None): The number of the person to whom each row belongs, of shape
+        person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
             `[num_users]`, with no number left out; `None` if every row is a person.
     """
 
     values: Tensor
-    owner: Tensor | None = None
+    person: Tensor | None = None
 
     @classmethod
-    def of(cls, values: Tensor, owner: Tensor | None) -> "Sample":
+    def of(cls, values: Tensor, person: Tensor | None) -> "Sample":
         """Takes the values that are not `NaN`, and the persons to whom they belong."""
         is_counted = ~values.isnan()
-        if owner is not None:
-            owner = owner.to(values.device)[is_counted].unique(return_inverse=True)[1]
-        return cls(values[is_counted], owner)
+        if person is not None:
+            person = person.to(values.device)[is_counted].unique(return_inverse=True)[1]
+        return cls(values[is_counted], person)
 
     @property
     def num_drawn(self) -> int:
         """How many users or persons were drawn."""
-        if self.owner is None:
+        if self.person is None:
             return self.values.numel()
-        return int(self.owner.max()) + 1 if self.owner.numel() else 0
+        return int(self.person.max()) + 1 if self.person.numel() else 0
 
     @cached_property
     def mean(self) -> float:
@@ -84,11 +84,11 @@ class Sample:
     @property
     def variance(self) -> float:
         """The variance of the mean; `NaN` if fewer than two were drawn."""
-        return ratio_of_sums(self.values, torch.ones_like(self.values), self.owner).variance
+        return ratio_of_sums(self.values, torch.ones_like(self.values), self.person).variance
 
     def by_person(self, values: Tensor) -> Tensor:
         """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
-        return values if self.owner is None else sums_of_persons(values, self.owner)
+        return values if self.person is None else sums_of_persons(values, self.person)
 
 
 def interval_of_mean(

@@ -13,18 +13,18 @@ from pyg_recmetrics.results.estimates import Estimate, mean_of_users, ratio_of_s
 from pyg_recmetrics.results.recipe import note_on_intervals
 
 
-def by_item_groups(
+def measure_item_groups(
     ranked: RankedEdges,
     recall: Metric,
     is_counted: Tensor,
     group: Tensor,
     labels: Sequence[Hashable],
     *,
-    owner: Tensor | None,
+    person: Tensor | None,
     name: str,
     level: float,
 ) -> Cohorts:
-    """Measures groups of items, see :meth:`EvaluationResult.by_item`.
+    """Measures groups of items, see :meth:`EvaluationResult.by_item_group`.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with lists.
@@ -33,11 +33,11 @@ def by_item_groups(
         group (torch.Tensor): The number of each item's group, of shape `[num_items]`; `-1` for
             items without a group.
         labels (sequence): The label of each group.
-        owner (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         name (str): What the recall is called.
         level (float): The level of the confidence intervals.
     """
-    groups = _ItemGroups(ranked, recall, is_counted, group, owner, name)
+    groups = _ItemGroups(ranked, recall, is_counted, group, person, name)
     means: dict[Hashable, dict[str, CohortMean]] = {}
     for number, label in enumerate(labels):
         means[label] = {
@@ -46,13 +46,13 @@ def by_item_groups(
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
-    return Cohorts(means, estimate, "items", level, (note_on_intervals(level, owner),))
+    return Cohorts(means, estimate, "items", level, (note_on_intervals(level, person),))
 
 
 class _ItemGroups:
     """Estimates of groups of items, which are made when they are asked for.
 
-    The arguments are those of :func:`by_item_groups`.
+    The arguments are those of :func:`measure_item_groups`.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class _ItemGroups:
         recall: Metric,
         is_counted: Tensor,
         group: Tensor,
-        owner: Tensor | None,
+        person: Tensor | None,
         name: str,
     ) -> None:
-        self.ranked, self.recall, self.is_counted, self.owner = ranked, recall, is_counted, owner
+        self.ranked, self.recall, self.is_counted, self.person = ranked, recall, is_counted, person
         k = recall.k or 1
         self.metrics = name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
         user, rank, item = ranked.lists_down_to(k).places(k)
-        self.of_edge = group[ranked.edge_index[1]]
+        self.of_edge = group[ranked.edge_label_index[1]]
         edge = torch.ones_like(ranked.rank, dtype=torch.double)
         self.shares = {
             self.metrics[1]: (user, group[item], 1 / torch.log2(rank.double() + 1)),
-            self.metrics[2]: (ranked.edge_index[0], self.of_edge, edge),
+            self.metrics[2]: (ranked.edge_label_index[0], self.of_edge, edge),
         }
         self.totals = {
             share: self._sum_by_user(of_user, amount)
@@ -85,7 +85,7 @@ class _ItemGroups:
         recall, num_counted = self._recall(number), int(self.is_counted.sum())
         shares = [self._share(number, share) for share in (exposure, relevance)]
         return {
-            name: (mean_of_users(recall, self.owner), int((~recall.isnan()).sum())),
+            name: (mean_of_users(recall, self.person), int((~recall.isnan()).sum())),
             exposure: (shares[0], num_counted),
             relevance: (shares[1], num_counted),
             ratio: (shares[0].over(shares[1]), num_counted),
@@ -95,7 +95,7 @@ class _ItemGroups:
         """Returns one number of a group."""
         name, exposure, relevance, _ = self.metrics
         if metric == name:
-            return mean_of_users(self._recall(number), self.owner)
+            return mean_of_users(self._recall(number), self.person)
         if metric in self.shares:
             return self._share(number, metric)
         return self._share(number, exposure).over(self._share(number, relevance))
@@ -104,7 +104,7 @@ class _ItemGroups:
         of_user, of_item, amount = self.shares[metric]
         own = (of_item == number).nonzero().squeeze(1)
         part = self._sum_by_user(of_user[own], amount[own])
-        return ratio_of_sums(part, self.totals[metric], self.owner)
+        return ratio_of_sums(part, self.totals[metric], self.person)
 
     def _recall(self, number: int) -> Tensor:
         value = self.recall(self.ranked.select_edges(self.of_edge == number))

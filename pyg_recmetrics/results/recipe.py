@@ -39,12 +39,12 @@ def write_recipe(
     return textwrap.fill(text, width=_NUM_COLUMNS)
 
 
-def note_on_intervals(level: float, owner: Tensor | None) -> str:
+def note_on_intervals(level: float, person: Tensor | None) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {100 * level:.4g}% confidence interval of the mean over users"
-    if owner is None:
+    if person is None:
         return note
-    return f"{note}, for other persons ({owner.unique().numel():,} own all rows)"
+    return f"{note}, for other persons ({person.unique().numel():,} own all rows)"
 
 
 def summarize_users(

@@ -147,9 +147,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         warn_about_ties(self.ranked, ranges, margins)
 
     @property
-    def owner(self) -> Tensor | None:
+    def person(self) -> Tensor | None:
         """The number of the person to whom each row belongs, `[num_users]`; `None` if unknown."""
-        return None if self.task is None else self.task.owner
+        return None if self.task is None else self.task.person
 
     @property
     def num_evaluated(self) -> int:
@@ -249,7 +249,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         r"""Returns a confidence interval of the mean of a metric.
 
         It regards the users as a sample of all possible users, or of persons if the task knows the
-        owners of its rows: persons are then drawn with all of their rows. It does not cover what
+        persons of its rows: persons are then drawn with all of their rows. It does not cover what
         else may vary, such as the initialisation of a model, and it treats the denominator of a
         micro-average as fixed. Whether the intervals of two recommenders overlap does not say
         whether one is better than the other: use :func:`compare`.
@@ -334,7 +334,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self._contributions,
             group,
             labels,
-            owner=self.owner,
+            person=self.person,
             name="group",
             level=level,
             method=method,
@@ -381,7 +381,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self._contributions,
             group,
             labels,
-            owner=self.owner,
+            person=self.person,
             name="training degree",
             level=level,
             method=method,
@@ -440,14 +440,14 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             recall,
             self.ranked.is_evaluated & self.convention.population.is_defined(recall, self.ranked),
             candidates if candidates is not None and candidates.dim() == 1 else None,
-            owner=self.owner,
+            person=self.person,
             name=str(asked),
             bins=bins,
             level=level,
             method=method,
         )
 
-    def by_item(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
+    def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
         r"""Measures how fair the lists are to groups of items, such as those of small sellers.
 
         For each group, there are four numbers:
@@ -485,27 +485,27 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
             >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
             >>> result = evaluate(scores, task, "recall@1", keep_items=1)
-            >>> print(result.by_item(["new", "new", "old"], k=1))
+            >>> print(result.by_item_group(["new", "new", "old"], k=1))
             items  users  recall@1      exposure@1       relevance  exposure@1 / relevance
             ------------------------------------------------------------------------------
             new        2    1.0000  1.0000 ± .0000  0.5000 ± .9800         2.0000 ± 3.9199
             old        2    0.0000  0.0000 ± .0000  0.5000 ± .9800          0.0000 ± .0000
             ±: 95% confidence interval of the mean over users
         """
-        check_has(self.ranked.catalogue, "num_items", "by_item")
+        check_has(self.ranked.catalogue, "num_items", "by_item_group")
         asked = Metric("recall", check_positive_integer(k, "k"))
         recall = self._resolve(asked)
         is_defined = self.convention.population.is_defined(recall, self.ranked)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
-        return item_groups.by_item_groups(
+        return item_groups.measure_item_groups(
             self.ranked,
             recall,
             self.ranked.is_evaluated & is_defined,
             group.to(self.ranked.rank.device),
             labels,
-            owner=self.owner,
+            person=self.person,
             name=str(asked),
             level=check_level(level),
         )
@@ -580,7 +580,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 f"an item has to be found (got '{resolved}')"
             )
         is_counted = ~self.contributions(metric).isnan()
-        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_index[0]])
+        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
         is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
         return frames.frame_of_items(ranked, is_hit, str(parse(metric)))
 
@@ -822,7 +822,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         return self._sample_of(self.contributions(metric))
 
     def _sample_of(self, contributed: Tensor) -> Sample:
-        return Sample.of(contributed, self.owner)
+        return Sample.of(contributed, self.person)
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
@@ -901,7 +901,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
                 f"same score as another candidate"
             )
         if not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, note_on_intervals(0.95, self.owner))
+            notes.insert(0, note_on_intervals(0.95, self.person))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],

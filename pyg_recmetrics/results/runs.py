@@ -202,14 +202,14 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         values = values_of_runs(self.results, metric, first.ranked.rank.device)
         is_counted = ~values.isnan().any(dim=0)
         values = values[:, is_counted]
-        owner = None if first.owner is None else first.owner.to(values.device)[is_counted]
-        sample = Sample.of(values.mean(dim=0), owner)
+        person = None if first.person is None else first.person.to(values.device)[is_counted]
+        sample = Sample.of(values.mean(dim=0), person)
         return uncertainty_of(sample, [values]), values.mean(dim=1)
 
     def _table(self) -> Table:
         head = ["metric", "mean", "sd of runs", "users ±", "runs ±"]
         head += [f"{_MANY_RUNS} runs", "all runs"]
-        unit = "users" if self.results[0].owner is None else "persons"
+        unit = "users" if self.results[0].person is None else "persons"
         measured = {str(metric): self._measure(metric) for metric in self.metrics}
         uncertainties = {name: uncertainty for name, (uncertainty, _) in measured.items()}
         notes = (

@@ -40,11 +40,11 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     }
     if task is not None:
         names = (
-            *("num_items", "users", "owner", "truth", "weight", "seen", "exclude_seen"),
+            *("num_items", "users", "person", "truth", "weight", "seen", "exclude_seen"),
             *("candidates", "user_ids", "item_ids"),
         )
         return how | {name: getattr(task, name) for name in names}
-    edges = ranked.edge_index
+    edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1
     truth, weight = coalesce_truth(edges, ranked.weight, num_items)
     return how | {"truth": truth, "weight": weight, "user_ids": ranked.user_ids}

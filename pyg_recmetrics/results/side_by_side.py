@@ -55,7 +55,7 @@ class SideBySide(Tabular):
         overlap = _rank_biased_overlap(user, depth, first, second, p)
         self.rank_biased_overlap = overlap.masked_fill(~is_counted, torch.nan)
 
-    def users(self, metric: str | Metric, num: int = 10) -> "pd.DataFrame":
+    def differing_users(self, metric: str | Metric, num: int = 10) -> "pd.DataFrame":
         r"""Returns the users for whom a metric differs most, the largest wins of the first on top.
 
         The columns are `user`, which is the original id where that is known; `degree`, the number
@@ -72,7 +72,7 @@ class SideBySide(Tabular):
                 `num` is not a positive integer.
         """
         num = check_positive_integer(num, "num")
-        with requires_extra("pandas", "pandas", "users"):
+        with requires_extra("pandas", "pandas", "differing_users"):
             import pandas as pd
         ranked = self._results[0].ranked
         first, second = (x.contributions(metric).to(ranked.rank.device) for x in self._results)
@@ -88,7 +88,7 @@ class SideBySide(Tabular):
         frame.insert(0, "user", named_ids(user, ranked.user_ids))
         return frame
 
-    def items(self, metric: str | Metric, num: int = 10) -> "pd.DataFrame":
+    def differing_items(self, metric: str | Metric, num: int = 10) -> "pd.DataFrame":
         r"""Returns the relevant items that one result finds more often than the other.
 
         The columns are `item`, which is the original id where that is known; `degree`, the number
@@ -116,13 +116,13 @@ class SideBySide(Tabular):
         return f"{type(self).__name__}({self.names[0]!r}, {self.names[1]!r}, k={self.k})"
 
     def _table(self) -> Table:
-        owner, rows = self._results[0].owner, []
+        person, rows = self._results[0].person, []
         labels = f"jaccard@{self.k}", f"rank-biased overlap@{self.k}"
         for label, values in zip(labels, (self.jaccard, self.rank_biased_overlap), strict=True):
-            sample = Sample.of(values, owner)
+            sample = Sample.of(values, person)
             margin = normal_margin(sample.variance, level=0.95)
             rows.append([label, format_mean(sample.mean, margin)])
-        notes = note_on_intervals(0.95, owner), f"rank-biased overlap with p = {self.p:g}"
+        notes = note_on_intervals(0.95, person), f"rank-biased overlap with p = {self.p:g}"
         return Table(["overlap", " and ".join(self.names)], rows, notes)
 
 
@@ -172,7 +172,7 @@ def side_by_side(
         >>> both = side_by_side(popular=first, fresh=second, k=2)
         >>> both.jaccard.tolist()
         [0.3333333333333333, 0.3333333333333333]
-        >>> both.users("recall@2")
+        >>> both.differing_users("recall@2")
            user  degree  popular  fresh  difference
         0     1       1      1.0    0.0         1.0
         1     0       1      0.0    1.0        -1.0

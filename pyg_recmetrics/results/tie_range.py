@@ -6,10 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pyg_recmetrics import distributed
+from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
-from pyg_recmetrics.wording import list_some
 
 #: The ways to rank ties that may flatter a recommender.
 _FLATTERING: tuple[Ties, ...] = ("index", "best")
@@ -51,7 +50,7 @@ def warn_about_ties(
         ranges (mapping): The range of the mean of each metric.
         margins (mapping): Half the width of the confidence interval of each mean.
     """
-    is_all_tied = bool(ranked.has_constant_scores[ranked.edge_index[0]].all())
+    is_all_tied = bool(ranked.has_constant_scores[ranked.edge_label_index[0]].all())
     if ranked.ties not in _FLATTERING and not is_all_tied:
         return
     # A single user has no interval.
@@ -62,7 +61,7 @@ def warn_about_ties(
         if span.high > span.low and not span.high - span.low <= widths[name]
     ]
     if movable:
-        distributed.warn(
+        warn(
             f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
             f"{count_tied(ranked):,} of {ranked.rank.numel():,} ground-truth edges have the same "
             f"score as another candidate. See 'ties', which may be 'mean' or 'worst'"

@@ -222,7 +222,7 @@ def uncertainty_of(sample: Sample, runs: Iterable[Tensor]) -> Uncertainty:
             as it is, as if it could have no other.
     """
     drawn = sample.num_drawn
-    parts = [_of_runs(values, sample.owner) for values in runs if len(values) > 1]
+    parts = [_of_runs(values, sample.person) for values in runs if len(values) > 1]
     total = sample.variance
     if total <= _ROUNDING * sample.mean**2:
         total = 0.0
@@ -257,9 +257,9 @@ class _OfRuns(NamedTuple):
     of_rest: float
 
 
-def _of_runs(values: Tensor, owner: Tensor | None) -> _OfRuns:
+def _of_runs(values: Tensor, person: Tensor | None) -> _OfRuns:
     """Measures how runs vary, given values of shape `[num_runs, num_users]`."""
     num_runs = len(values)
     rest = values - values.mean(dim=0)
-    of_rest = sum(Sample(row, owner).variance for row in rest) / (num_runs - 1) / num_runs
+    of_rest = sum(Sample(row, person).variance for row in rest) / (num_runs - 1) / num_runs
     return _OfRuns(num_runs, float(values.mean(dim=1).var()) / num_runs, of_rest)

@@ -156,6 +156,19 @@ class Catalogue:
         value: Tensor = getattr(self, name)
         return value
 
+    def of_task(self, num_items: int, seen: Tensor | None) -> "Catalogue":
+        """Returns the same for the items of a task, whose seen edges fill in if it has none.
+
+        Raises:
+            ValueError: If it has another number of items.
+        """
+        if self.num_items != num_items:
+            raise ValueError(
+                f"'catalogue' needs to hold the items of the task, {num_items} "
+                f"(got num_items={self.num_items})"
+            )
+        return self if self.seen is not None else type(self)(**self.to_dict() | {"seen": seen})
+
     def check_device(self, device: torch.device, owner: str) -> None:
         """Raises if a tensor is on another device than its `owner`."""
         for name, value in self._tensors().items():

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.wording import list_some
+from pyg_recmetrics.messages import list_some
 
 if TYPE_CHECKING:
     import narwhals as nw

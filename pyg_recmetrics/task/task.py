@@ -10,7 +10,6 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
 
-from pyg_recmetrics import distributed
 from pyg_recmetrics.checks import (
     check_bipartite,
     check_boolean,
@@ -29,6 +28,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, as_matrix
 from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
@@ -89,7 +89,7 @@ class RankingTask:
             lists and files call the users by them. (default: `None`, users are called by their
             number)
         item_ids (sequence, optional): The original id of every item. (default: `None`)
-        owner (torch.Tensor or sequence, optional): The person to whom each row of users belongs,
+        person (torch.Tensor or sequence, optional): The person to whom each row of users belongs,
             of shape `[num_users]`, where one person has several, such as sessions. Integers or
             names. Intervals and tests then draw persons, not rows. (default: `None`, every row is a
             person)
@@ -99,7 +99,7 @@ class RankingTask:
             original ids cannot be hashed.
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
             not positive, comes without weights or is above all of them, original ids or
-            owners are not as many as there are users or items, ids repeat, or no user has truth
+            persons are not as many as there are users or items, ids repeat, or no user has truth
             that can be retrieved.
 
     Example:
@@ -123,7 +123,7 @@ class RankingTask:
     user_ids: tuple[Hashable, ...] | None
     item_ids: tuple[Hashable, ...] | None
     #: The number of the person to whom each user belongs, of shape `[num_users]`.
-    owner: Tensor | None
+    person: Tensor | None
     #: The number of items that can be recommended to each user, of shape `[num_users]`.
     num_candidates: Tensor
     #: What is known about the items, such as their popularity among the seen edges.
@@ -147,7 +147,7 @@ class RankingTask:
         users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
-        owner: TensorLike | Sequence[Hashable] | None = None,
+        person: TensorLike | Sequence[Hashable] | None = None,
     ) -> None:
         # The attributes are frozen, so that nobody changes one of them without the others.
         fields = vars(self)
@@ -158,7 +158,7 @@ class RankingTask:
         check_matrix(truth, "truth", num_users, num_items)
         truth, weight = check_weighted_edges(truth, weight, "truth", "weight")
         fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
-        fields["owner"] = self._prepare_owner(owner)
+        fields["person"] = self._prepare_person(person)
         fields["seen"] = self._prepare_seen(seen)
         fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
         fields["catalogue"] = Catalogue(num_items, seen=self.seen)
@@ -259,7 +259,7 @@ class RankingTask:
             # Whoever evaluates on message-passing edges does so on purpose.
             leaks &= ~contains(task.seen, task.truth, task.num_items)
         if num_leaks := int(leaks.sum()):
-            distributed.warn(
+            warn(
                 f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
                 f"are among the edges that a model may propagate over",
             )
@@ -268,9 +268,9 @@ class RankingTask:
     @classmethod
     def from_matrix(
         cls,
-        test: EdgesLike,
-        train: EdgesLike | None = None,
         *,
+        train: EdgesLike | None = None,
+        test: EdgesLike,
         exclude_seen: bool = True,
         threshold: float | None = None,
         user_ids: Sequence[Hashable] | None = None,
@@ -281,11 +281,11 @@ class RankingTask:
         A model that propagates does so over the interactions of `train`, in both directions.
 
         Args:
+            train (matrix, optional): What users have seen, of the shape of `test`. Its entries may
+                have any value but zero. (default: `None`)
             test (matrix): The ground truth of shape `[num_users, num_items]`: a sparse matrix of
                 SciPy or PyTorch, or a dense array or tensor. Its entries are weights, such as
                 ratings, unless all of them are one.
-            train (matrix, optional): What users have seen, of the same shape. Its entries may have
-                any value but zero. (default: `None`)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest entry that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive entries are truth)
@@ -301,7 +301,7 @@ class RankingTask:
             >>> import numpy as np
             >>> from pyg_recmetrics import RankingTask
             >>> test, train = np.array([[0, 0, 5], [4, 0, 0]]), np.array([[3, 0, 0], [0, 0, 2]])
-            >>> task = RankingTask.from_matrix(test, train)
+            >>> task = RankingTask.from_matrix(train=train, test=test)
             >>> task.truth.tolist(), task.weight.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [5.0, 4.0], [[0, 1], [0, 2]])
         """
@@ -333,9 +333,9 @@ class RankingTask:
     @classmethod
     def from_frames(
         cls,
-        test: "IntoDataFrame",
-        train: "IntoDataFrame | None" = None,
         *,
+        train: "IntoDataFrame | None" = None,
+        test: "IntoDataFrame",
         user: str = "user_id",
         item: str = "item_id",
         rating: str | None = None,
@@ -353,8 +353,8 @@ class RankingTask:
         A model that propagates does so over the interactions of `train`, in both directions.
 
         Args:
-            test (data frame): The ground truth.
             train (data frame, optional): What users have seen. (default: `None`)
+            test (data frame): The ground truth.
             user (str, optional): The column of user ids. (default: `"user_id"`)
             item (str, optional): The column of item ids. (default: `"item_id"`)
             rating (str, optional): The column of `test` that says how relevant an item is.
@@ -374,7 +374,7 @@ class RankingTask:
             >>> from pyg_recmetrics import RankingTask
             >>> train = pd.DataFrame({"user_id": ["ann", "bob"], "item_id": ["tea", "jam"]})
             >>> test = pd.DataFrame({"user_id": ["bob", "ann"], "item_id": ["tea", "jam"]})
-            >>> task = RankingTask.from_frames(test, train)
+            >>> task = RankingTask.from_frames(train=train, test=test)
             >>> task.user_ids, task.item_ids, task.truth.tolist()
             (('ann', 'bob'), ('jam', 'tea'), [[0, 1], [0, 1]])
         """
@@ -384,7 +384,7 @@ class RankingTask:
             )
         read = read_frames(test, train, user=user, item=item, rating=rating)
         if read.only_in_test:
-            distributed.warn(
+            warn(
                 f"'test' has {' and '.join(read.only_in_test)} that 'train' does not have, so "
                 f"nothing could be learned about them"
             )
@@ -442,17 +442,17 @@ class RankingTask:
         truth, weight = task._select_truth(self.truth, self.weight)
         return task._with(truth=truth, weight=weight)
 
-    def with_owner(self, owner: TensorLike | Sequence[Hashable]) -> "RankingTask":
+    def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
         """Returns the same task, with the person to whom each row of users belongs.
 
         Args:
-            owner (torch.Tensor or sequence): See :class:`RankingTask`.
+            person (torch.Tensor or sequence): See :class:`RankingTask`.
 
         Raises:
-            TypeError: If `owner` does not hold integers or names.
+            TypeError: If `person` does not hold integers or names.
             ValueError: If there is not one for every user.
         """
-        return self._with(owner=self._prepare_owner(owner))
+        return self._with(person=self._prepare_person(person))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
@@ -461,7 +461,7 @@ class RankingTask:
         """
         names = (
             *("truth", "num_users", "num_items", "seen", "exclude_seen"),
-            *("weight", "threshold", "candidates", "users", "user_ids", "item_ids", "owner"),
+            *("weight", "threshold", "candidates", "users", "user_ids", "item_ids", "person"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -509,8 +509,8 @@ class RankingTask:
             parts.append(f"candidates={list(self.candidates.shape)}")
         if self.users.numel() < self.num_users:
             parts.append(f"users={list(self.users.shape)}")
-        if self.owner is not None:
-            parts.append(f"owner={list(self.owner.shape)}")
+        if self.person is not None:
+            parts.append(f"person={list(self.person.shape)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _with(self, **changes: Any) -> "RankingTask":
@@ -519,13 +519,13 @@ class RankingTask:
         vars(task).update(changes)
         return task
 
-    def _prepare_owner(self, owner: Any) -> Tensor | None:
-        if owner is None:
+    def _prepare_person(self, person: Any) -> Tensor | None:
+        if person is None:
             return None
-        number, _ = read_labels(owner, "owner", "user", self.num_users)
+        number, _ = read_labels(person, "person", "user", self.num_users)
         if bool((number < 0).any()):
             raise ValueError(
-                f"'owner' needs to name a person for every user "
+                f"'person' needs to name a person for every user "
                 f"(got none for {int((number < 0).sum())} of them)"
             )
         return number.to(self.device)
@@ -610,7 +610,7 @@ class RankingTask:
             )
         for lost, reason, remedy in self._cannot_be_retrieved(truth):
             if num_lost := int((lost & mask).sum()):
-                distributed.warn(
+                warn(
                     f"{num_lost} of {int(mask.sum())} ground-truth edges {reason}, can never be "
                     f"retrieved, and are taken out of the truth",
                 )
@@ -664,8 +664,39 @@ def _prepare_ids(
 
 def _warn_about_zero_ratings(num_zero: int) -> None:
     if num_zero:
-        distributed.warn(
+        warn(
             f"{num_zero} edges have a rating of zero or less and are no ground truth, while all "
             f"other ratings are; say by the 'threshold' of the task from which rating on an edge "
             f"is ground truth",
         )
+
+
+def as_task(
+    data: RankingTask | Data | HeteroData,
+    *,
+    edge_type: EdgeType | None = None,
+    num_users: int | None = None,
+    threshold: float | None = None,
+) -> RankingTask:
+    """Returns the task of one part of a split; a task as it is.
+
+    Raises:
+        TypeError: If `data` is neither a task nor a graph.
+        ValueError: If there is no task in the graph, or a task is given along with an option that
+            says how to read a graph.
+    """
+    if not isinstance(data, RankingTask | Data | HeteroData):
+        raise TypeError(
+            f"'data' needs to be a 'RankingTask', a 'Data' or a 'HeteroData' "
+            f"(got {type(data).__name__})"
+        )
+    if not isinstance(data, RankingTask):
+        return RankingTask.from_data(data, edge_type, num_users=num_users, threshold=threshold)
+    options = {"edge_type": edge_type, "num_users": num_users, "threshold": threshold}
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"'{name}' says how to read a graph, and needs to be None for a 'RankingTask', "
+                f"which has been read already (got {value!r})"
+            )
+    return data

@@ -6,7 +6,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import lexsort
 
-from pyg_recmetrics import distributed
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.transforms.interactions import Interactions
 from pyg_recmetrics.transforms.users import EvaluationUsers
 from pyg_recmetrics.transforms.within_user import WithinUserSplit, shuffle_within_users
@@ -86,7 +86,7 @@ class LeaveLastOut(WithinUserSplit):
             return order
         time = interactions.time(data, self.time_attr)
         if time is None:
-            distributed.warn(
+            warn(
                 f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
                 f"'time_attr=None' if this is what you want."
             )

@@ -1079,7 +1079,7 @@ class Recommended:
 def test_lists_of_torch_geometric(recommended):
     from torch_geometric import metrics
 
-    lists, truth = torch.from_numpy(recommended.lists), recommended.ranked.edge_index
+    lists, truth = torch.from_numpy(recommended.lists), recommended.ranked.edge_label_index
     popularity = torch.from_numpy(recommended.popularity)
     theirs = {}
     for k in K:

@@ -165,7 +165,7 @@ class TestWeightedRecall:
         expected = metrics.recall(self.ranked, 3, average=average, weighted=True)
         assert value.tolist() == pytest.approx(expected.tolist(), rel=1e-14)
 
-    def test_it_looks_at_weights(self):
+    def test_it_depends_on_weights(self):
         # All candidates of the first user are relevant, so no recall tells rankings apart.
         task = RankingTask(
             torch.tensor([[0, 0, 1], [0, 1, 0]]),

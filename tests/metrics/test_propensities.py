@@ -164,7 +164,7 @@ class TestArguments:
 
     def test_they_tell_relevant_items_apart(self):
         names = ["recall@2", "recall(propensity=given)@2", "roc_auc(propensity=popularity)"]
-        assert [metrics.parse(name).looks_at_weight for name in names] == [False, True, True]
+        assert [metrics.parse(name).depends_on_weight for name in names] == [False, True, True]
 
 
 def test_evaluate_takes_them_and_says_what_is_estimated(tmp_path):

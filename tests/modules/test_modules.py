@@ -145,7 +145,7 @@ class TestClasses:
             return 2 * metrics.recall(ranked, k=k)
 
         monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
-        metrics.metric(bounds=(0.0, 2.0))(twice_recall)
+        metrics.register(bounds=(0.0, 2.0))(twice_recall)
         monkeypatch.setattr(modules, "TwiceRecall", modules.TwiceRecall)  # and forgotten again
         metric = modules.TwiceRecall(k=3)
         metric.update(LISTS, TRUTH)

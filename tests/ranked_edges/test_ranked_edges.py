@@ -15,12 +15,12 @@ pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 @given(case=cases())
 def test_edges_are_sorted_by_user_and_rank_and_pointed_at(case):
     ranked = rank(case.score_matrix, case.task(), k=2)
-    order = list(zip(ranked.edge_index[0].tolist(), ranked.rank.tolist(), strict=True))
+    order = list(zip(ranked.edge_label_index[0].tolist(), ranked.rank.tolist(), strict=True))
     assert order == sorted(order)
     assert ranked.degree.tolist() == [len(truth) for truth in case.truths]
     for user in range(case.num_users):
         span = slice(int(ranked.ptr[user]), int(ranked.ptr[user + 1]))
-        assert set(ranked.edge_index[1, span].tolist()) == set(case.truths[user])
+        assert set(ranked.edge_label_index[1, span].tolist()) == set(case.truths[user])
         assert ranked.position[span].tolist() == list(range(1, len(case.truths[user]) + 1))
 
 
@@ -36,7 +36,7 @@ def test_sums_and_hits_are_per_user():
 
 def test_moving_and_printing(device):
     ranked = RankedEdges.from_topk(torch.tensor([[1, 2]]), torch.tensor([[0], [2]])).to(device)
-    assert {ranked.rank.device.type, ranked.items.device.type} == {device.type}
+    assert {ranked.rank.device.type, ranked.pred_index_mat.device.type} == {device.type}
     assert repr(ranked) == "RankedEdges(num_users=1, num_edges=1, depth=complete)"
 
 

@@ -25,7 +25,7 @@ class TestFromTopk:
     def test_a_repeated_prediction_counts_once_at_its_first_rank(self):
         ranked = RankedEdges.from_topk(torch.tensor([[5, 5, 2, 5]]), torch.tensor([[0, 0], [5, 2]]))
         assert ranks(ranked) == {(0, 5): 1, (0, 2): 3}
-        assert ranked.items.tolist() == [[5, -1, 2, -1]]
+        assert ranked.pred_index_mat.tolist() == [[5, -1, 2, -1]]
         assert metrics.recall(ranked, k=4).tolist() == [1]
 
     def test_repeated_edges_are_one_edge(self):

@@ -137,7 +137,7 @@ def test_random_places_are_equally_likely():
 def test_relevant_items_of_different_weight_are_shuffled_too():
     ranked = ranked_of([0.5] * 3, {0: 1, 1: 2})
     first = Counter(
-        ranked.with_ties("random", seed=seed).edge_index[1, 0].item() for seed in range(400)
+        ranked.with_ties("random", seed=seed).edge_label_index[1, 0].item() for seed in range(400)
     )
     assert 150 < first[0] < 250
 
@@ -181,7 +181,7 @@ def test_ties_are_known_down_to_the_depth(case, k, batch_size):
     ranked = rank(case.score_matrix, task, k=k, batch_size=batch_size)
     known = zip(ranked.num_above.tolist(), ranked.num_tied.tolist(), strict=True)
     for (user, item), (num_above, num_tied) in zip(
-        ranked.edge_index.t().tolist(), known, strict=True
+        ranked.edge_label_index.t().tolist(), known, strict=True
     ):
         others = [case.scores[user][other] for other in case.rankings[user]]
         own = case.scores[user][item]
@@ -196,7 +196,7 @@ def test_edges_that_are_not_retrieved_are_sorted_by_item():
     scores, truth = torch.tensor([0.1, 0.2, 0.2, 0.2]), torch.tensor([[0, 0], [0, 2]])
     task = RankingTask(truth, num_users=1, num_items=4)
     ranked = rank(scores, task, k=2, ties="worst")
-    assert ranked.edge_index.tolist() == [[0, 0], [0, 2]]
+    assert ranked.edge_label_index.tolist() == [[0, 0], [0, 2]]
     assert (ranked.rank > 2).all()
 
 

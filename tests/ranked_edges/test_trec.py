@@ -64,7 +64,7 @@ def test_what_is_written_can_be_read_back(case, tmp_path):
     ranked = rank(case.score_matrix, case.task(), k=5, keep_items=True)
     ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
     again = RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
-    shallow = RankedEdges.from_topk(ranked.items, ranked.edge_index, ranked.weight)
+    shallow = RankedEdges.from_topk(ranked.pred_index_mat, ranked.edge_label_index, ranked.weight)
     named = {
         (int(again.user_ids[user]), int(again.item_ids[item])): rank_of_edge
         for (user, item), rank_of_edge in ranks(again).items()
@@ -188,10 +188,10 @@ class TestPlacesWithoutItem:
         for user, id_ in enumerate(again.user_ids):
             read = [
                 int(again.item_ids[item]) if item >= 0 else -1
-                for item in again.items[user].tolist()
+                for item in again.pred_index_mat[user].tolist()
             ]
-            width = max(len(read), ranked.items.size(1))
-            kept = ranked.items[int(id_)].tolist()
+            width = max(len(read), ranked.pred_index_mat.size(1))
+            kept = ranked.pred_index_mat[int(id_)].tolist()
             assert read + [-1] * (width - len(read)) == kept + [-1] * (width - len(kept))
 
     def test_what_the_lines_look_like(self, tmp_path):
@@ -281,7 +281,7 @@ def test_files_are_read_to_the_cpu_whatever_the_default_device(write):
         ranked = RankedEdges.from_trec(*paths)
         assert ranked.rank.tolist() == [2]
         assert ranked.list_length(k=1).tolist() == [1]
-        assert ranked.items.tolist() == [[0, 1]]
+        assert ranked.pred_index_mat.tolist() == [[0, 1]]
 
 
 def test_a_folder_is_named(write, tmp_path):

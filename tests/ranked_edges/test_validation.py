@@ -33,7 +33,7 @@ def make_fields():
 
 def test_the_ranking_is_what_it_says():
     fields = make_fields()
-    assert fields["edge_index"].tolist() == [[0, 0, 1, 1, 1], [2, 1, 3, 0, 2]]
+    assert fields["edge_label_index"].tolist() == [[0, 0, 1, 1, 1], [2, 1, 3, 0, 2]]
     assert fields["rank"].tolist() == [1, 3, 3, NOT_RETRIEVED, NOT_RETRIEVED]
     RankedEdges.from_dict(fields)
 
@@ -43,7 +43,7 @@ def test_what_is_ranked_is_accepted(case, k, keep_items, full):
     depth = {"full": True} if full else {"k": k}
     ranked = rank(case.score_matrix, case.task(), keep_items=keep_items, **depth)
     again = RankedEdges.from_dict(ranked.to_dict())
-    assert torch.equal(again.edge_index, ranked.edge_index)
+    assert torch.equal(again.edge_label_index, ranked.edge_label_index)
     # Lists with repeats and gaps, as somebody else makes them.
     lists = torch.tensor(case.scores) % case.num_items
     RankedEdges.from_dict(rank(lists, case.task(), k=1, keep_items=1).to_dict())
@@ -66,21 +66,24 @@ def test_lists_and_pairs_are_accepted(lists, data):
 
 LARGE = 2**62
 CHANGES = {
-    "edge_index": [
+    "edge_label_index": [
         (
             [[0, 0, 1, 1, 1], [2, 2, 3, 0, 2]],
-            "'edge_index' needs to hold every item of a user once",
+            "'edge_label_index' needs to hold every item of a user once",
         ),
-        ([[0, 1, 0, 1, 1], [2, 1, 3, 0, 2]], "'edge_index' needs to be sorted by user"),
-        ([[0, 0, 1, 1, 3], [2, 1, 3, 0, 2]], r"'edge_index' .* user ids in \[0, 3\) \(got 3\)"),
+        ([[0, 1, 0, 1, 1], [2, 1, 3, 0, 2]], "'edge_label_index' needs to be sorted by user"),
+        (
+            [[0, 0, 1, 1, 3], [2, 1, 3, 0, 2]],
+            r"'edge_label_index' .* user ids in \[0, 3\) \(got 3\)",
+        ),
         ([[0, 0, 1, 1, 2], [2, 1, 3, 0, 2]], "'ptr' needs to point at the edges of each user"),
-        ([[0, 0, 1, 1, -1], [2, 1, 3, 0, 2]], r"'edge_index' .* above -1 \(got -1\)"),
-        ([[0, 0, 1, 1, 1], [2, 1, 3, -7, 2]], r"'edge_index' .* above -1 \(got -7\)"),
+        ([[0, 0, 1, 1, -1], [2, 1, 3, 0, 2]], r"'edge_label_index' .* above -1 \(got -1\)"),
+        ([[0, 0, 1, 1, 1], [2, 1, 3, -7, 2]], r"'edge_label_index' .* above -1 \(got -7\)"),
         ([[0, 0, 1, 1, 1], [2, 1, 4, 0, 2]], "'item_ids' needs to hold all items .* up to 4"),
         ([[0, 0, 1, 1, 1], [2, 1, LARGE, 0, 2]], "'item_ids' needs to hold all items"),
-        ([[0, 0, 1, 1], [2, 1, 3, 0]], r"'edge_index' .* of shape \[2, 5\] \(got \[2, 4\]\)"),
+        ([[0, 0, 1, 1], [2, 1, 3, 0]], r"'edge_label_index' .* of shape \[2, 5\] \(got \[2, 4\]\)"),
         ([[0, 0, 1, 1, 1], [2, 1, 3, 2, 0]], "'rank' needs to rise"),
-        ([0, 0, 1, 1, 1], r"'edge_index' .* of shape \[2, 5\] \(got \[5\]\)"),
+        ([0, 0, 1, 1, 1], r"'edge_label_index' .* of shape \[2, 5\] \(got \[5\]\)"),
     ],
     "rank": [
         ([0, 0, 0, 0, 0], r"'rank' needs to hold numbers above 0 \(got 0\)"),
@@ -139,7 +142,7 @@ def test_weights_are_finite_and_positive(wrong):
         ("item_ids", ["w", "x", "y"], ValueError, "'item_ids' needs to hold all items .* up to 3"),
         ("item_ids", {}, TypeError, "'item_ids' needs to be a sequence of ids"),
         ("rank", None, TypeError, "'rank' needs to be a tensor"),
-        ("edge_index", [[0], [1]], TypeError, "'edge_index' needs to be a tensor"),
+        ("edge_label_index", [[0], [1]], TypeError, "'edge_label_index' needs to be a tensor"),
         ("lists", [], TypeError, "'lists' needs to be a dictionary"),
         ("lists", {}, ValueError, r"'lists' needs to hold \['item', 'ptr'\]"),
         ("catalogue", {"num_items": 3}, ValueError, "'catalogue' needs to hold all items"),

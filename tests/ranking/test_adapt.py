@@ -46,7 +46,7 @@ def test_lightgcn_is_the_same_through_recommend_and_through_its_embeddings(
     options = {"k": 10, "edge_index": edge_index, "edge_weight": edge_weight}
     by_embedding = rank(model, task, **options)
     by_recommend = rank(asked_by_chunk, task, **options, batch_size=7)
-    assert torch.equal(by_embedding.edge_index, by_recommend.edge_index)
+    assert torch.equal(by_embedding.edge_label_index, by_recommend.edge_label_index)
     assert torch.equal(by_embedding.rank, by_recommend.rank)
     user, item = model.get_embedding(edge_index, edge_weight).detach().split([num_users, num_items])
     assert torch.equal(by_embedding.rank, rank((user, item), task, k=10, batch_size=3).rank)

@@ -68,7 +68,7 @@ class TestSameRanks:
     def test_the_lists_are_those_of_a_naive_ranking(self, case, size, k):
         with in_tiles(size):
             ranked = rank(factors(case), case.task(), k=k, keep_items=True, algorithm="dense")
-        for ranking, items in zip(case.rankings, ranked.items.tolist(), strict=True):
+        for ranking, items in zip(case.rankings, ranked.pred_index_mat.tolist(), strict=True):
             kept = ranking[: len(items)]
             assert items == [*kept, *[-1] * (len(items) - len(kept))]
 
@@ -195,7 +195,7 @@ def test_biases_are_added_whatever_their_size(size, scale, algorithm):
     scores = user @ item.T + bias
     with in_tiles(size):
         ranked = rank((user, item, bias), task, full=True, algorithm=algorithm)
-    for (u, i), found in zip(ranked.edge_index.T.tolist(), ranked.rank.tolist(), strict=True):
+    for (u, i), found in zip(ranked.edge_label_index.T.tolist(), ranked.rank.tolist(), strict=True):
         tolerance = 2.0**-22 * scores[u].abs().max()
         highest = 1 + int((scores[u] > scores[u, i] + tolerance).sum())
         lowest = int((scores[u] >= scores[u, i] - tolerance).sum())
@@ -269,10 +269,10 @@ def test_ranks_are_those_of_exact_scores_by_every_way_to_find_them(kind, dtype, 
             found += [rank((user, item), task, full=True, algorithm=a) for a in ways(full=True)]
     found.append(rank((user, item), task, full=True, keep_items=30))
     for ranked in found:
-        assert ranked.rank.tolist() == exact_scores.exact_ranks(user, item, ranked.edge_index)
+        assert ranked.rank.tolist() == exact_scores.exact_ranks(user, item, ranked.edge_label_index)
     few = RankingTask(torch.tensor([[0, 0, 1, 2], [0, 7, 3, 20]]), num_users=3, num_items=30)
     for ranked in (rank((user, item), few, k=20, algorithm=a) for a in ("search", "dense")):
-        wanted = exact_scores.exact_ranks(user, item, ranked.edge_index)
+        wanted = exact_scores.exact_ranks(user, item, ranked.edge_label_index)
         assert ranked.rank.tolist() == [place if place <= 20 else NOT_RETRIEVED for place in wanted]
 
 
@@ -284,7 +284,7 @@ def test_items_of_very_different_size_are_told_apart(dtype, scale, algorithm):
     user = torch.ones(1, 1, dtype=dtype)
     for bias in ((), (torch.zeros(6, dtype=dtype),)):
         ranked = rank((user, item, *bias), task_of_all_pairs(1, 6), full=True, algorithm=algorithm)
-        assert ranked.edge_index[1, ranked.rank.argsort()].tolist() == [0, 2, 1, 4, 5, 3]
+        assert ranked.edge_label_index[1, ranked.rank.argsort()].tolist() == [0, 2, 1, 4, 5, 3]
 
 
 def test_what_single_precision_cannot_tell_apart_is_equal():
@@ -292,7 +292,7 @@ def test_what_single_precision_cannot_tell_apart_is_equal():
     user = torch.ones(1, 1, dtype=torch.double)
     for algorithm in ("dense", "count"):
         ranked = rank((user, item), task_of_all_pairs(1, 4), full=True, algorithm=algorithm)
-        assert ranked.edge_index[1, ranked.rank.argsort()].tolist() == [2, 0, 1, 3]
+        assert ranked.edge_label_index[1, ranked.rank.argsort()].tolist() == [2, 0, 1, 3]
 
 
 def test_memory_is_bounded_where_every_score_needs_a_second_look():

@@ -109,8 +109,10 @@ def test_candidates_are_all_that_is_ranked(case, data, shared, batch_size):
 def test_lists_are_kept_if_wanted(case, k):
     ranked = rank(case.score_matrix, case.task(), k=k, keep_items=True, batch_size=2)
     width = min(k, case.num_items)
-    assert ranked.items.tolist() == [(ranking + [-1] * width)[:width] for ranking in case.rankings]
-    assert rank(case.score_matrix, case.task(), k=k).items is None
+    assert ranked.pred_index_mat.tolist() == [
+        (ranking + [-1] * width)[:width] for ranking in case.rankings
+    ]
+    assert rank(case.score_matrix, case.task(), k=k).pred_index_mat is None
 
 
 @given(case=cases())
@@ -131,7 +133,7 @@ def test_depth(case):
 def test_the_size_of_chunks_changes_nothing(case, batch_size):
     whole = rank(case.score_matrix, case.task(), k=3)
     in_chunks = rank(case.score_matrix, case.task(), k=3, batch_size=batch_size)
-    assert torch.equal(whole.edge_index, in_chunks.edge_index)
+    assert torch.equal(whole.edge_label_index, in_chunks.edge_label_index)
     assert torch.equal(whole.rank, in_chunks.rank)
 
 
@@ -160,5 +162,7 @@ class TestWrongArguments:
             rank(torch.rand(3), self.task, **{name: value})
 
     def test_a_task_is_a_task(self):
-        with pytest.raises(TypeError, match=r"'task' needs to be a 'RankingTask' \(got Tensor\)"):
+        with pytest.raises(
+            TypeError, match=r"'data' needs to be a 'RankingTask', .* \(got Tensor\)"
+        ):
             rank(torch.rand(3), torch.rand(3))

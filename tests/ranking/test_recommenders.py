@@ -27,7 +27,7 @@ def test_a_function_may_overwrite_the_users_that_it_is_given():
         ranked = rank(overwriting, TASK, batch_size=batch_size, keep_items=True)
         wanted = rank(scores, TASK, keep_items=True)
         assert torch.equal(ranked.rank, wanted.rank)
-        assert torch.equal(ranked.items, wanted.items)
+        assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
 
 
 DTYPES = [torch.half, torch.bfloat16, torch.float, torch.double]
@@ -76,7 +76,7 @@ def test_a_search_of_given_scores_finds_what_sorting_does(
     assert_same_ranks(ranked, dense)
     assert torch.equal(ranked.num_candidates, dense.num_candidates)
     if options["keep_items"]:
-        assert torch.equal(ranked.items, dense.items)
+        assert torch.equal(ranked.pred_index_mat, dense.pred_index_mat)
 
 
 @pytest.mark.parametrize("algorithm", ["dense", "search"])

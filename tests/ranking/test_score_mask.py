@@ -33,12 +33,12 @@ class TestMaskedItems:
             ranked = rank(recommender, TASK, keep_items=True, **options)
         found = {
             (int(user), int(item)): int(place) if place < 2**62 else None
-            for user, item, place in zip(*ranked.edge_index, ranked.rank, strict=True)
+            for user, item, place in zip(*ranked.edge_label_index, ranked.rank, strict=True)
         }
         assert found == {(0, 1): None, (0, 2): 2, (1, 0): None, (1, 1): 2}
         assert ranked.num_candidates.tolist() == [3, 2]
-        width = ranked.items.size(1)
-        assert ranked.items.tolist() == [[0, 2, 3, -1][:width], [3, 1, -1, -1][:width]]
+        width = ranked.pred_index_mat.size(1)
+        assert ranked.pred_index_mat.tolist() == [[0, 2, 3, -1][:width], [3, 1, -1, -1][:width]]
         assert ranked.degree.tolist() == [2, 2]  # masked truth is missed, and not forgotten
 
     def test_so_in_scores_and_pairs_of_others(self):
@@ -99,7 +99,7 @@ class TestMaskedItems:
         scores[1] = MASKED
         for recommender in forms(scores):
             ranked = rank(recommender, task, keep_items=True)
-            assert ranked.items[1].eq(-1).all()
+            assert ranked.pred_index_mat[1].eq(-1).all()
 
 
 class TestErrors:

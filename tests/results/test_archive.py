@@ -38,6 +38,8 @@ FORMAT_2 = Path(__file__).with_name("format_2.npz")
 #: A result in format 3, as it was written before tasks knew original ids.
 FORMAT_3 = Path(__file__).with_name("format_3.npz")
 FORMAT_4 = Path(__file__).with_name("format_4.npz")
+#: A result in format 5, as it was written before truth edges and persons had names of their own.
+FORMAT_5 = Path(__file__).with_name("format_5.npz")
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
@@ -199,7 +201,7 @@ class TestFiles:
                 EvaluationResult.load(tmp_path / name)
         with (tmp_path / "new.npz").open("wb") as file:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
-        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 5"):
+        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 6"):
             EvaluationResult.load(tmp_path / "new.npz")
 
     def test_files_of_format_2_are_read(self):
@@ -207,9 +209,9 @@ class TestFiles:
         # User 0 has relevant items at the ranks 1 and 4, user 1 at 1, and user 2 at 4.
         assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
         assert result["mrr@2"] == (1 + 1 + 0) / 3
-        assert result.ranked.edge_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
+        assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
         assert result.ranked.weight.tolist() == [3, 1, 2, 1]
-        assert result.ranked.items.tolist() == [[2, 3], [0, 3], [0, 1], [-1, -1]]
+        assert result.ranked.pred_index_mat.tolist() == [[2, 3], [0, 3], [0, 1], [-1, -1]]
         assert result.ranked.catalogue.get("item_embedding").tolist()[4] == [0, 3]
         assert result.task.users.tolist() == [0, 1, 2]
 
@@ -219,7 +221,7 @@ class TestFiles:
         assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
         assert result["mrr@2"] == pytest.approx((1 + 1 / 1.5 + 0) / 3)
         assert (result.ranked.ties, result.num_tied) == ("mean", 1)
-        assert result.ranked.items.tolist() == [[2, 3], [0, 2], [0, 1], [-1, -1]]
+        assert result.ranked.pred_index_mat.tolist() == [[2, 3], [0, 2], [0, 1], [-1, -1]]
         assert (result.task.user_ids, result.ranked.user_ids) == (None, None)
         assert (result.task.threshold, result.task.users.tolist()) == (1, [0, 1, 2])
 
@@ -230,7 +232,15 @@ class TestFiles:
         assert result["mrr@3"] == pytest.approx((1 + 1 + 0) / 3)
         assert result.task.user_ids == ("ann", "bob", "cid", "dee")
         assert result.ranked.num_masked.tolist() == [1, 0, 0, 0]
-        assert result.owner is result.task.owner is None
+        assert result.person is result.task.person is None
+
+    def test_files_of_format_5_are_read(self):
+        result = EvaluationResult.load(FORMAT_5)
+        # User 0 has relevant items at the ranks 1 and 3, user 1 at 1, and user 2 at 3.
+        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
+        assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
+        assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
+        assert result.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
 
     def test_original_ids_are_words_or_numbers(self, tmp_path):
         kinds = {"ann": ["ann", "böb", ""], "mixed": [3, "3", 0.5], "large": [2**60, -1, 0]}
@@ -454,7 +464,7 @@ class TestDamagedFiles:
             ("ranked.rank", lambda rank: rank * 0, r"'rank' .* above 0 \(got 0\)"),
             ("ranked.rank", lambda rank: -rank, "'rank' .* above 0"),
             ("ranked.rank", lambda rank: rank[:-1], "'ranked.rank' needs to be"),
-            ("ranked.edge_index", lambda edges: edges - 5, "'edge_index' .* above -1"),
+            ("ranked.edge_label_index", lambda edges: edges - 5, "'edge_label_index' .* above -1"),
             ("ranked.ptr", lambda ptr: ptr * 2**40, "'ptr' needs to point at the edges"),
             ("ranked.weight", lambda weight: weight * np.nan, "'weight' needs to hold finite"),
             ("ranked.lists.ptr", lambda ptr: ptr * 2**40, "'ptr' needs to rise"),

@@ -197,7 +197,7 @@ class TestPopularity:
             num_items += len(items)
             found, relevant = defaultdict(int), defaultdict(int)
             for user, item, found_at in zip(
-                *result.ranked.edge_index.tolist(), result.ranked.rank.tolist(), strict=True
+                *result.ranked.edge_label_index.tolist(), result.ranked.rank.tolist(), strict=True
             ):
                 if item in items:
                     relevant[user] += 1

@@ -36,7 +36,7 @@ def naive_parts(result, label, labels, users):
         truth[user].add(item)
     recalls, exposures, relevances = [], [0.0, 0.0], [0, 0]
     for user in users:
-        items = result.ranked.items[user].tolist()[:K]
+        items = result.ranked.pred_index_mat[user].tolist()[:K]
         own = {item for item in truth[user] if labels[item] == label}
         if own:
             recalls.append(len(own & set(items)) / len(own))
@@ -58,7 +58,7 @@ def naive_parts(result, label, labels, users):
 
 class TestByItem:
     def test_they_are_those_of_a_loop(self, result, labels):
-        found = result.by_item(labels, K)
+        found = result.by_item_group(labels, K)
         assert list(found) == ["large", "none", "small"]
         users = result.ranked.is_evaluated.nonzero().squeeze(1).tolist()
         for label, means in found.items():
@@ -67,7 +67,7 @@ class TestByItem:
             assert values == pytest.approx(wanted, nan_ok=True)
 
     def test_intervals_are_close_to_those_of_a_jackknife(self, result, labels):
-        found = result.by_item(labels, K)["large"]
+        found = result.by_item_group(labels, K)["large"]
         users = result.ranked.is_evaluated.nonzero().squeeze(1).tolist()
         for metric, mean in found.items():
             without = [
@@ -82,27 +82,27 @@ class TestByItem:
 
     def test_shares_of_all_groups_add_up(self, result, labels):
         every = [label or "rest" for label in labels]
-        means = result.by_item(every, K).values()
+        means = result.by_item_group(every, K).values()
         for share in (f"exposure@{K}", "relevance"):
             assert sum(mean[share].value for mean in means) == pytest.approx(1)
-        (whole,) = result.by_item([1] * NUM_ITEMS, K).values()
+        (whole,) = result.by_item_group([1] * NUM_ITEMS, K).values()
         assert whole[f"exposure@{K} / relevance"].value == 1
         assert whole[f"recall@{K}"].value == pytest.approx(
             result.contributions(f"recall@{K}").nanmean()
         )
 
     def test_the_table(self, result, labels):
-        head, _, *rows, note = str(result.by_item(labels, K, level=0.9)).splitlines()
+        head, _, *rows, note = str(result.by_item_group(labels, K, level=0.9)).splitlines()
         assert head.split("  ")[0] == "items"
         assert len(rows) == 3
         assert note == "±: 90% confidence interval of the mean over users"
 
     def test_persons_are_drawn_with_all_rows(self, task, labels):
-        owner = torch.arange(NUM_USERS) // 3
+        person = torch.arange(NUM_USERS) // 3
         scores = random_scores(task, 1)
         rows = evaluate(scores, task, METRICS, keep_items=K)
-        persons = evaluate(scores, task.with_owner(owner), METRICS, keep_items=K)
-        one, other = rows.by_item(labels, K), persons.by_item(labels, K)
+        persons = evaluate(scores, task.with_person(person), METRICS, keep_items=K)
+        one, other = rows.by_item_group(labels, K), persons.by_item_group(labels, K)
         for label in one:
             for metric, mean in one[label].items():
                 assert other[label][metric].value == pytest.approx(mean.value)
@@ -112,18 +112,18 @@ class TestByItem:
     def test_it_is_the_same_on_every_device(self, device, task, result, labels):
         scores = random_scores(task, 1).to(device)
         moved = evaluate(scores, task.to(device), METRICS, keep_items=K)
-        assert str(moved.by_item(labels, K)) == str(result.by_item(labels, K))
+        assert str(moved.by_item_group(labels, K)) == str(result.by_item_group(labels, K))
 
     def test_what_is_wrong_is_named(self, task, result, labels):
         with pytest.raises(ValueError, match=r"shape \[14\], a label for every item \(got \[3\]"):
-            result.by_item([0, 1, 2], K)
+            result.by_item_group([0, 1, 2], K)
         with pytest.raises(ValueError, match=f"'k' needs to be at most {K}"):
-            result.by_item(labels, K + 1)
+            result.by_item_group(labels, K + 1)
         without = evaluate(random_scores(task, 1), task, "recall@4")
         with pytest.raises(ValueError, match="keep_items"):
-            without.by_item(labels, K)
+            without.by_item_group(labels, K)
         with pytest.raises(ValueError, match="'level' needs to be"):
-            result.by_item(labels, K, level=2)
+            result.by_item_group(labels, K, level=2)
 
 
 class TestGaps:
@@ -147,7 +147,7 @@ class TestGaps:
             assert gap.ratio - gap.ratio_low == pytest.approx(margin)
 
     def test_of_items_that_share_their_users(self, result, labels):
-        found = result.by_item(labels, K)
+        found = result.by_item_group(labels, K)
         by_pair = {(gap.metric, gap.a): gap for gap in found.gaps("small")}
         gap = by_pair[f"exposure@{K}", "large"]
         large, small = (found[label][f"exposure@{K}"] for label in ("large", "small"))
@@ -157,7 +157,7 @@ class TestGaps:
         assert gap.high - gap.difference > apart
 
     def test_a_group_with_itself(self, result, labels):
-        found = result.by_item([1, 2] * (NUM_ITEMS // 2), K)
+        found = result.by_item_group([1, 2] * (NUM_ITEMS // 2), K)
         assert next(iter(found.gaps(1))).a == 2
         assert len(result.by([0] * NUM_USERS).gaps()) == 0
 

@@ -42,13 +42,13 @@ def others(task):
 
 
 @pytest.fixture(scope="module")
-def owner():
+def person():
     return torch.randint(25, (80,), generator=torch.Generator().manual_seed(0))
 
 
 @pytest.fixture(scope="module")
-def owned(task, owner):
-    task = task.with_owner(owner)
+def owned(task, person):
+    task = task.with_person(person)
     return {name: make_runs(task, skill, 2) for name, skill in (("good", 0.4), ("fair", 0.2))}
 
 
@@ -220,18 +220,18 @@ class TestCompare:
 
 
 class TestOwners:
-    def test_intervals_draw_persons(self, owned, owner):
+    def test_intervals_draw_persons(self, owned, person):
         result = owned["good"][0]
         values = result.per_user["recall@3"]
-        sample = Sample.of(values, owner)
+        sample = Sample.of(values, person)
         low, high = result.confidence_interval("recall@3", method="normal")
         assert (high - low) / 2 == pytest.approx(1.959964 * math.sqrt(sample.variance))
         assert "over users, for other persons (23 own all rows)" in str(result)
         total, num_rows = {}, {}
-        for value, person in zip(values.tolist(), owner.tolist(), strict=True):
+        for value, number in zip(values.tolist(), person.tolist(), strict=True):
             if value == value:
-                total[person] = total.get(person, 0) + value
-                num_rows[person] = num_rows.get(person, 0) + 1
+                total[number] = total.get(number, 0) + value
+                num_rows[number] = num_rows.get(number, 0) + 1
         persons = sorted(total)
         generator = torch.Generator().manual_seed(5)
         drawn = torch.randint(len(persons), (60, len(persons)), generator=generator).tolist()
@@ -243,12 +243,12 @@ class TestOwners:
         assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])))
 
     @pytest.mark.parametrize("test", ["t-test", "wilcoxon", "randomization"])
-    def test_tests_draw_persons(self, owned, owner, test):
+    def test_tests_draw_persons(self, owned, person, test):
         a, b = owned["good"][0], owned["fair"][0]
         (row,) = compare(a, b, metrics="ndcg@3", test=test)
         difference = a.per_user["ndcg@3"] - b.per_user["ndcg@3"]
         is_counted = ~difference.isnan()
-        persons = owner[is_counted].unique(return_inverse=True)[1].numpy()
+        persons = person[is_counted].unique(return_inverse=True)[1].numpy()
         values = difference[is_counted].numpy()
         total, num_rows = np.bincount(persons, values), np.bincount(persons)
         if test == "wilcoxon":
@@ -267,13 +267,13 @@ class TestOwners:
         assert "for other persons and other runs" in str(compare(owned))
 
     def test_results_with_other_owners_are_of_another_task(self, task, owned):
-        with pytest.raises(ValueError, match="differ in owner"):
+        with pytest.raises(ValueError, match="differ in person"):
             compare(owned["good"], make_runs(task, 0.4, 1))
 
-    def test_they_are_saved(self, owned, owner, tmp_path):
+    def test_they_are_saved(self, owned, person, tmp_path):
         owned["good"][0].save(tmp_path / "result.npz")
         loaded = EvaluationResult.load(tmp_path / "result.npz")
-        assert torch.equal(loaded.owner, owned["good"][0].owner)
+        assert torch.equal(loaded.person, owned["good"][0].person)
         assert str(loaded) == str(owned["good"][0])
 
 

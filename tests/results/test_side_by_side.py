@@ -27,7 +27,9 @@ def pair(task):
 
 
 def lists_of(result, k=K):
-    return [[item for item in row[:k] if item >= 0] for row in result.ranked.items.tolist()]
+    return [
+        [item for item in row[:k] if item >= 0] for row in result.ranked.pred_index_mat.tolist()
+    ]
 
 
 def naive_jaccard(first, second):
@@ -153,7 +155,7 @@ class TestFrames:
 
     def test_users_with_the_largest_differences(self, pair):
         first, second = (x.per_user[f"recall@{K}"].tolist() for x in pair.values())
-        frame = side_by_side(pair, k=K).users(f"recall@{K}", num=8)
+        frame = side_by_side(pair, k=K).differing_users(f"recall@{K}", num=8)
         assert list(frame.columns) == ["user", "degree", "first", "second", "difference"]
         apart = {
             user: a - b
@@ -168,7 +170,7 @@ class TestFrames:
             assert row.difference == pytest.approx(apart[row.user])
 
     def test_items_that_one_finds_more_often(self, pair):
-        frame = side_by_side(pair, k=K).items(f"recall@{K}", num=100)
+        frame = side_by_side(pair, k=K).differing_items(f"recall@{K}", num=100)
         hits = []
         for result in pair.values():
             count = {}
@@ -180,18 +182,22 @@ class TestFrames:
         found = dict(zip(frame["item"], frame.difference, strict=True))
         assert found == {item: value for item, value in wanted.items() if value}
         assert frame.difference.is_monotonic_decreasing
-        assert len(side_by_side(pair, k=K).items(f"recall@{K}", num=2)) == 2
+        assert len(side_by_side(pair, k=K).differing_items(f"recall@{K}", num=2)) == 2
 
     def test_original_ids(self, task):
         ids = [f"user {number}" for number in range(50)]
         named = type(task)(**{**task.to_dict(), "user_ids": ids, "item_ids": list("abcdefghijkl")})
         both = side_by_side(make(named, 1), make(named, 2), k=K)
-        assert set(both.users(f"recall@{K}").user) <= set(ids)
-        assert set(both.items(f"recall@{K}")["item"]) <= set("abcdefghijkl")
+        assert set(both.differing_users(f"recall@{K}").user) <= set(ids)
+        assert set(both.differing_items(f"recall@{K}")["item"]) <= set("abcdefghijkl")
 
     def test_a_result_never_wins_against_itself(self, pair):
         both = side_by_side(pair["first"], pair["first"], k=K)
-        assert len(both.users(f"recall@{K}")) == len(both.items(f"recall@{K}")) == 0
+        assert (
+            len(both.differing_users(f"recall@{K}"))
+            == len(both.differing_items(f"recall@{K}"))
+            == 0
+        )
 
 
 def test_what_is_wrong_is_named(task, pair):
@@ -213,6 +219,6 @@ def test_what_is_wrong_is_named(task, pair):
     with pytest.raises(ValueError, match="'p' needs to be in"):
         side_by_side(pair, k=K, p=1)
     with pytest.raises(ValueError, match="'num' needs to be a positive integer"):
-        side_by_side(pair, k=K).users(f"recall@{K}", num=0)
+        side_by_side(pair, k=K).differing_users(f"recall@{K}", num=0)
     with pytest.raises(ValueError, match="'metric' needs to be 'recall@k'"):
-        side_by_side(pair, k=K).items(f"ndcg@{K}")
+        side_by_side(pair, k=K).differing_items(f"ndcg@{K}")

@@ -19,39 +19,39 @@ def normal(*shape, generator):
     return torch.randn(*shape, generator=generator, dtype=torch.double)
 
 
-def draw(num_runs, num_users, seed=0, owner=None, users=1.0, runs=0.1, rest=1.0):
+def draw(num_runs, num_users, seed=0, person=None, users=1.0, runs=0.1, rest=1.0):
     """Values of users in the runs of a recommender: `[num_runs, num_users]`, around zero."""
     generator = torch.Generator().manual_seed(seed)
     of_users = users * normal(num_users, generator=generator)
-    of_users = of_users if owner is None else of_users[owner]
+    of_users = of_users if person is None else of_users[person]
     of_runs = runs * normal(num_runs, 1, generator=generator)
     return of_users + of_runs + rest * normal(num_runs, num_users, generator=generator)
 
 
-def uncertainty_of_mean(values, owner=None):
-    return uncertainty_of(Sample(values.mean(dim=0), owner), [values])
+def uncertainty_of_mean(values, person=None):
+    return uncertainty_of(Sample(values.mean(dim=0), person), [values])
 
 
 class TestSample:
     def test_persons_have_the_variance_of_a_loop(self):
         values = torch.tensor([1.0, 4.0, 2.0, 0.0, 3.0], dtype=torch.double)
-        owner = torch.tensor([0, 1, 0, 2, 1])
+        person = torch.tensor([0, 1, 0, 2, 1])
         mean, total = 2.0, 0.0
-        for person in range(3):
-            total += sum(values[i].item() - mean for i in range(5) if owner[i] == person) ** 2
-        assert Sample(values, owner).variance == pytest.approx(3 / 2 * total / 25)
+        for number in range(3):
+            total += sum(values[i].item() - mean for i in range(5) if person[i] == number) ** 2
+        assert Sample(values, person).variance == pytest.approx(3 / 2 * total / 25)
 
     def test_persons_of_one_row_are_users(self):
         values = draw(1, 50)[0]
-        owner = torch.randperm(50, generator=torch.Generator().manual_seed(0))
-        one, other = Sample(values), Sample(values, owner)
+        person = torch.randperm(50, generator=torch.Generator().manual_seed(0))
+        one, other = Sample(values), Sample(values, person)
         assert one.variance == pytest.approx(float(values.var()) / 50)
         assert other.variance == pytest.approx(one.variance)
         assert p_value(one, "wilcoxon") == pytest.approx(p_value(other, "wilcoxon"))
 
     def test_repeated_rows_of_a_person_tell_nothing_new(self):
-        values, owner = draw(1, 40)[0], torch.arange(40)
-        repeated = Sample(values.repeat(7), owner.repeat(7))
+        values, person = draw(1, 40)[0], torch.arange(40)
+        repeated = Sample(values.repeat(7), person.repeat(7))
         assert repeated.variance == pytest.approx(Sample(values).variance)
         for test in ("wilcoxon", "randomization"):
             assert p_value(repeated, test) == pytest.approx(p_value(Sample(values), test), abs=1e-9)
@@ -60,14 +60,14 @@ class TestSample:
 
     def test_persons_are_those_of_statsmodels(self):
         statsmodels = pytest.importorskip("statsmodels.api")
-        owner = torch.randint(30, (200,), generator=torch.Generator().manual_seed(0))
-        values = draw(1, 200, owner=owner)[0]
+        person = torch.randint(30, (200,), generator=torch.Generator().manual_seed(0))
+        values = draw(1, 200, person=person)[0]
         fitted = statsmodels.OLS(values.numpy(), np.ones(200)).fit(
-            cov_type="cluster", cov_kwds={"groups": owner.numpy(), "use_correction": False}
+            cov_type="cluster", cov_kwds={"groups": person.numpy(), "use_correction": False}
         )
-        factor = len(owner.unique()) / (len(owner.unique()) - 1)
+        factor = len(person.unique()) / (len(person.unique()) - 1)
         wanted = float(fitted.bse[0]) ** 2 * factor
-        assert Sample.of(values, owner).variance == pytest.approx(wanted)
+        assert Sample.of(values, person).variance == pytest.approx(wanted)
 
     def test_who_does_not_count_is_no_person(self):
         values = torch.tensor([1.0, math.nan, 3.0, math.nan], dtype=torch.double)
@@ -199,10 +199,10 @@ def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0, dif
         The uncertainty, and the estimated difference.
     """
     generator = torch.Generator().manual_seed(num_users * num_rows + sum(num_runs))
-    owner = None
+    person = None
     if num_rows > 1:  # some persons have one row, others more
         num_persons = num_users // num_rows
-        owner = torch.cat(
+        person = torch.cat(
             [
                 torch.arange(num_persons),
                 torch.randint(num_persons, (num_users - num_persons,), generator=generator),
@@ -215,8 +215,8 @@ def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0, dif
             deviation = runs if number > 1 else 0.0
             of_runs = deviation * normal(number, 1, generator=generator)
             values.append(of_runs + rest * normal(number, num_users, generator=generator))
-        values[0] = values[0] + difference + (of_users if owner is None else of_users[owner])
-        sample = Sample(values[0].mean(dim=0) - values[1].mean(dim=0), owner)
+        values[0] = values[0] + difference + (of_users if person is None else of_users[person])
+        sample = Sample(values[0].mean(dim=0) - values[1].mean(dim=0), person)
         yield uncertainty_of(sample, values), sample.mean
 
 
@@ -264,13 +264,13 @@ class TestWhatIsPromised:
     @pytest.mark.parametrize("num_rows", [1, 3])
     def test_other_tests_are_right_as_often_as_they_say(self, test, num_rows):
         generator = torch.Generator().manual_seed(2)
-        owner = torch.arange(60).repeat(num_rows) if num_rows > 1 else None
+        person = torch.arange(60).repeat(num_rows) if num_rows > 1 else None
         found = {0.0: 0, 0.4: 0}
         for seed in range(500):
             of_person = normal(60, generator=generator).repeat(num_rows)
             rest = 0.5 * normal(60 * num_rows, generator=generator)
             for shift in found:
-                sample = Sample(of_person + rest + shift, owner)
+                sample = Sample(of_person + rest + shift, person)
                 found[shift] += p_value(sample, test, num_samples=400, seed=seed) <= 0.05
         assert 0.03 <= found[0.0] / 500 <= 0.07
         # The power of a t-test of 60 persons, which these tests nearly have.
@@ -283,13 +283,13 @@ class TestWhatIsPromised:
     def test_intervals_of_means_hold_the_mean(self, method, num_rows):
         generator = torch.Generator().manual_seed(1)
         held, num_persons = 0, 120
-        owner = torch.arange(num_persons).repeat(num_rows) if num_rows > 1 else None
+        person = torch.arange(num_persons).repeat(num_rows) if num_rows > 1 else None
         for seed in range(500):
             of_person = torch.empty(num_persons, dtype=torch.double).exponential_(
                 generator=generator
             )
             rest = normal(num_persons * num_rows, generator=generator)
-            sample = Sample(of_person.repeat(num_rows) + rest, owner)
+            sample = Sample(of_person.repeat(num_rows) + rest, person)
             low, high = interval_of_mean(sample, 0.95, method, num_samples=400, seed=seed)
             held += low <= 1 <= high
         assert 0.92 <= held / 500 <= 0.98
@@ -300,8 +300,8 @@ class TestEstimates:
         generator = torch.Generator().manual_seed(0)
         values = torch.rand(60, generator=generator, dtype=torch.double)
         values[::7] = math.nan
-        owner = torch.randint(20, (60,), generator=generator)
-        for of in (None, owner):
+        person = torch.randint(20, (60,), generator=generator)
+        for of in (None, person):
             found, wanted = mean_of_users(values, of), Sample.of(values, of)
             assert found.value == pytest.approx(wanted.mean)
             assert float(found.influence.square().sum()) == pytest.approx(wanted.variance)

@@ -116,7 +116,9 @@ def ranks(ranked):
     """The rank of every edge as a dictionary, infinite where the item was not retrieved."""
     return {
         (user, item): rank if rank < 10**9 else math.inf
-        for user, item, rank in zip(*ranked.edge_index.tolist(), ranked.rank.tolist(), strict=True)
+        for user, item, rank in zip(
+            *ranked.edge_label_index.tolist(), ranked.rank.tolist(), strict=True
+        )
     }
 
 

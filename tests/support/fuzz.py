@@ -122,7 +122,7 @@ def check_ranked(case, ranked):
         else:
             _same(name, _numbers(values), [getattr(place, name) for _, place in edges])
     check_users(case, ranked)
-    lists = None if case.knows_candidates else ranked.items.tolist()
+    lists = None if case.knows_candidates else ranked.pred_index_mat.tolist()
     return _ranked_users(case, places, lists)
 
 
@@ -158,11 +158,17 @@ def check_users(case, ranked):
         ]
         _same("has_constant_scores", ranked.has_constant_scores.tolist(), is_constant)
     if case.width is None:
-        assert ranked.items is None, "lists out of nowhere"
+        assert ranked.pred_index_mat is None, "lists out of nowhere"
     elif case.scores is not None:
-        _same("items", ranked.items.tolist(), oracle.best_items(task, case.scores, case.width))
+        _same(
+            "items",
+            ranked.pred_index_mat.tolist(),
+            oracle.best_items(task, case.scores, case.width),
+        )
     else:
-        _same("items", ranked.items.tolist(), oracle.kept_items(task, case.lists, case.width))
+        _same(
+            "items", ranked.pred_index_mat.tolist(), oracle.kept_items(task, case.lists, case.width)
+        )
 
 
 def check_random_ranks(case, ranked, places):
@@ -186,7 +192,7 @@ def check_random_ranks(case, ranked, places):
 
 
 def _pairs(ranked):
-    return list(zip(*ranked.edge_index.tolist(), strict=True))
+    return list(zip(*ranked.edge_label_index.tolist(), strict=True))
 
 
 def _numbers(values):

@@ -75,7 +75,7 @@ def check_run(ranked, run, qrels, draw):
     ranked.to_trec(run, qrels)
     if not run.read_text() + qrels.read_text():
         return
-    width = ranked.items.size(1)
+    width = ranked.pred_index_mat.size(1)
     read = RankedEdges.from_trec(run, qrels)
     assert ranks_in_lists(read, width) == ranks_in_lists(ranked, width), "a run ranks differently"
     content = {path: path.read_bytes() for path in (run, qrels)}
@@ -96,7 +96,7 @@ def ranks_in_lists(ranked, width):
         if rank <= width
         else NOT_RETRIEVED
         for (user, item), rank in zip(
-            zip(*ranked.edge_index.tolist(), strict=True), ranked.rank.tolist(), strict=True
+            zip(*ranked.edge_label_index.tolist(), strict=True), ranked.rank.tolist(), strict=True
         )
     }
 

@@ -28,7 +28,7 @@ def by_id(task, edges):
 @pytest.mark.parametrize("frame", FRAMES)
 class TestFromFrames:
     def test_ids_are_numbered_in_their_order(self, frame):
-        task = RankingTask.from_frames(frame(TEST), frame(TRAIN))
+        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST))
         assert task.user_ids == ("ann", "bob")
         assert task.item_ids == ("egg", "jam", "tea")
         assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
@@ -36,21 +36,23 @@ class TestFromFrames:
         assert task.weight is None
 
     def test_the_order_of_rows_does_not_matter(self, frame):
-        first = RankingTask.from_frames(frame(TEST), frame(TRAIN), rating="stars")
+        first = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), rating="stars")
         test, train = (
             frame({name: values[::-1] for name, values in columns.items()})
             for columns in (TEST, TRAIN)
         )
-        second = RankingTask.from_frames(test, train, rating="stars")
+        second = RankingTask.from_frames(train=train, test=test, rating="stars")
         for name in ("truth", "seen", "weight"):
             assert torch.equal(getattr(first, name), getattr(second, name)), name
         assert (first.user_ids, first.item_ids) == (second.user_ids, second.item_ids)
 
     def test_ratings_and_a_threshold(self, frame):
-        task = RankingTask.from_frames(frame(TEST), frame(TRAIN), rating="stars")
+        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), rating="stars")
         found = dict(zip(map(tuple, task.truth.t().tolist()), task.weight.tolist(), strict=True))
         assert found == {(0, 0): 4, (0, 1): 5, (1, 2): 2}
-        good = RankingTask.from_frames(frame(TEST), frame(TRAIN), rating="stars", threshold=4)
+        good = RankingTask.from_frames(
+            train=frame(TRAIN), test=frame(TEST), rating="stars", threshold=4
+        )
         assert by_id(good, good.truth) == [("ann", "egg"), ("ann", "jam")]
         assert by_id(good, good.seen) == by_id(task, task.seen)
 
@@ -60,7 +62,7 @@ class TestFromFrames:
             frame({names[name]: values for name, values in columns.items()})
             for columns in (TEST, TRAIN)
         )
-        task = RankingTask.from_frames(test, train, user="who", item="what")
+        task = RankingTask.from_frames(train=train, test=test, user="who", item="what")
         assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
 
     @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ class TestFromFrames:
         ],
     )
     def test_ids_of_any_type(self, frame, users, items):
-        task = RankingTask.from_frames(frame({"user_id": users, "item_id": items}))
+        task = RankingTask.from_frames(test=frame({"user_id": users, "item_id": items}))
         assert by_id(task, task.truth) == sorted(zip(users, items, strict=True))
         assert task.user_ids == tuple(sorted(set(users)))
         assert task.item_ids == tuple(sorted(set(items)))
@@ -83,14 +85,14 @@ class TestFromFrames:
     def test_ids_that_only_occur_in_test_are_named(self, frame):
         test = {"user_id": ["ann", "cy"], "item_id": ["egg", "egg"]}
         with pytest.warns(UserWarning, match=r"'test' has 1 user \('cy'\) that 'train' does not"):
-            RankingTask.from_frames(frame(test), frame(TRAIN))
+            RankingTask.from_frames(train=frame(TRAIN), test=frame(test))
         many = {"user_id": ["ann"] * 7, "item_id": list("abcdefg")}
         with pytest.warns(UserWarning, match=r"has 7 items \('a', 'b', .*, 'e' and 2 more\) th"):
-            RankingTask.from_frames(frame(many), frame(TRAIN))
-        RankingTask.from_frames(frame(test))  # nothing to compare with
+            RankingTask.from_frames(train=frame(TRAIN), test=frame(many))
+        RankingTask.from_frames(test=frame(test))  # nothing to compare with
 
     def test_a_model_propagates_over_the_training_frame(self, frame):
-        task = RankingTask.from_frames(frame(TEST), frame(TRAIN))
+        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST))
         assert sorted(task.edge_index.t().tolist()) == [
             [0, 4], [1, 2], [1, 3], [2, 1], [3, 1], [4, 0]
         ]  # fmt: skip
@@ -113,7 +115,7 @@ class TestFromFrames:
     )
     def test_wrong_options_are_named(self, frame, options, message):
         with pytest.raises(ValueError, match=re.escape(message)):
-            RankingTask.from_frames(frame(TEST), frame(TRAIN), **options)
+            RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), **options)
 
     def test_missing_values_are_counted(self, frame):
         for column, owner in (("user_id", "train"), ("item_id", "test"), ("stars", "test")):
@@ -122,11 +124,11 @@ class TestFromFrames:
             message = f"'{owner}' needs a value in every row of the column '{column}' (got 1 with"
             with pytest.raises(ValueError, match=re.escape(message)):
                 RankingTask.from_frames(
-                    frame(frames["test"]), frame(frames["train"]), rating="stars"
+                    train=frame(frames["train"]), test=frame(frames["test"]), rating="stars"
                 )
 
     def test_names_go_through_to_results_and_files(self, frame, tmp_path):
-        task = RankingTask.from_frames(frame(TEST), frame(TRAIN))
+        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST))
         result = evaluate(torch.tensor([0.3, 0.2, 0.1]), task, "recall@1", keep_items=True)
         result.to_trec(tmp_path / "run", tmp_path / "qrels")
         lines = (tmp_path / "qrels").read_text().splitlines()
@@ -142,12 +144,14 @@ class TestFromFrames:
 
 def test_ids_of_mixed_and_unusual_types():
     ids = [uuid.UUID(int=2), uuid.UUID(int=1)]
-    task = RankingTask.from_frames(pd.DataFrame({"user_id": ids, "item_id": [("a", 1), ("a", 0)]}))
+    task = RankingTask.from_frames(
+        test=pd.DataFrame({"user_id": ids, "item_id": [("a", 1), ("a", 0)]})
+    )
     assert task.user_ids == (ids[1], ids[0])
     assert task.item_ids == (("a", 0), ("a", 1))
     mixed = pd.DataFrame({"user_id": [3, "x", 1], "item_id": [1, 1, 1]})
-    assert RankingTask.from_frames(mixed).user_ids == (1, 3, "x")
-    assert RankingTask.from_frames(mixed[::-1]).user_ids == (1, 3, "x")
+    assert RankingTask.from_frames(test=mixed).user_ids == (1, 3, "x")
+    assert RankingTask.from_frames(test=mixed[::-1]).user_ids == (1, 3, "x")
 
 
 @pytest.mark.parametrize("ids", [["a", "b", "c"], [1, 2, 3]])
@@ -157,27 +161,27 @@ def test_categories_are_what_they_stand_for(ids):
     train = pd.DataFrame({"user_id": [third, first, second], "item_id": ["x", "x", "y"]})
     test["user_id"] = pd.Categorical(test["user_id"], categories=[third, second, first])
     train["user_id"] = pd.Categorical(train["user_id"])
-    task = RankingTask.from_frames(test, train)
+    task = RankingTask.from_frames(train=train, test=test)
     assert task.user_ids == tuple(ids)
     assert by_id(task, task.truth) == [(first, "y"), (second, "x")]
     enum = pl.Enum(["c", "b", "a"])
     test = pl.DataFrame(
         {"user_id": ["b", "a"], "item_id": [1, 2]}, schema_overrides={"user_id": enum}
     )
-    assert RankingTask.from_frames(test).user_ids == ("a", "b")
+    assert RankingTask.from_frames(test=test).user_ids == ("a", "b")
 
 
 def test_frames_of_two_libraries_and_types():
-    task = RankingTask.from_frames(pd.DataFrame(TEST), pl.DataFrame(TRAIN))
+    task = RankingTask.from_frames(train=pl.DataFrame(TRAIN), test=pd.DataFrame(TEST))
     assert task.user_ids == ("ann", "bob")
     numbers = pl.DataFrame({"user_id": [1, 2], "item_id": [1, 2]})
     small = numbers.cast(pl.Int8)
-    assert RankingTask.from_frames(small, numbers, exclude_seen=False).user_ids == (1, 2)
+    assert RankingTask.from_frames(train=numbers, test=small, exclude_seen=False).user_ids == (1, 2)
 
 
 def test_columns_may_be_numbers():
     frame = pd.DataFrame([["bob", 3, 5], ["ann", 2, 4]])
-    task = RankingTask.from_frames(frame, user=0, item=1, rating=2)
+    task = RankingTask.from_frames(test=frame, user=0, item=1, rating=2)
     assert (task.user_ids, task.item_ids) == (("ann", "bob"), (2, 3))
     assert task.weight.tolist() == [4, 5]
 
@@ -186,7 +190,7 @@ def test_columns_may_be_numbers():
 def test_points_in_time_are_ids(unit):
     days = [datetime.datetime(2020, 1, day) for day in (2, 1)]
     frame = pl.DataFrame({"user_id": days, "item_id": [1, 2]}).cast({"user_id": pl.Datetime(unit)})
-    assert RankingTask.from_frames(frame).user_ids == (days[1], days[0])
+    assert RankingTask.from_frames(test=frame).user_ids == (days[1], days[0])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_points_in_time_are_ids(unit):
 def test_types_that_differ_between_frames(test_ids, train_ids):
     test = pl.DataFrame({"user_id": test_ids, "item_id": ["x", "y"]})
     train = pl.DataFrame({"user_id": train_ids, "item_id": ["y", "x", "z"]})
-    task = RankingTask.from_frames(test, train, exclude_seen=False)
+    task = RankingTask.from_frames(train=train, test=test, exclude_seen=False)
     wanted = sorted(zip(test_ids.to_list(), ["x", "y"], strict=True))
     assert by_id(task, task.truth) == wanted
     assert task.user_ids == tuple(sorted({*test_ids.to_list(), *train_ids.to_list()}))
@@ -212,30 +216,30 @@ def test_numbers_and_words_are_different_ids():
     test = pl.DataFrame({"user_id": ["1", "2"], "item_id": [1, 1]})
     train = pl.DataFrame({"user_id": [1, 2], "item_id": [1, 1]})
     with pytest.warns(UserWarning, match=r"'test' has 2 users \('1', '2'\) that 'train' does not"):
-        task = RankingTask.from_frames(test, train)
+        task = RankingTask.from_frames(train=train, test=test)
     assert task.user_ids == (1, 2, "1", "2")
 
 
 def test_odd_columns_are_named():
     lists = pl.DataFrame({"user_id": [[1], [2]], "item_id": [1, 2]})
     with pytest.raises(TypeError, match=r"'user' needs to be a column of single ids \(got List"):
-        RankingTask.from_frames(lists)
+        RankingTask.from_frames(test=lists)
     twice = pd.DataFrame([[1, 2, 3]], columns=["user_id", "item_id", "user_id"])
     with pytest.raises(ValueError, match="'test' needs to have columns of different names"):
-        RankingTask.from_frames(twice)
+        RankingTask.from_frames(test=twice)
 
 
 def test_what_is_no_frame_is_named():
     with pytest.raises(TypeError, match=r"'test' needs to be a data frame .* \(got dict\)"):
-        RankingTask.from_frames(TEST)
+        RankingTask.from_frames(test=TEST)
     with pytest.raises(TypeError, match=r"'train' needs to be a data frame .* \(got ndarray\)"):
-        RankingTask.from_frames(pd.DataFrame(TEST), np.zeros((2, 2)))
+        RankingTask.from_frames(train=np.zeros((2, 2)), test=pd.DataFrame(TEST))
 
 
 def test_narwhals_is_named_where_it_is_missing(monkeypatch):
     hide_package(monkeypatch, "narwhals")
     with pytest.raises(ImportError, match=r"pyg-recmetrics\[frames\]"):
-        RankingTask.from_frames(pd.DataFrame(TEST))
+        RankingTask.from_frames(test=pd.DataFrame(TEST))
 
 
 class TestFromMatrix:
@@ -257,17 +261,22 @@ class TestFromMatrix:
         ],
     )
     def test_of_any_kind(self, form):
-        task = RankingTask.from_matrix(form(self.test), form(self.train), user_ids=["a", "b"])
+        task = RankingTask.from_matrix(
+            train=form(self.train), test=form(self.test), user_ids=["a", "b"]
+        )
         assert (task.num_users, task.num_items) == (2, 3)
         assert task.truth.tolist() == [[0, 1], [2, 0]]
         assert task.weight.tolist() == [5, 4]
         assert task.seen.tolist() == [[0, 1], [0, 2]]
         assert task.user_ids == ("a", "b")
         assert sorted(task.edge_index.t().tolist()) == [[0, 2], [1, 4], [2, 0], [4, 1]]
-        assert RankingTask.from_matrix(form(self.test), threshold=5).truth.tolist() == [[0], [2]]
+        assert RankingTask.from_matrix(test=form(self.test), threshold=5).truth.tolist() == [
+            [0],
+            [2],
+        ]
 
     def test_ones_are_no_weights(self):
-        task = RankingTask.from_matrix(np.eye(3, dtype=bool))
+        task = RankingTask.from_matrix(test=np.eye(3, dtype=bool))
         assert (task.weight, task.edge_index) == (None, None)
         assert task.truth.tolist() == [[0, 1, 2], [0, 1, 2]]
 
@@ -275,22 +284,25 @@ class TestFromMatrix:
         frame = pd.DataFrame(self.test.numpy(), index=["b", "a"], columns=[7, 8, 9])
         ids = {"user_ids": ["b", "a"], "item_ids": [7, 8, 9]}
         assert (
-            RankingTask.from_matrix(frame, frame * 0 + 1, exclude_seen=False, **ids).num_users == 2
+            RankingTask.from_matrix(
+                train=frame * 0 + 1, test=frame, exclude_seen=False, **ids
+            ).num_users
+            == 2
         )
         message = "'{}' needs to be labelled by the original ids of the task in their order"
         with pytest.raises(ValueError, match=message.format("test")):
-            RankingTask.from_matrix(frame)
+            RankingTask.from_matrix(test=frame)
         with pytest.raises(ValueError, match=message.format("train")):
-            RankingTask.from_matrix(frame, frame[::-1], **ids)
+            RankingTask.from_matrix(train=frame[::-1], test=frame, **ids)
 
     def test_wrong_matrices_are_named(self):
         with pytest.raises(
             ValueError, match=r"'train' needs to have the shape of 'test', \[2, 3\]"
         ):
-            RankingTask.from_matrix(self.test, self.train.t())
+            RankingTask.from_matrix(train=self.train.t(), test=self.test)
         with pytest.raises(ValueError, match=r"'test' needs to be a matrix \(got shape \[3\]\)"):
-            RankingTask.from_matrix(self.test[0])
+            RankingTask.from_matrix(test=self.test[0])
         with pytest.raises(ValueError, match="'test' needs to hold finite numbers"):
-            RankingTask.from_matrix(np.array([[1.0, np.nan]]))
+            RankingTask.from_matrix(test=np.array([[1.0, np.nan]]))
         with pytest.raises(ValueError, match=r"'item_ids' needs to hold 3 ids \(got 2\)"):
-            RankingTask.from_matrix(self.test, item_ids=["a", "b"])
+            RankingTask.from_matrix(test=self.test, item_ids=["a", "b"])

@@ -228,26 +228,28 @@ def test_tensors_on_different_devices_are_named():
 class TestOwner:
     def test_names_and_numbers_say_the_same(self):
         names, numbers = ["eve", "fay", "eve"], torch.tensor([7, 9, 7])
-        for owner in (names, numbers, numbers.numpy(), tuple(names)):
-            assert task(owner=owner).owner.tolist() == [0, 1, 0]
-            assert task().with_owner(owner).owner.tolist() == [0, 1, 0]
-        assert task().owner is None
-        assert "owner=[3]" in repr(task(owner=names))
+        for person in (names, numbers, numbers.numpy(), tuple(names)):
+            assert task(person=person).person.tolist() == [0, 1, 0]
+            assert task().with_person(person).person.tolist() == [0, 1, 0]
+        assert task().person is None
+        assert "person=[3]" in repr(task(person=names))
 
     def test_what_is_wrong_is_named(self):
         with pytest.raises(
-            ValueError, match=r"'owner' needs to have shape \[3\], a label for every"
+            ValueError, match=r"'person' needs to have shape \[3\], a label for every"
         ):
-            task(owner=["eve", "fay"])
+            task(person=["eve", "fay"])
         with pytest.raises(ValueError, match=r"name a person for every user \(got none for 1 of"):
-            task(owner=["eve", None, "eve"])
-        with pytest.raises(TypeError, match="'owner' needs to be a tensor or a sequence of labels"):
-            task(owner="eve")
-        with pytest.raises(ValueError, match="'owner' needs to hold integers or booleans"):
-            task(owner=torch.rand(3))
+            task(person=["eve", None, "eve"])
+        with pytest.raises(
+            TypeError, match="'person' needs to be a tensor or a sequence of labels"
+        ):
+            task(person="eve")
+        with pytest.raises(ValueError, match="'person' needs to hold integers or booleans"):
+            task(person=torch.rand(3))
 
     def test_it_moves_with_the_task(self, device):
-        assert task(owner=["eve", "fay", "eve"]).to(device).owner.device.type == device.type
+        assert task(person=["eve", "fay", "eve"]).to(device).person.device.type == device.type
 
 
 class TestToDict:
@@ -262,7 +264,7 @@ class TestToDict:
             users=torch.tensor([0, 1]),
             user_ids=("ann", "bob", 3),
             item_ids=(10, 11, 12, 13),
-            owner=["eve", "fay", "eve"],
+            person=["eve", "fay", "eve"],
         )
 
     def test_it_holds_every_argument(self):
