@@ -1,10 +1,50 @@
-"""A mapping that cannot be changed, so that values which hold one can be compared and hashed."""
+"""Objects that cannot be changed once they are made.
+
+There are two ways to make one. A value whose fields are its whole definition is a
+`@dataclass(frozen=True)`, whose `__post_init__` may :func:`settle` them. An object that computes
+its attributes from other arguments is a :class:`Frozen`.
+"""
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class Frozen:
+    """An object whose attributes are set by its `__init__`, which calls `_freeze` last.
+
+    Example:
+        >>> class Circle(Frozen):
+        ...     def __init__(self, radius):
+        ...         self.area = 3.14 * radius**2
+        ...         self._freeze()
+        >>> Circle(1).area = 2
+        Traceback (most recent call last):
+        AttributeError: 'area' of a 'Circle' cannot be set: make another one
+    """
+
+    #: What to do instead of setting an attribute.
+    _INSTEAD = "make another one"
+
+    _is_frozen = False
+
+    def _freeze(self) -> None:
+        self._is_frozen = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if self._is_frozen:
+            raise AttributeError(
+                f"'{name}' of a '{type(self).__name__}' cannot be set: {self._INSTEAD}"
+            )
+        super().__setattr__(name, value)
+
+
+def settle(value: object, **fields: Any) -> None:
+    """Replaces fields of a frozen dataclass in its `__post_init__`, before anyone has seen it."""
+    for name, settled in fields.items():
+        object.__setattr__(value, name, settled)
 
 
 class FrozenDict(Mapping[K, V]):
