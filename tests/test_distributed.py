@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import processes
 import pytest
 import torch
 import torch.distributed as dist
@@ -14,6 +13,7 @@ import torch.distributed as dist
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules, rank
 from pyg_recmetrics.processes import num_processes, process_index, share
 from pyg_recmetrics.ranking.recommenders import name_users_in_errors
+from tests.support.machines import processes
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 def seen(request, tmp_path_factory):
     """What each process has seen, and after that, what became of those that were not killed."""
     folder = tmp_path_factory.mktemp("processes")
-    command = [sys.executable, ROOT / "tests" / "support" / "processes.py"]
+    command = [sys.executable, "-m", processes.__name__]
     running = [
         subprocess.Popen(
             [*command, str(process), str(request.param), folder],

@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from missing_packages import hide_package
-from small_task import BAD_SCORES, GOOD_SCORES, TASK
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
@@ -19,6 +17,8 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
+from tests.support.machines.missing_packages import hide_package
 
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
 

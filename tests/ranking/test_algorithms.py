@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from embeddings import KINDS, assert_same_ranks, rank_by_all_algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pyg_recmetrics.ranking.algorithms import (
     SearchGivenScores,
     SearchProducts,
 )
+from tests.support.cases.embeddings import KINDS, assert_same_ranks, rank_by_all_algorithms
 
 
 @settings(max_examples=200)

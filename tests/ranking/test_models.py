@@ -6,16 +6,16 @@ import warnings
 
 import pytest
 import torch
-from cases import cases, ranks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recommender_forms import PlainModel, RecordingModel, models
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_undirected
 
 from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking import schedule
+from tests.support.cases.recommender_forms import PlainModel, RecordingModel, models
+from tests.support.cases.strategies import cases, ranks
 
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)
 SCORES = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0], [0.0, 3.0, 1.0, 2.0, 4.0]])

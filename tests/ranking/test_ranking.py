@@ -2,15 +2,15 @@
 
 import math
 
-import naive
 import pytest
 import torch
-from cases import cases, ranks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recommender_forms import forms
 
 from pyg_recmetrics import RankedEdges, RankingTask, rank
+from tests.support.cases.recommender_forms import forms
+from tests.support.cases.strategies import cases, ranks
+from tests.support.references import naive
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

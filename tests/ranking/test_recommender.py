@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from pyg_recmetrics import RankingTask
 from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender
 from pyg_recmetrics.ranking.schedule import Schedule
+from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

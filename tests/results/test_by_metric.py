@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 import torch
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate, metrics
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
+from tests.support.cases.random_tasks import random_scores, random_task
 
 VALUES = {"recall@3": 0.5, "mrr": 0.25}
 

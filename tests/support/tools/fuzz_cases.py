@@ -6,11 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import embeddings
-import exact_scores
-import oracle
 import torch
-from recommender_forms import PlainModel, RecordingModel
 from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
@@ -25,6 +21,9 @@ from pyg_recmetrics.kernels.fast import (
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.ranking import algorithms, schedule
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
+from tests.support.cases import embeddings
+from tests.support.cases.recommender_forms import PlainModel, RecordingModel
+from tests.support.references import exact_scores, oracle
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 TIES = ("index", "best", "worst", "mean", "random")
