@@ -89,7 +89,7 @@ def largest_share_of_bound(data: Embeddings, is_fused: bool) -> float:
     )
     exact = scores.user @ scores.items.factors.double(scores.item[:num_items]).t()
     exact = exact.view(len(some.user), blocks.block_size, -1).amax(dim=1)
-    error = (scores.to_score(blocks.best()) - exact).abs()
+    error = (scores.to_score(blocks.maxima()) - exact).abs()
     return float((error / scores.error.unsqueeze(1)).max())
 
 
@@ -98,7 +98,7 @@ def all_products(scores: FastProducts, rows_at_once: int) -> None:
     num_items = -(-scores.item.numel() // MAX_PADDING) * MAX_PADDING
     scratch = Scratch(scores.item.device)
     for rows in torch.arange(len(scores.user), device=scores.item.device).split(rows_at_once):
-        scores.blocks(rows, 0, num_items, scratch).best()
+        scores.blocks(rows, 0, num_items, scratch).maxima()
 
 
 def half_product(data: Embeddings, rows_at_once: int) -> None:

@@ -219,26 +219,26 @@ DEFECTS = {
     ),
     "the sieve counts seen items": wrapped(Search, "_sieve", with_other("masked", without_edges)),
     "what is relevant is found twice": wrapped(
-        Search, "_find", with_other("relevant", without_edges)
+        Search, "_items_within_reach", with_other("relevant", without_edges)
     ),
     "one position too few is within reach": wrapped(
         Search, "_raise_reach", with_other("depth", lambda depth: (depth - 1).clamp(min=1))
     ),
     "what has the lowest score that matters is not found": wrapped(
         Search,
-        "_take",
+        "_find_places",
         lambda take: (
-            lambda self, rows, blocks, best, lowest: take(
-                self, rows, blocks, best, next_value(lowest)
+            lambda self, rows, blocks, maxima, threshold: take(
+                self, rows, blocks, maxima, next_value(threshold)
             )
         ),
     ),
     "close scores are not settled": wrapped(
-        Search, "_settle", lambda settle: lambda self, *found: None
+        Search, "_sort_exactly", lambda settle: lambda self, *found: None
     ),
     "the last columns are forgotten": wrapped(
         Search,
-        "_find",
+        "_items_within_reach",
         lambda find: (
             lambda self, rows, width: find(self, rows, width.clamp(max=searching.MAX_COLUMNS))
         ),

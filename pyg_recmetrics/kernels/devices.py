@@ -12,6 +12,9 @@ _FACTOR = 4
 #: How many bytes of its memory a GPU has for each time that it computes as much as a CPU.
 _BYTES_OF_FACTOR = 2**32
 
+#: The compute capability of the first GPUs that multiply in `bfloat16`.
+_BFLOAT16_CAPABILITY = (8, 0)
+
 #: How much more a GPU computes at once than a CPU, at most.
 _MAX_FACTOR = 32
 
@@ -19,8 +22,8 @@ _MAX_FACTOR = 32
 def at_once(num: int, device: torch.device) -> int:
     """Returns how much to compute at once on a device, if it is `num` on a CPU.
 
-    On a GPU, a call takes longer than what little it computes. The more memory there is, the fewer
-    calls there are. Most of the memory is left to others.
+    On a GPU, launching a small kernel costs more than running it. The more memory there is, the
+    fewer calls there are. Most of the memory is left to others.
     """
     if device.type == "cpu":
         return num
@@ -53,7 +56,7 @@ def has_exact_single_precision(device: torch.device) -> bool:
 def has_fast_bfloat16(device: torch.device) -> bool:
     """Returns whether a device has instructions for products in `bfloat16`."""
     if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) >= (8, 0)
+        return torch.cuda.get_device_capability(device) >= _BFLOAT16_CAPABILITY
     capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return device.type == "cpu" and bool(
         capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")

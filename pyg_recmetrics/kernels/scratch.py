@@ -9,8 +9,8 @@ from torch import Tensor
 class Scratch:
     """Buffers that all chunks of a ranking share.
 
-    The operating system hands out memory page by page at the first touch, which costs more than
-    the arithmetic that is then done on it. A buffer that is used again has already been paid for.
+    The operating system hands out memory page by page, when each page is first written to. This
+    takes longer than the arithmetic that follows. A buffer that is used again costs nothing.
 
     Args:
         device (torch.device): Where the buffers live.

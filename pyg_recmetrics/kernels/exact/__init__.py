@@ -1,1 +1,1 @@
-"""What the answer is: exact scores, and the order that follows from them."""
+"""The answer itself: exact scores, and the order that follows from them."""

@@ -1,4 +1,4 @@
-"""Embeddings of items that stay where they are. What is needed of them is converted."""
+"""Embeddings of items, which stay where they are. Only those that are needed are converted."""
 
 from functools import cached_property
 
@@ -8,6 +8,11 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries, products
 from pyg_recmetrics.kernels.exact.scores import EXPONENT, inner_products, scale_, scaled
+
+#: Items whose largest number is near one of these powers of two are read as they are, and users are
+#: scaled instead. If items were smaller, users would be too large for single precision. If they
+#: were much larger, the squares of their norms would be.
+_MODERATE_EXPONENTS = range(-15, 41)
 
 #: How many numbers of the embeddings of pairs are held at once.
 _NUM_NUMBERS = 2**20
@@ -36,10 +41,9 @@ class ItemFactors:
         parts = [embedding] if bias is None else [embedding, bias]
         bounds = [bound.to(device, torch.double) for part in parts for bound in part.aminmax()]
         self.largest = torch.stack(bounds).abs().max()
-        # Numbers of moderate size are read as they are, and users are scaled instead.
         exponent = int(self.largest.frexp().exponent)
         is_double = torch.double in (part.dtype for part in parts)
-        self.is_moderate = not is_double and -15 <= exponent <= 40
+        self.is_moderate = not is_double and exponent in _MODERATE_EXPONENTS
         self.exponent = exponent if self.is_moderate else EXPONENT
         self.scale = 2.0 ** (EXPONENT - self.exponent)
 

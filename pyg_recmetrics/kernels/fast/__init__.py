@@ -1,1 +1,1 @@
-"""What proves the answer sooner: fast scores, and a bound on how far they can be off."""
+"""The same answer sooner: fast scores and a bound on their error leave little to exact scores."""

@@ -1,7 +1,8 @@
-"""Values of some rows and columns in blocks, of which a search wants to know the largest.
+"""Values of some rows and columns in blocks. A search starts at the largest value of each block.
 
-A block has every `num_blocks`-th value of a row. So the largest values of neighbouring blocks are
-found together, and neighbouring columns, of which the first have the highest scores, are dealt out.
+A block has every `num_blocks`-th value of a row. So a processor finds the largest values of
+neighbouring blocks together. The first columns tend to have the highest scores, and lie in
+different blocks.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +32,7 @@ class Blocks(ABC):
         """
 
     @abstractmethod
-    def best(self) -> Tensor:
+    def maxima(self) -> Tensor:
         """Returns the largest value of each block, of shape `[num_rows, num_blocks]`."""
 
     @abstractmethod
@@ -66,7 +67,7 @@ class StoredBlocks(Blocks):
         self.matrix[:, self.num_columns :] = nothing
         entries.fill_(self.matrix, rows, start, nothing)
 
-    def best(self) -> Tensor:
+    def maxima(self) -> Tensor:
         return self._in_blocks().amax(dim=1)
 
     def values(self, row: Tensor, block: Tensor) -> Tensor:
@@ -92,11 +93,11 @@ class ComputedBlocks(Blocks):
         self.hidden_row = self.hidden_column = torch.empty(0, dtype=torch.long, device=device)
 
     @abstractmethod
-    def largest(self) -> Tensor:
+    def computed_maxima(self) -> Tensor:
         """Returns the largest value of each block, with nothing hidden."""
 
     @abstractmethod
-    def computed(self, row: Tensor, block: Tensor) -> Tensor:
+    def computed_values(self, row: Tensor, block: Tensor) -> Tensor:
         """Returns the values of some blocks, with nothing hidden but columns that have none."""
 
     def hide(self, entries: Entries, rows: slice, start: int) -> None:
@@ -104,15 +105,15 @@ class ComputedBlocks(Blocks):
         self.hidden_row = torch.cat([self.hidden_row, row])
         self.hidden_column = torch.cat([self.hidden_column, column])
 
-    def best(self) -> Tensor:
-        best = self.largest()
+    def maxima(self) -> Tensor:
+        maxima = self.computed_maxima()
         spoiled = self.hidden_blocks().unique()
         row, block = spoiled // self.num_blocks, spoiled % self.num_blocks
-        best[row, block] = self.values(row, block).amax(dim=1)
-        return best
+        maxima[row, block] = self.values(row, block).amax(dim=1)
+        return maxima
 
     def values(self, row: Tensor, block: Tensor) -> Tensor:
-        values = self.computed(row, block)
+        values = self.computed_values(row, block)
         asked, hidden = row * self.num_blocks + block, self.hidden_blocks()
         place = torch.searchsorted(asked, hidden)
         # Behind the last block there is one more, in which nothing is hidden.

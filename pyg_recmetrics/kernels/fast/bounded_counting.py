@@ -22,7 +22,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
 from pyg_recmetrics.kernels.fast.packed_counts import MAX_FLAGS
 from pyg_recmetrics.kernels.fast.rank_counting import RankCount, UserItems
 from pyg_recmetrics.kernels.fast.threshold_counting import (
@@ -50,6 +50,14 @@ MAX_ROWS = 1024
 NUM_SCORES_IN_HISTOGRAMS = 2**22
 MAX_ROWS_OF_HISTOGRAMS = 64
 
+#: How many items may be undecided for a user, which are compared by their exact scores: so many per
+#: relevant item, some more, and one of so many items. A user with more is left unsettled. These
+#: numbers decide about time and memory alone, and not about ranks.
+_CLOSE_PER_RELEVANT, _SPARE_CLOSE, _ITEMS_PER_CLOSE = 32, 256, 256
+
+#: More than three times 2**-24, which rounding changes a number by in single precision.
+_ROUNDING_OF_SHIFT = 2.0**-22
+
 #: How many relevant items are ranked at once, to bound the memory of what is close to them.
 NUM_RELEVANT = 2**16
 
@@ -70,9 +78,10 @@ class BoundedCount(RankCount):
         factors, norm = self.items.factors, self.items.norm
         score = factors.exact_scores(user, row, item)
         scaled = factors.for_single(user)
-        # To scale users rounds once more, and so does to shift scores, by a rounded number.
-        bound = ErrorBound(scaled, scaled.float(), 1.01 * (user.size(1) + 2) * 2.0**-24)
-        error_of_shift = 2.0**-22 * bound.norm * norm[0]
+        # The exact score and the scaled user are rounded, too.
+        bound = ErrorBound(scaled, scaled.float(), rounding_in_single(user.size(1) + 2))
+        # The shift is rounded, and then a difference of up to twice its size.
+        error_of_shift = _ROUNDING_OF_SHIFT * bound.norm * norm[0]
         error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
         middle, scale = _middle_and_scale(score, row, error)
         is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS
@@ -142,7 +151,7 @@ def _count(
 
 def _max_close(depth: Tensor, num_items: int) -> Tensor:
     """Returns how many undecided items a user may have before it is left unsettled."""
-    return 32 * depth + 256 + num_items // 256
+    return _CLOSE_PER_RELEVANT * depth + _SPARE_CLOSE + num_items // _ITEMS_PER_CLOSE
 
 
 def _middle_and_scale(score: Tensor, row: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:

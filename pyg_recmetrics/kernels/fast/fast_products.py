@@ -7,7 +7,7 @@ from pyg_recmetrics.kernels.devices import sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
-from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single
+from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -36,7 +36,8 @@ class FastProducts(FastScores):
         # A GPU may cut off what it adds up, at 2**-23 of the largest number, and not round it.
         self.bound = ErrorBound(scaled, unscaled, rounding_of_sum=dim * 2.0**-22)
         self.error = self.bound.of(items.rounded_norm, items.error)
-        of_single = ErrorBound(scaled, self.single, rounding_of_sum=1.01 * (dim + 1) * 2.0**-24)
+        # The exact score is rounded, too.
+        of_single = ErrorBound(scaled, self.single, rounding_of_sum=rounding_in_single(dim + 1))
         largest = items.norm[0]
         self.error_of_items = of_single.of(largest, error_in_single(largest))
 

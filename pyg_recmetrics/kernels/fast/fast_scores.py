@@ -1,4 +1,4 @@
-"""Fast scores: what a search reads instead of the exact scores of all items."""
+"""Fast scores, which a search reads instead of the exact scores of all items."""
 
 from abc import ABC, abstractmethod
 

@@ -1,4 +1,4 @@
-"""Counting what is above relevant items, as far as fast scores and a bound on their error tell."""
+"""All ranks, from counts of the fast scores that are surely above those of relevant items."""
 
 from abc import ABC, abstractmethod
 from typing import TypeAlias

@@ -68,6 +68,7 @@ class RoundedItems:
         precision = torch.finfo(self.dtype)
         # Numbers that are too small to be normal are rounded to multiples of the smallest one.
         smallest = precision.smallest_normal * precision.eps / self.scale
+        # All numbers were rounded to single precision before.
         return precision.eps / 2 + 2.0**-24, smallest / 2 * math.sqrt(self.factors.dim)
 
     def rounded(self, start: int, end: int) -> Tensor:

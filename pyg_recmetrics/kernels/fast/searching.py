@@ -6,10 +6,11 @@ and fast scores tell so. The search finds the few that may matter, and looks clo
 **What is within reach.** The fast scores of a user are cut into blocks
 (:mod:`~pyg_recmetrics.kernels.fast.blocks`). If the largest scores of as many blocks as the user's
 depth are at least :math:`t`, then as many items have an exact score of at least
-:math:`t - \alpha`, where :math:`\alpha` is the bound. So an item with a lower exact score is beyond
-the depth. All others are found in blocks whose largest score is at least :math:`t - 2 \alpha`. If
-no lists are wanted, what matters starts at the lowest relevant item within reach; and a user
-without any is not looked at further.
+:math:`t - \alpha`, where :math:`\alpha` is the bound. This is the *reach* of the user: an item with
+a lower exact score is beyond the depth. All others are found in blocks whose largest score is at
+least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
+within reach; and a user without any is not looked at further. The lowest exact score that matters
+is the *threshold*.
 
 **The sieve.** A first pass looks at a sixteenth of the items in the same way, or at an eighth if
 there are many positions: those of the largest norms, which are likely to have high scores. It
@@ -18,8 +19,33 @@ too small for the score that matters has no chance. As items are in the order of
 the first of them take part in the second pass.
 
 **The order** of the items that were found follows from their scores in single precision, wherever
-two neighbours differ by more than twice the bound. Others are compared by their exact scores, and
-equal ones by item id. If no lists are wanted, only those are that may stand beside a relevant item.
+two neighbours differ by more than twice the bound on these. Others are *close*. They are compared
+by their exact scores, and equal ones by item id. If no lists are wanted, only those are that may
+stand beside a relevant item.
+
+**An example.** A user's list of the best two of eight items is wanted. Fast scores are within
+:math:`\alpha = 0.1` of the exact ones, and scores in single precision within 0.01. There are four
+blocks of two items.
+
+================  =====  =====  =====  =====  =====  =====  =====  =====
+item                  0      1      2      3      4      5      6      7
+================  =====  =====  =====  =====  =====  =====  =====  =====
+block                 0      1      2      3      0      1      2      3
+fast score         0.90   0.50   0.75   0.30   0.20   0.72   0.57   0.10
+within reach          x             x                    x      x
+single precision   0.84          0.70                 0.71   0.54
+close                               x                    x
+exact score       0.843         0.704                0.702  0.543
+place                 1             2                    3      4
+================  =====  =====  =====  =====  =====  =====  =====  =====
+
+The largest scores of the blocks are 0.90, 0.72, 0.75 and 0.30. So :math:`t = 0.75`, and the reach
+is 0.65: items 0 and 2 have at least this score. Fast scores from 0.55 on may stand for as much.
+No item of block 3 has one, which is known without a look at its two scores. In the other blocks,
+four scores are high enough. In single precision, items 5 and 2 differ by no more than 0.02. So
+their exact scores are computed, and no others. They turn the two round: the list is 0, 2. If item 6
+was the only relevant one and no list was wanted, the search would end at the reach, as the score of
+the item in single precision is too low.
 """
 
 from collections.abc import Iterator
@@ -39,8 +65,13 @@ from pyg_recmetrics.kernels.scratch import Scratch
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
 MAX_JOINED = 16
 
-#: How many maxima tell what is within reach. There are at least twice as many as positions down to
-#: the depth, so that few of these share one.
+#: How many maxima per position tell what is within reach, at least and at most. If the best items
+#: are dealt to blocks at random, twice as many maxima as positions reach down to about 1.4 times as
+#: many positions, since some blocks hold several of the best. Eight times as many reach down to
+#: 1.07 times as many, which more maxima could hardly improve.
+_MIN_MAXIMA_PER_POSITION, _MAX_MAXIMA_PER_POSITION = 2, 8
+
+#: How many maxima tell what is within reach, as far as these limits allow.
 NUM_MAXIMA = 160
 
 #: How many users are taken at once. With more of them, nothing gets faster.
@@ -54,6 +85,17 @@ NUM_VALUES = 2**22
 
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
+
+#: Two scores are close if they differ by no more than so many bounds. Only if it is no more than
+#: two can exact scores have another order. What is beyond two makes up for rounding: of the
+#: difference, which single precision changes by a part of `2**-24`, and of its limit, by less.
+_BOUNDS_IF_CLOSE = 2.001
+
+#: How many items may matter to a user: so many per position, and some more. A user with more is
+#: left unsettled, as the longest row decides how long all rows are that are sorted together. So
+#: these numbers decide about time and memory alone, and not about ranks. For the embeddings of a
+#: LightGCN on Gowalla, a half or the double of them take the same time, and no user is left.
+_FOUND_PER_POSITION, _SPARE_FOUND = 4, 64
 
 #: How deep one user is ranked, or each of several users.
 _Depth = TypeVar("_Depth", int, Tensor)
@@ -73,11 +115,6 @@ class Found(NamedTuple):
     ranks: Ranks
     lists: Tensor | None
     is_unsettled: Tensor
-
-
-def rows_to_search(depth: int, device: torch.device) -> int:
-    """Returns how many users are searched at once, if they are ranked down to `depth`."""
-    return max(1, at_once(min(MAX_ROWS, NUM_FOUND // _max_found(depth)), device))
 
 
 class Search:
@@ -110,24 +147,28 @@ class Search:
         self.relevant = Entries(row, scores.column[item], num_rows)
         self.masked = Entries(masked[0], scores.column[masked[1]], num_rows)
         rows = torch.arange(num_rows, device=depth.device)
-        own = scores.of_items(rows, Entries(row, item, num_rows))
-        # Nothing is as large as NaN, so that it is never within reach.
-        self.own = self.relevant.side_by_side(own, torch.nan)
+        relevant_scores = scores.of_items(rows, Entries(row, item, num_rows))
+        # Comparisons with NaN are false, so padding is never within reach.
+        self.relevant_scores = self.relevant.side_by_side(relevant_scores, torch.nan)
         self.is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
-        # At least as many items as the user's depth have this score or a higher one.
+        # At least as many items as the user's depth have this exact score or a higher one.
         self.reach = torch.full(depth.shape, -torch.inf, dtype=torch.double, device=depth.device)
 
     def run(self) -> Found:
         """Searches, and returns what was found."""
         is_sieved = self._sieve()
-        lowest = self._lowest(slice(None))
+        threshold = self._threshold(slice(None))
         width = torch.full_like(self.depth, self.scores.item.numel())
         if is_sieved:
-            width = self.scores.num_within_reach(lowest)
-        width.masked_fill_(lowest == torch.inf, 0)
+            width = self.scores.num_within_reach(threshold)
+        width.masked_fill_(threshold == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
         rows = rows[: int((width > 0).sum())]
-        return self._in_order(rows, self._find(rows, _rounded_up(width)))
+        found = self._items_within_reach(rows, _rounded_up_to_join(width))
+        ranking = self._sort(rows, found)
+        ranks = Ranks.unknown(self.item)
+        ranks.update(ranking.edge, ranking.ranks())
+        return Found(ranks, self._lists(rows, ranking), self.is_unsettled)
 
     def _sieve(self) -> bool:
         """Looks at the first columns, to find what is out of reach because of these alone.
@@ -136,98 +177,103 @@ class Search:
             Whether these are enough to find anything.
         """
         width = min(self.scores.num_in_sieve, MAX_COLUMNS)
-        num_needed = 2 * Blocks.block_size * self.max_depth
+        num_needed = _MIN_MAXIMA_PER_POSITION * self.max_depth * Blocks.block_size
         if width // 2 >= num_needed:
             width //= 2
-        width = width // _multiple() * _multiple()
+        width = width // _width_to_join() * _width_to_join()
         if width < num_needed:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
-        for part in _parts(torch.full_like(rows, width), 0):
+        for part in _parts_of_rows(torch.full_like(rows, width), 0):
             blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
             blocks.hide(self.masked, part, 0)
-            self._raise_reach(rows[part], blocks.best(), self.scores.lowest_in_order)
+            self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
         return True
 
-    def _find(self, rows: Tensor, width: Tensor) -> Entries:
-        """Returns the items that may matter to each of some rows.
+    def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
+        """Returns the items that may matter to each of some rows, but those that are relevant.
 
         Args:
             rows (torch.Tensor): The rows to look at.
             width (torch.Tensor): How many of the first columns to look at for each, descending.
         """
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
-        num_found, found = torch.zeros_like(rows), [(rows[:0], rows[:0])]
+        num_found, places = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
-            for part in _parts(width, start):
-                end, some = min(int(width[part.start]), start + MAX_COLUMNS), rows[part]
-                blocks = self.scores.blocks(some, start, end, self.scratch)
-                best, lowest = self._best(some, blocks, masked, part, start)
+            for part in _parts_of_rows(width, start):
+                end = min(int(width[part.start]), start + MAX_COLUMNS)
+                rows_in_part = rows[part]
+                blocks = self.scores.blocks(rows_in_part, start, end, self.scratch)
+                maxima, threshold = self._find_maxima(rows_in_part, blocks, masked, part, start)
                 # What is relevant need not be found, as it is known already.
                 blocks.hide(relevant, part, start)
-                row, column = self._take(some, blocks, best, lowest)
-                num_found[part] += torch.bincount(row, minlength=some.numel())
+                row, column = self._find_places(rows_in_part, blocks, maxima, threshold)
+                num_found[part] += torch.bincount(row, minlength=rows_in_part.numel())
                 # One user with many items would make the rows of all others as long.
-                row, column = self._drop_crowded(some, num_found[part], row, column)
-                found.append((row + part.start, self.scores.item[column + start]))
-        row, item = (torch.cat(values) for values in zip(*found, strict=True))
+                row, column = self._drop_crowded(rows_in_part, num_found[part], row, column)
+                places.append((row + part.start, self.scores.item[column + start]))
+        row, item = (torch.cat(values) for values in zip(*places, strict=True))
         if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
             row, order = row.sort(stable=True)
             item = item[order]
         return Entries(row, item, rows.numel())
 
-    def _best(
+    def _find_maxima(
         self, rows: Tensor, blocks: Blocks, masked: Entries, part: slice, start: int
     ) -> tuple[Tensor, Tensor]:
-        """Masks values, and finds the largest of each block, and the lowest that matter.
+        """Masks values, and finds the maxima of blocks, and the values of thresholds.
 
         Returns:
             Values of shape `[len(rows), num_blocks]` and `[len(rows)]`.
         """
         blocks.hide(masked, part, start)
-        best = blocks.best()
+        maxima = blocks.maxima()
         lowest_in_order = self.scores.lowest_in_order
-        self._raise_reach(rows, best, lowest_in_order)
-        lowest = self._lowest_value(rows)
-        if bool((lowest >= lowest_in_order).all()):
-            return best, lowest
+        self._raise_reach(rows, maxima, lowest_in_order)
+        threshold = self._value_of_threshold(rows)
+        if bool((threshold >= lowest_in_order).all()):
+            return maxima, threshold
         blocks.put_in_order_()
         blocks.hide(masked, part, start)
-        best = blocks.best()
-        self._raise_reach(rows, best, _least(best.dtype))
-        return best, self._lowest_value(rows)
+        maxima = blocks.maxima()
+        self._raise_reach(rows, maxima, _lowest_value(maxima.dtype))
+        return maxima, self._value_of_threshold(rows)
 
-    def _raise_reach(self, rows: Tensor, best: Tensor, lowest: float) -> None:
-        """Learns from the largest values of blocks, of shape `[num, num_blocks]`, what is in reach.
+    def _raise_reach(self, rows: Tensor, maxima: Tensor, lowest_in_order: float) -> None:
+        """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num]`.
-            best (torch.Tensor): The largest values.
-            lowest (float): Values below this one are in no order.
+            maxima (torch.Tensor): The maxima.
+            lowest_in_order (float): Values below this one are in no order.
         """
-        num_wanted = max(2 * self.max_depth, min(8 * self.max_depth, NUM_MAXIMA))
+        least, most = (
+            num_maxima * self.max_depth
+            for num_maxima in (_MIN_MAXIMA_PER_POSITION, _MAX_MAXIMA_PER_POSITION)
+        )
+        num_wanted = max(least, min(most, NUM_MAXIMA))
         num_joined = MAX_JOINED
-        while num_joined > 1 and best.size(1) < num_wanted * num_joined:
+        while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
             num_joined //= 2
-        best = best.view(rows.numel(), num_joined, -1).amax(dim=1)
+        maxima = maxima.view(rows.numel(), num_joined, -1).amax(dim=1)
         depth = self.depth[rows].unsqueeze(1)
-        top = best.topk(min(self.max_depth, best.size(1)), dim=1).values
-        value = top.gather(1, (depth - 1).clamp(max=top.size(1) - 1)).squeeze(1)
-        score = self.scores.to_score(value).sub_(self.scores.error[rows])
-        is_known = (depth.squeeze(1) <= top.size(1)) & (value >= lowest)
-        self.reach[rows] = torch.where(is_known, score, -torch.inf).maximum(self.reach[rows])
+        top = maxima.topk(min(self.max_depth, maxima.size(1)), dim=1).values
+        t = top.gather(1, (depth - 1).clamp(max=top.size(1) - 1)).squeeze(1)
+        reach = self.scores.to_score(t).sub_(self.scores.error[rows])
+        is_known = (depth.squeeze(1) <= top.size(1)) & (t >= lowest_in_order)
+        self.reach[rows] = torch.where(is_known, reach, -torch.inf).maximum(self.reach[rows])
 
-    def _take(
-        self, rows: Tensor, blocks: Blocks, best: Tensor, lowest: Tensor
+    def _find_places(
+        self, rows: Tensor, blocks: Blocks, maxima: Tensor, threshold: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns where the values are that may matter, as rows and columns, sorted by row."""
-        lowest = lowest.unsqueeze(1)
-        row, block = _at_least(best, lowest, out=torch.empty_like(best))
+        threshold = threshold.unsqueeze(1)
+        row, block = _find_at_least(maxima, threshold, out=torch.empty_like(maxima))
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
         values = blocks.values(row, block)
-        found, offset = _at_least(values, lowest[row], out=values)
-        return row[found], offset * best.size(1) + block[found]
+        asked, offset = _find_at_least(values, threshold[row], out=values)
+        return row[asked], offset * maxima.size(1) + block[asked]
 
     def _drop_crowded(
         self, rows: Tensor, num_found: Tensor, row: Tensor, found: Tensor
@@ -240,110 +286,137 @@ class Search:
         is_left = ~is_crowded[row]
         return row[is_left], found[is_left]
 
-    def _is_open(self, rows: Tensor | slice) -> Tensor:
+    def _is_within_reach(self, rows: Tensor | slice) -> Tensor:
         """Returns which relevant items may be within reach, of shape `[num_rows, num_slots]`."""
         lowest = self.reach[rows] - self.scores.error_of_items[rows]
-        return self.own[rows] >= lowest.unsqueeze(1)
+        return self.relevant_scores[rows] >= lowest.unsqueeze(1)
 
-    def _lowest(self, rows: Tensor | slice) -> Tensor:
+    def _threshold(self, rows: Tensor | slice) -> Tensor:
         """Returns the lowest exact score that matters; `inf` if none does."""
-        lowest = self.reach[rows]
+        threshold = self.reach[rows]
         if not self.makes_lists:
-            own = self.own[rows].masked_fill(~self._is_open(rows), torch.inf)
-            lowest = own.amin(dim=1) - self.scores.error_of_items[rows]
-        return lowest.masked_fill(self.is_unsettled[rows], torch.inf)
+            is_beyond = ~self._is_within_reach(rows)
+            lowest = self.relevant_scores[rows].masked_fill(is_beyond, torch.inf).amin(dim=1)
+            threshold = lowest - self.scores.error_of_items[rows]
+        return threshold.masked_fill(self.is_unsettled[rows], torch.inf)
 
-    def _lowest_value(self, rows: Tensor) -> Tensor:
+    def _value_of_threshold(self, rows: Tensor) -> Tensor:
         """Returns the lowest value of a score that matters."""
-        value = self.scores.to_value(self._lowest(rows) - self.scores.error[rows])
-        return value.clamp(min=_least(value.dtype))
+        value = self.scores.to_value(self._threshold(rows) - self.scores.error[rows])
+        return value.clamp(min=_lowest_value(value.dtype))
 
-    def _in_order(self, rows: Tensor, found: Entries) -> Found:
+    def _sort(self, rows: Tensor, found: Entries) -> "_Ranking":
         """Puts what is relevant to some rows, and what was found for them, in order."""
-        row, slot = self._is_open(rows).nonzero(as_tuple=True)
+        row, slot = self._is_within_reach(rows).nonzero(as_tuple=True)
         edge = self.relevant.ptr[rows[row]] + slot
         relevant = Entries(row, self.item[edge], rows.numel())
-        parts = (relevant, self.own[rows[row], slot]), (found, self.scores.of_items(rows, found))
-        item = torch.cat([entries.side_by_side(entries.column, -1) for entries, _ in parts], 1)
-        score = torch.cat([entries.side_by_side(own, -torch.inf) for entries, own in parts], 1)
-        score, order = score.sort(dim=1, descending=True)
-        item = item.gather(1, order)
-        num_relevant = max_id(relevant.slot) + 1
-        self._settle(rows, item, score, order, num_relevant)
-        lists = None
-        if self.makes_lists:
-            lists = torch.full((self.depth.numel(), item.size(1)), -1, device=item.device)
-            lists[rows] = item.masked_fill(score == -torch.inf, -1)
-        numbers = torch.arange(order.size(1), device=order.device).expand_as(order)
-        position = torch.empty_like(order).scatter_(1, order, numbers)
-        position = position[:, :num_relevant].contiguous()
-        score = score.neg_()  # as numbers are searched for in ascending order
-        own = score.gather(1, position)
-        above = torch.searchsorted(score, own)
-        tied = torch.searchsorted(score, own, right=True) - above - 1
-        ranks = Ranks.unknown(self.item)
-        place = row, relevant.slot
-        ranks.update(edge, Ranks(*(values[place] for values in (position + 1, above, tied))))
-        return Found(ranks, lists, self.is_unsettled)
+        entries = relevant, found
+        scores = self.relevant_scores[rows[row], slot], self.scores.of_items(rows, found)
+        item = torch.cat([part.side_by_side(part.column, -1) for part in entries], 1)
+        pairs = zip(entries, scores, strict=True)
+        score = torch.cat([part.side_by_side(own, -torch.inf) for part, own in pairs], 1)
+        score, origin = score.sort(dim=1, descending=True)
+        num_slots = max_id(relevant.slot) + 1
+        ranking = _Ranking(item.gather(1, origin), score, origin, edge, relevant, num_slots)
+        self._sort_exactly(rows, ranking)
+        return ranking
 
-    def _settle(
-        self, rows: Tensor, item: Tensor, score: Tensor, order: Tensor, num_relevant: int
-    ) -> None:
-        """Puts items in the order of their exact scores, in place, where these may be another.
-
-        Args:
-            rows (torch.Tensor): The rows, of shape `[num_rows]`.
-            item (torch.Tensor): Their items in the order of their scores, `[num_rows, num_slots]`.
-            score (torch.Tensor): The scores.
-            order (torch.Tensor): Where the items stood before they were put in order.
-            num_relevant (int): What stood in front of this place is relevant.
-        """
-        error = 2.001 * self.scores.error_of_items[rows].unsqueeze(1)
-        is_near = F.pad(score[:, :-1] - score[:, 1:] <= error, (1, 1))
-        row, column = (is_near[:, 1:] | is_near[:, :-1]).nonzero(as_tuple=True)
+    def _sort_exactly(self, rows: Tensor, ranking: "_Ranking") -> None:
+        """Sorts close items by their exact scores, in place."""
+        item, score, origin = ranking.item, ranking.score, ranking.origin
+        margin = _BOUNDS_IF_CLOSE * self.scores.error_of_items[rows].unsqueeze(1)
+        is_close = F.pad(score[:, :-1] - score[:, 1:] <= margin, (1, 1))
+        row, place = (is_close[:, 1:] | is_close[:, :-1]).nonzero(as_tuple=True)
         if not self.makes_lists:
             # What is not close to anything relevant may stand in any order.
-            run = (~is_near[row, column]).cumsum(0)
-            run_of_relevant = run[order[row, column] < num_relevant]
+            run = (~is_close[row, place]).cumsum(0)
+            run_of_relevant = run[origin[row, place] < ranking.num_slots]
             matters = torch.zeros(max_id(run) + 1, dtype=torch.bool, device=run.device)
             left = matters.index_fill_(0, run_of_relevant, True)[run].nonzero().squeeze(1)
-            row, column = row[left], column[left]
-        exact = self.scores.exactly(rows[row], item[row, column]).to(score.dtype)
+            row, place = row[left], place[left]
+        exact = self.scores.exactly(rows[row], item[row, place]).to(score.dtype)
         # The others stay where they are, and so does each run of items that are close.
-        new = item[row, column].argsort()
-        new = new[exact[new].argsort(descending=True, stable=True)]
-        new = new[row[new].argsort(stable=True)]
-        score[row, column] = exact[new]
-        for values in (item, order):
-            values[row, column] = values[row, column[new]]
+        order = item[row, place].argsort()
+        order = order[exact[order].argsort(descending=True, stable=True)]
+        order = order[row[order].argsort(stable=True)]
+        score[row, place] = exact[order]
+        for values in (item, origin):
+            values[row, place] = values[row, place[order]]
+
+    def _lists(self, rows: Tensor, ranking: "_Ranking") -> Tensor | None:
+        """Returns the items of some rows in order, if lists are wanted."""
+        if not self.makes_lists:
+            return None
+        item = ranking.item
+        lists = torch.full((self.depth.numel(), item.size(1)), -1, device=item.device)
+        lists[rows] = item.masked_fill(ranking.score == -torch.inf, -1)
+        return lists
+
+
+class _Ranking(NamedTuple):
+    """Items that may matter to some rows, best first.
+
+    Attributes:
+        item: The items, of shape `[num_rows, num_places]`; `-1` for none.
+        score: Their scores; `-inf` for none.
+        origin: In which slot each item stood before all were put in order.
+        edge: Which edges are ranked, of shape `[num_ranked]`.
+        relevant: The rows and the items of these edges.
+        num_slots: So many of the first slots were those of relevant items.
+    """
+
+    item: Tensor
+    score: Tensor
+    origin: Tensor
+    edge: Tensor
+    relevant: Entries
+    num_slots: int
+
+    def ranks(self) -> Ranks:
+        """Returns the ranks of the relevant items, of shape `[num_ranked]`."""
+        number = torch.arange(self.origin.size(1), device=self.origin.device)
+        number = number.expand_as(self.origin)
+        place = torch.empty_like(self.origin).scatter_(1, self.origin, number)
+        place = place[:, : self.num_slots].contiguous()
+        score = -self.score  # as numbers are searched for in ascending order
+        relevant_scores = score.gather(1, place)
+        num_above = torch.searchsorted(score, relevant_scores)
+        num_tied = torch.searchsorted(score, relevant_scores, right=True) - num_above - 1
+        slots = self.relevant.row, self.relevant.slot
+        return Ranks(*(values[slots] for values in (place + 1, num_above, num_tied)))
+
+
+def rows_to_search(depth: int, device: torch.device) -> int:
+    """Returns how many users are searched at once, if they are ranked down to `depth`."""
+    return max(1, at_once(min(MAX_ROWS, NUM_FOUND // _max_found(depth)), device))
 
 
 def _max_found(depth: _Depth) -> _Depth:
     """Returns how many items may matter to a user before it is left unsettled."""
-    return 4 * depth + 64
+    return _FOUND_PER_POSITION * depth + _SPARE_FOUND
 
 
-def _at_least(values: Tensor, lowest: Tensor, out: Tensor) -> tuple[Tensor, ...]:
-    """Returns the rows and the columns of values that are at least the lowest of their row."""
+def _find_at_least(values: Tensor, threshold: Tensor, out: Tensor) -> tuple[Tensor, ...]:
+    """Returns the rows and the columns of values that are at least the threshold of their row."""
     # A processor makes flags of the size of what it compares faster than booleans.
-    return torch.ge(values, lowest, out=out).nonzero(as_tuple=True)
+    return torch.ge(values, threshold, out=out).nonzero(as_tuple=True)
 
 
-def _least(dtype: torch.dtype) -> float:
-    """Returns the least value that may stand for a score."""
+def _lowest_value(dtype: torch.dtype) -> float:
+    """Returns the lowest value that may stand for a score."""
     return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min + 1
 
 
-def _multiple() -> int:
+def _width_to_join() -> int:
     """Returns what the number of columns is a multiple of, so that blocks can be joined."""
     return Blocks.block_size * MAX_JOINED
 
 
-def _rounded_up(width: Tensor) -> Tensor:
-    return (width + _multiple() - 1) // _multiple() * _multiple()
+def _rounded_up_to_join(width: Tensor) -> Tensor:
+    return (width + _width_to_join() - 1) // _width_to_join() * _width_to_join()
 
 
-def _parts(width: Tensor, start: int) -> Iterator[slice]:
+def _parts_of_rows(width: Tensor, start: int) -> Iterator[slice]:
     """Yields slices of rows that are looked at together, given how many columns each row has."""
     widths = width[width > start].tolist()
     num_values = at_once(NUM_VALUES, width.device)

@@ -34,6 +34,14 @@ LARGEST_THRESHOLD = 2**15 - 2**10
 #: How far a threshold reaches to both sides at most. It then touches few integers.
 LARGEST_MARGIN = 1.49
 
+#: A bucket holds the integers with the same first bits: so many of them, at least and at most. With
+#: fewer than seven, the bucket of the largest threshold would hold the largest integers, which all
+#: values beyond are clamped to.
+_MIN_BITS, _MAX_BITS = 8, 16
+
+#: The numbers of a row, with their margins, span less than this.
+_SPAN_OF_ROW = 2.0**17
+
 #: Takes the place of integers that must not be counted.
 MASKED = -(2**15)
 
@@ -187,7 +195,7 @@ class Histogram(ThresholdCount):
 
     def _prepare(self, num_keys: int) -> None:
         # More buckets than integers would gain little.
-        self.num_bits = min(16, max(8, num_keys.bit_length()))
+        self.num_bits = min(_MAX_BITS, max(_MIN_BITS, num_keys.bit_length()))
         row = self.row
         low, self.bucket = (self._buckets(x, torch.empty_like(row)) for x in (self.low, self.high))
         shape = (self.num_close.numel(), 2**self.num_bits)
@@ -215,15 +223,15 @@ class Histogram(ThresholdCount):
         return row, column
 
     def _buckets(self, keys: Tensor, out: Tensor) -> Tensor:
-        return out.copy_(keys >> (16 - self.num_bits)).add_(2 ** (self.num_bits - 1))
+        return out.copy_(keys >> (_MAX_BITS - self.num_bits)).add_(2 ** (self.num_bits - 1))
 
     def rows(self, found: Tensor) -> Tensor:
         return found
 
     def decide(self, found: Tensor, value: Tensor, margin: Tensor) -> tuple[Tensor, Tensor]:
         # All rows are searched at once: each has a range of numbers of its own.
-        threshold, order = (self.threshold + self.row * 2.0**17).sort()
-        value = value.double() + found * 2.0**17
+        threshold, order = (self.threshold + self.row * _SPAN_OF_ROW).sort()
+        value = value.double() + found * _SPAN_OF_ROW
         first = torch.searchsorted(threshold, value - margin)
         # In front of the first threshold of a row, there is one more place for a value.
         ptr = self.entries.ptr

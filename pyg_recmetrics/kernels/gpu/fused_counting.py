@@ -26,6 +26,11 @@ NUM_COUNTED, NUM_OPEN = 2**22, 2**16
 #: How many items are looked at at once.
 MAX_COLUMNS = 2**17
 
+#: How many items may be close to those of a user, which are compared by their exact scores: so many
+#: per relevant item, some more, and one of so many items. They are more than on a CPU, as products
+#: are less precise. These numbers decide about time and memory alone, and not about ranks.
+_CLOSE_PER_RELEVANT, _SPARE_CLOSE, _ITEMS_PER_CLOSE = 64, 256, 64
+
 
 class Limits:
     """What the items of some users are compared with: the values of relevant items, in groups.
@@ -145,4 +150,4 @@ class _Count:
 
 def _max_close(depth: Tensor, num_items: int) -> Tensor:
     """Returns how many items may be close to those of a user before it is left unsettled."""
-    return 64 * depth + 256 + num_items // 64
+    return _CLOSE_PER_RELEVANT * depth + _SPARE_CLOSE + num_items // _ITEMS_PER_CLOSE

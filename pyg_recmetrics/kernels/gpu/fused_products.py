@@ -27,6 +27,12 @@ NUM_ROWS_COUNTED = 64
 #: With how many limits a program compares each value of a row.
 NUM_LIMITS = 4
 
+#: Triton multiplies matrices of at least so many dimensions.
+_MIN_DIM = 16
+
+#: Margins are computed in single precision, which changes them by a few parts of `2**-24`.
+_SLACK_OF_MARGIN = 1.00001
+
 #: How many warps a program has. With fewer of them, registers would be spilled.
 NUM_WARPS = 8
 
@@ -61,10 +67,10 @@ class FusedProducts(FastProducts):
     def margin(self) -> "Margin":
         """Returns how far a value can be from that of an exact score, by the norm of its item."""
         relative, absolute = self.items.error_by_norm
-        # The bound is a linear function of the norm. The factor allows for single precision.
+        # The bound is a linear function of the norm.
         zero = self.bound.of(absolute, absolute)
         one = self.bound.of(1 + relative + absolute, relative + absolute)
-        factor = 1.00001 * self.scale
+        factor = _SLACK_OF_MARGIN * self.scale
         return Margin((factor * (one - zero)).float(), (factor * zero).float())
 
 
@@ -108,25 +114,25 @@ class FusedBlocks(ComputedBlocks):
             "num_columns": num_columns,
             "num_blocks": num_blocks,
             "dim": user.size(1),
-            "padded_dim": max(16, triton.next_power_of_2(user.size(1))),
+            "padded_dim": max(_MIN_DIM, triton.next_power_of_2(user.size(1))),
             "block_size": self.block_size,
             "num_warps": NUM_WARPS,
         }
 
-    def largest(self) -> Tensor:
+    def computed_maxima(self) -> Tensor:
         shape = self.user.size(0), self.num_blocks
-        best = self.scratch("fused_products.best", shape, torch.float32)
-        with torch.cuda.device_of(best):
+        maxima = self.scratch("fused_products.maxima", shape, torch.float32)
+        with torch.cuda.device_of(maxima):
             find_largest[self._grid(NUM_ROWS)](
                 self.user,
                 self.item,
-                best,
+                maxima,
                 shape[0],
                 rows_at_once=NUM_ROWS,
                 blocks_at_once=NUM_BLOCKS,
                 **self.sizes,
             )
-        return best
+        return maxima
 
     def count_above(self, limit: Tensor, margin: Margin, norm: Tensor) -> tuple[Tensor, Tensor]:
         """Counts values above limits, in all blocks in which it is clear what is above.
@@ -163,7 +169,7 @@ class FusedBlocks(ComputedBlocks):
             )
         return num_above, is_open
 
-    def computed(self, row: Tensor, block: Tensor) -> Tensor:
+    def computed_values(self, row: Tensor, block: Tensor) -> Tensor:
         shape = row.numel(), self.block_size
         values = torch.empty(shape, dtype=torch.float32, device=row.device)
         if values.numel() > 0:

@@ -1,6 +1,7 @@
 """The first of each ranking, from scores that are as wrong as their bound allows."""
 
 import math
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -218,12 +219,15 @@ class CountingScores(WrongScores):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.asked = []
-        self.num_settled = 0
+        self.asked, self.settled = [], []
 
     def exactly(self, row, item):
-        self.num_settled += row.numel()
+        self.settled += item.tolist()
         return super().exactly(row, item)
+
+    def of_items(self, rows, items):
+        self.found = items.column.tolist()
+        return super().of_items(rows, items)
 
     def blocks(self, rows, start, end, *others):
         self.asked.append((rows.tolist(), start, end))
@@ -234,6 +238,69 @@ def scores_of(case, error=0.0, num_in_sieve=0):
     generator = torch.Generator().manual_seed(0)
     arguments = (error, error), num_in_sieve, -torch.inf, generator
     return CountingScores(case.exact, case.item, *arguments)
+
+
+def table_of_the_example():
+    """The numbers of the example in the docstring, by the name of their row; NaN for none."""
+    lines = searching.__doc__.splitlines()
+    first, second, last = (number for number, line in enumerate(lines) if line.startswith("=="))
+    bounds = [(match.start(), match.end()) for match in re.finditer("=+", lines[first])]
+    table = {}
+    for line in lines[first + 1 : second] + lines[second + 1 : last]:
+        name, *cells = (line[start:end].strip() for start, end in bounds)
+        numbers = [math.nan if cell == "" else float(cell.replace("x", "1")) for cell in cells]
+        table[name] = torch.tensor(numbers, dtype=torch.double)
+    return table
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """The table of the example, and scores that are as in the table."""
+    monkeypatch.setattr(Blocks, "block_size", 2)
+    monkeypatch.setattr(searching, "MAX_JOINED", 1)
+    table = table_of_the_example()
+    fast, single, exact = (
+        table[name] for name in ("fast score", "single precision", "exact score")
+    )
+    exact = torch.where(exact.isnan(), fast, exact).unsqueeze(0)
+    scores = scores_of(case_of(exact, 2, [6]))
+    scores.fast, scores.error = fast.unsqueeze(0), torch.tensor([0.1], dtype=torch.double)
+    scores.of_some = torch.where(single.isnan(), fast, single).unsqueeze(0)
+    scores.error_of_items = scores.error / 10
+    return table, scores
+
+
+def search_of(scores, makes_lists):
+    """Searches for the list of one user, or for the rank of item 6."""
+    relevant = torch.tensor([[] if makes_lists else [0], [] if makes_lists else [6]])
+    nothing = torch.empty(0, dtype=torch.long)
+    depth, scratch = torch.tensor([2]), Scratch(torch.device("cpu"))
+    return Search(scores, depth, relevant.long(), (nothing, nothing), makes_lists, scratch)
+
+
+def test_the_example_of_the_docstring(example):
+    table, scores = example
+    assert table["item"].tolist() == list(range(8))
+    assert table["block"].tolist() == [column % 4 for column in range(8)]
+    blocks = scores.blocks(torch.tensor([0]), 0, 8, None)
+    assert blocks.maxima().tolist() == [[0.90, 0.72, 0.75, 0.30]]
+    search = search_of(scores, makes_lists=True)
+    found = search.run()
+    torch.testing.assert_close(search.reach, torch.tensor([0.65], dtype=torch.double))
+    for name, items in (("within reach", scores.found), ("close", scores.settled)):
+        assert sorted(items) == (table[name] == 1).nonzero().flatten().tolist()
+    ranking = table["place"].argsort()[: len(scores.found)]  # NaN is the largest
+    assert found.lists[0, : len(ranking)].tolist() == ranking.tolist()
+    assert ranking[:2].tolist() == [0, 2]
+
+
+def test_the_search_of_the_example_ends_at_the_reach(example):
+    _, scores = example
+    search = search_of(scores, makes_lists=False)
+    found = search.run()
+    torch.testing.assert_close(search.reach, torch.tensor([0.65], dtype=torch.double))
+    assert scores.found == scores.settled == []
+    assert found.ranks.rank.tolist() == [NOT_RETRIEVED]
 
 
 @pytest.mark.parametrize("makes_lists", [False, True])
@@ -268,7 +335,7 @@ def test_only_what_is_close_to_a_relevant_item_is_settled_unless_lists_are_wante
         case = case_of(exact, 20, [5], makes_lists)
         scores = scores_of(case)
         check_ranks(case, case.search(scores))
-        num_settled.append(scores.num_settled)
+        num_settled.append(len(scores.settled))
     assert num_settled[0] == 2 < num_settled[1]
 
 

@@ -56,7 +56,7 @@ def test_the_largest_of_each_block_keeps_to_the_bound(kind, size):
     for sign, is_kept in ((-1, torch.ge), (1, torch.le)):
         bound = scores.to_value(exact + sign * error)
         largest = in_blocks(bound, num_blocks).amax(dim=1)
-        assert is_kept(blocks.best(), largest).all()
+        assert is_kept(blocks.maxima(), largest).all()
     num_rows = min(3, size[0])
     values = all_values(blocks, num_rows, num_blocks)
     exact, error = exact[:num_rows], error[:num_rows]
@@ -83,7 +83,7 @@ def test_some_columns_have_the_values_that_they_have_among_all():
     wanted = every.reshape(4, 1024)[:, 256:768].view(4, 16, 32)
     part = scores.blocks(rows, 256, 768, Scratch(DEVICE))
     torch.testing.assert_close(all_values(part, 4, 32), wanted, rtol=0, atol=0)
-    torch.testing.assert_close(part.best(), wanted.amax(dim=1), rtol=1e-5, atol=1e-2)
+    torch.testing.assert_close(part.maxima(), wanted.amax(dim=1), rtol=1e-5, atol=1e-2)
 
 
 @pytest.mark.parametrize(("num_users", "num_items"), [(2, 1300), (130, 2100)])
@@ -100,7 +100,7 @@ def test_many_blocks_take_many_programs(num_users, num_items):
     blocks = scores.blocks(rows, 0, 16 * num_blocks, Scratch(DEVICE))
     # Whole numbers are not rounded.
     exact = scores.to_value(scores.user @ items.factors.double(scores.item).t())
-    assert torch.equal(blocks.best(), in_blocks(exact, num_blocks).amax(dim=1))
+    assert torch.equal(blocks.maxima(), in_blocks(exact, num_blocks).amax(dim=1))
 
 
 def test_what_is_hidden_is_neither_the_largest_nor_a_value():
@@ -115,10 +115,10 @@ def test_what_is_hidden_is_neither_the_largest_nor_a_value():
     row, block = torch.tensor([[0, 0, 3, 5], [2, 30, 0, 31]]).to(DEVICE)
     assert torch.equal(blocks.values(row, block), wanted[row, :, block])
     assert blocks.values(row[:0], block[:0]).shape == (0, 16)
-    torch.testing.assert_close(blocks.best(), wanted.amax(dim=1), rtol=1e-5, atol=1e-2)
+    torch.testing.assert_close(blocks.maxima(), wanted.amax(dim=1), rtol=1e-5, atol=1e-2)
     everything = Entries(*torch.ones(6, 500).nonzero().to(DEVICE).t(), num_rows=6)
     blocks.hide(everything, slice(0, 6), 0)
-    assert blocks.best().isneginf().all()
+    assert blocks.maxima().isneginf().all()
 
 
 @pytest.mark.parametrize("first", range(9000, 9120, 40))
