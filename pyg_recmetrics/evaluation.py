@@ -12,6 +12,7 @@ from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics import conventions, processes
 from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -165,7 +166,7 @@ def evaluate(
     return _prepare(data, options).run(recommender)
 
 
-class Evaluator:
+class Evaluator(Frozen):
     r"""Evaluates recommenders on one task: prepared once, called every epoch.
 
     :attr:`history` keeps the means of every call, and the whole result of the best. The training
@@ -205,8 +206,8 @@ class Evaluator:
         {'recall@1': 0.5, 'mrr@3': 0.75}
     """
 
-    # No other attributes, so that setting an option afterwards is an error instead of ignored.
-    __slots__ = ("__weakref__", "_prepared", "history")
+    # An option that is set afterwards would be ignored.
+    _INSTEAD = "make another one with other options"
 
     def __init__(
         self,
@@ -255,6 +256,7 @@ class Evaluator:
         )
         self._prepared = _prepare(data, options)
         self.history = History(self._monitored(monitor), patience)
+        self._freeze()
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes."""
@@ -285,7 +287,7 @@ class Evaluator:
     def to(self, device: torch.device | str) -> "Evaluator":
         """Returns an evaluator on another device, which adds to the same history."""
         moved = copy.copy(self)
-        moved._prepared = self._prepared.to(device)
+        settle(moved, _prepared=self._prepared.to(device))
         return moved
 
     def as_callback(
