@@ -205,7 +205,7 @@ class TestEvaluator:
         moved = evaluator.to(device)
         moved(GOOD_SCORES.to(device))
         assert moved.task.device.type == device.type
-        assert moved._prepared.edge_weight.device.type == device.type
+        assert moved._edge_weight.device.type == device.type
         assert len(evaluator.history) == 1
         assert evaluator.task.device.type == "cpu"
 
