@@ -11,7 +11,6 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules, rank
-from pyg_recmetrics.processes import num_processes, process_index, share
 from pyg_recmetrics.ranking.scores_and_lists import name_users_in_errors
 from tests.support.machines import processes
 
@@ -178,11 +177,6 @@ def test_the_example_under_torchrun():
     assert done.stdout.count("users evaluated") == 1
     assert "2 processes" in done.stdout
     assert "the same ranks" in done.stdout
-
-
-def test_without_a_process_group_a_process_is_alone():
-    assert (num_processes(), process_index()) == (1, 0)
-    assert share(torch.arange(3)).tolist() == [0, 1, 2]
 
 
 class TestNamingUsers:

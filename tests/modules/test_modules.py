@@ -7,8 +7,10 @@ import copy
 import doctest
 import inspect
 import io
+import json
 import math
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +25,10 @@ from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, metrics, mo
 from pyg_recmetrics.metrics import registry
 from tests.support.cases.strategies import cases
 from tests.support.machines.optional import needs_collection, needs_torchmetrics, torchmetrics
+from tests.support.tools import module_stubs
 from tests.support.tools.laws import values_of
+
+ROOT = Path(__file__).resolve().parents[2]
 
 #: What is said of lists that are too short, where a test is about something else.
 SHORT = "ignore:'pred_index_mat' holds lists of"
@@ -658,3 +663,15 @@ def test_all_else_works_without_torchmetrics():
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert "skipped" in done.stdout
+
+
+def test_the_stub_is_that_of_the_registry_and_part_of_the_package():
+    assert module_stubs.STUB.read_text() == module_stubs.stub()
+    (included,) = re.findall(
+        r"^\[tool.setuptools.package-data\]\npyg_recmetrics = (.*)$",
+        (ROOT / "pyproject.toml").read_text(),
+        flags=re.MULTILINE,
+    )
+    patterns = json.loads(included)
+    name = module_stubs.STUB.relative_to(ROOT / "pyg_recmetrics")
+    assert any(name.match(pattern) for pattern in patterns)

@@ -1,0 +1,74 @@
+"""Each module is tested by the file of its name, at the same place below `tests`."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Modules without a file of tests, and where they are tested instead.
+TESTED_ELSEWHERE = {
+    "kernels/fast/blocks": "kernels/fast/test_searching.py",
+    "kernels/fast/fast_scores": "kernels/fast/test_fast_products.py, test_given_scores.py",
+    "kernels/fast/rank_counting": "kernels/fast/test_bounded_counting.py",
+    "kernels/gpu/fusing": "kernels/gpu/test_fused_products.py",
+    "kernels/gpu/programs": "kernels/gpu/test_fused_products.py, test_fused_counting.py",
+    "modules/classes": "modules/test_modules.py",
+    "modules/ranking_metric": "modules/test_modules.py",
+    "modules/streaming_metric": "modules/test_modules.py",
+    "plot/arguments": "plot/test_plot.py",
+    "plot/by_cut_off": "plot/test_plot.py",
+    "plot/by_evaluation": "plot/test_history_picture.py",
+    "plot/by_item": "plot/test_plot.py",
+    "plot/by_user": "plot/test_plot.py",
+    "plot/legend": "plot/test_layout.py",
+    "plot/sizes": "plot/test_style.py",
+    "plot/ticks": "plot/test_layout.py",
+    "reporting/contents": "test_report.py",
+    "reporting/inline_svg": "test_report.py",
+    "reporting/page": "test_report.py",
+    "reporting/parts": "test_report.py",
+    "reporting/sections": "test_report.py",
+    "results/estimates": "results/test_uncertainty.py",
+    "results/runs": "results/test_several_runs.py",
+    "results/same_task": "results/test_comparison.py",
+    "version": "test_documentation.py",
+}
+
+#: Files of tests that belong to no single module, and what they test.
+OF_SEVERAL_MODULES = {
+    "boundary": "what odd arguments are told, everywhere",
+    "contributing": "the files for contributors",
+    "conventions/peers": "metrics of other libraries",
+    "default_device": "a default device of torch",
+    "documentation": "the pages of docs/",
+    "editors": "what editors and type checkers see",
+    "examples": "examples/",
+    "fuzz": "random cases of everything",
+    "layout": "this list",
+    "metrics/propensities": "one argument of several metrics",
+    "modules/situations": "the classes beside those of PyG and torchmetrics",
+    "notebooks": "notebooks/",
+    "plot/history_picture": "one picture",
+    "plot/layout": "what any picture looks like",
+    "ranking/gowalla": "numbers that were published",
+    "readme": "README.md",
+    "report": "a whole report",
+    "results/several_runs": "several runs",
+    "trackers": "the files of trackers",
+    "transforms/peers_splits": "splits of another library",
+}
+
+
+def names_below(folder, pattern, prefix=""):
+    paths = (path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob(pattern))
+    return {path.with_name(path.stem.removeprefix(prefix)).as_posix() for path in paths}
+
+
+def test_files_of_tests_mirror_modules_but_for_those_listed():
+    files = names_below("pyg_recmetrics", "*.py")
+    packages = {file.removesuffix("/__init__") for file in files if file.endswith("/__init__")}
+    modules = {file for file in files if not file.endswith("__init__")}
+    tests = names_below("tests", "test_*.py", prefix="test_")
+    assert modules - tests == set(TESTED_ELSEWHERE)
+    # A package is tested as a whole by a file of its own name.
+    of_packages = {f"{package}/{package.rpartition('/')[2]}" for package in packages}
+    assert tests - modules - of_packages == set(OF_SEVERAL_MODULES)
