@@ -54,8 +54,8 @@ def _section(convention: conventions.Convention) -> str:
     if convention.empty_target_action != "skip":
         counted_as = {"neg": "0", "pos": "1"}[convention.empty_target_action]
         paragraphs.append(f"Users without ground truth count as {counted_as}.")
-    if convention.population.words:
-        paragraphs.append(f"Evaluates users with {', '.join(convention.population.words)}.")
+    if conditions := convention.population.describe():
+        paragraphs.append(f"Evaluates users with {', '.join(conditions)}.")
     return "\n\n".join(paragraphs)
 
 

@@ -94,10 +94,15 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
     """Returns `edges` as 64-bit integers if they run from users to items."""
     tensor = check_edges(edges, name)
     check_matrix(edges, name, num_users, num_items)
-    check_num_pairs(name, num_users, num_items)
-    check_ids(tensor[0], name, "user", num_users)
-    check_ids(tensor[1], name, "item", num_items, num_users)
+    check_pairs(tensor, name, num_users, num_items)
     return tensor
+
+
+def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> None:
+    """Raises if edges of 64-bit integers do not run from users to items."""
+    check_num_pairs(name, num_users, num_items)
+    check_ids(edges[0], name, "user", num_users)
+    check_ids(edges[1], name, "item", num_items, num_users)
 
 
 def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:

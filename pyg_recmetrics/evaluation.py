@@ -2,22 +2,23 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.typing import Adj, EdgeType
+from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics import conventions, processes
+from pyg_recmetrics.checks import check_boolean, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
-from pyg_recmetrics.options import DEFAULT_METRICS, EvaluationOptions
-from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike, rank
 from pyg_recmetrics.ranking.message_passing import read_message_passing
 from pyg_recmetrics.results import EvaluationResult, History
@@ -26,6 +27,9 @@ from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
+
+#: The metrics that are evaluated by default.
+DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
 
 def evaluate(
@@ -142,8 +146,9 @@ def evaluate(
         >>> result["recall@2"], result.per_user["recall@2"]
         (1.0, tensor([1., 1.], dtype=torch.float64))
     """
-    options = EvaluationOptions(
-        metrics=metrics,
+    evaluator = Evaluator(
+        data,
+        metrics,
         convention=convention,
         empty_target_action=empty_target_action,
         population=population,
@@ -162,10 +167,10 @@ def evaluate(
         seed=seed,
         progress=progress,
     )
-    return _prepare(data, options).run(recommender)
+    return evaluator(recommender)
 
 
-class Evaluator:
+class Evaluator(Frozen):
     r"""Evaluates recommenders on one task: prepared once, called every epoch.
 
     :attr:`history` keeps the means of every call, and the whole result of the best. The training
@@ -191,6 +196,8 @@ class Evaluator:
 
     Attributes:
         history (History): The means of every call, in their order.
+        metrics (tuple of Metric): The metrics that are evaluated.
+        task (RankingTask): Who is ranked, over what, and what is relevant.
 
     Raises:
         TypeError: If an argument has a wrong type.
@@ -205,8 +212,7 @@ class Evaluator:
         {'recall@1': 0.5, 'mrr@3': 0.75}
     """
 
-    # No other attributes, so that setting an option afterwards is an error instead of ignored.
-    __slots__ = ("__weakref__", "_prepared", "history")
+    _INSTEAD = "make another one with other options"
 
     def __init__(
         self,
@@ -233,44 +239,48 @@ class Evaluator:
         monitor: str | Metric | None = None,
         patience: int | None = None,
     ) -> None:
-        options = EvaluationOptions(
-            metrics=metrics,
-            convention=convention,
-            empty_target_action=empty_target_action,
-            population=population,
-            edge_index=edge_index,
-            edge_weight=edge_weight,
-            edge_type=edge_type,
-            num_users=num_users,
-            threshold=threshold,
-            catalogue=catalogue,
+        # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
+        if empty_target_action is not None:
+            check_empty_target_action(empty_target_action)
+        if batch_size is not None:
+            check_positive_integer(batch_size, "batch_size")
+        if not isinstance(keep_items, bool):
+            check_positive_integer(keep_items, "keep_items")
+        check_ties("index" if ties is None else ties, seed)
+        check_boolean(progress, "progress")
+        task = as_task(data, edge_type=edge_type, num_users=num_users, threshold=threshold)
+        self.metrics = parse_all(metrics)
+        self._convention = conventions.get(convention)
+        if population is not None:
+            self._convention = replace(self._convention, population=population)
+        self._catalogue = _read_catalogue(
+            task,
+            catalogue,
             item_embedding=item_embedding,
             item_category=item_category,
             propensity=propensity,
-            batch_size=batch_size,
-            keep_items=keep_items,
-            ties=ties,
-            seed=seed,
-            progress=progress,
         )
-        self._prepared = _prepare(data, options)
+        self._edge_index, self._edge_weight = read_message_passing(
+            edge_index, edge_weight, task.num_users + task.num_items
+        )
+        self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
+        for metric in self._resolved:
+            metric.check_catalogue(self._catalogue)
+        is_eligible = self._convention.population.is_eligible(task)[task.users]
+        self._num_left_out = int((~is_eligible).sum())
+        self.task = task if self._num_left_out == 0 else task.select_users(task.users[is_eligible])
+        self._empty_target_action = empty_target_action
+        self._batch_size, self._keep_items = batch_size, keep_items
+        self._ties, self._seed = ties, seed
+        self._progress = progress
         self.history = History(self._monitored(monitor), patience)
+        self._freeze()
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes."""
-        result = self._prepared.run(recommender)
+        result = self._measure(self._rank(recommender))
         self.history.append(result)
         return result
-
-    @property
-    def task(self) -> RankingTask:
-        """Who is ranked, over what, and what is relevant."""
-        return self._prepared.task
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics that are evaluated."""
-        return self._prepared.metrics
 
     @property
     def best(self) -> EvaluationResult | None:
@@ -285,7 +295,9 @@ class Evaluator:
     def to(self, device: torch.device | str) -> "Evaluator":
         """Returns an evaluator on another device, which adds to the same history."""
         moved = copy.copy(self)
-        moved._prepared = self._prepared.to(device)
+        for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
+            value = getattr(self, name)
+            settle(moved, **{name: None if value is None else value.to(device)})
         return moved
 
     def as_callback(
@@ -317,6 +329,44 @@ class Evaluator:
         """
         return make_callback(self, recommender, every_n_epochs, sep)
 
+    def _rank(self, recommender: RecommenderLike) -> RankedEdges:
+        depths = [metric.depth for metric in self._resolved]
+        is_full = None in depths
+        ranked = rank(
+            recommender,
+            self.task,
+            k=None if is_full else max(depth for depth in depths if depth),
+            full=is_full,
+            edge_index=self._edge_index,
+            edge_weight=self._edge_weight,
+            batch_size=self._batch_size,
+            keep_items=self._items_to_keep(),
+            progress=self._progress,
+        )
+        ties = self._ties or self._convention.ties
+        processes.check_same(self.task.users, ties, self._seed, self._empty_target_action)
+        if self._ties is not None or ranked.num_tied is not None:
+            ranked = ranked.with_ties(ties, seed=self._seed)
+        return ranked
+
+    def _measure(self, ranked: RankedEdges) -> EvaluationResult:
+        ranked, num_left_out = self._convention.population.select(ranked)
+        return EvaluationResult(
+            ranked.with_catalogue(self._catalogue),
+            self.metrics,
+            task=self.task,
+            empty_target_action=self._empty_target_action,
+            convention=self._convention,
+            num_left_out=self._num_left_out + num_left_out,
+        )
+
+    def _items_to_keep(self) -> bool | int:
+        """Returns whether to keep lists, or how many items of each: at least what metrics need."""
+        if self._keep_items is True:
+            return True
+        needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
+        return max(int(self._keep_items), *needed, 0) or False
+
     def _monitored(self, monitor: str | Metric | None) -> Metric:
         metric = self.metrics[0] if monitor is None else parse(monitor)
         if metric not in self.metrics:
@@ -328,113 +378,21 @@ class Evaluator:
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
-@dataclass(frozen=True, eq=False)
-class _PreparedEvaluation:
-    """Everything about an evaluation that does not depend on the recommender.
-
-    Attributes:
-        options (EvaluationOptions): The options.
-        task (RankingTask): The task, without the users whom the population leaves out.
-        num_left_out (int): How many users these are.
-        catalogue (Catalogue): What is known about the items.
-        edge_index (torch.Tensor, SparseTensor or None): The edges that a model propagates over.
-        edge_weight (torch.Tensor or None): Their weights.
-        convention (Convention): The convention, with the population that was asked for.
-        metrics (tuple of Metric): The metrics that were asked for.
-        resolved (tuple of Metric): The metrics that the convention computes under these names.
-    """
-
-    options: EvaluationOptions
-    task: RankingTask
-    num_left_out: int
-    catalogue: Catalogue
-    edge_index: Adj | None
-    edge_weight: Tensor | None
-    convention: Convention
-    metrics: tuple[Metric, ...]
-    resolved: tuple[Metric, ...]
-
-    def run(self, recommender: RecommenderLike) -> EvaluationResult:
-        """Ranks with a recommender, and measures."""
-        options = self.options
-        depths = [metric.depth for metric in self.resolved]
-        is_full = None in depths
-        ranked = rank(
-            recommender,
-            self.task,
-            k=None if is_full else max(depth for depth in depths if depth),
-            full=is_full,
-            edge_index=self.edge_index,
-            edge_weight=self.edge_weight,
-            batch_size=options.batch_size,
-            keep_items=self._items_to_keep(),
-            progress=options.progress,
-        )
-        ties = options.ties or self.convention.ties
-        processes.check_same(self.task.users, ties, options.seed, options.empty_target_action)
-        if options.ties is not None or ranked.num_tied is not None:
-            ranked = ranked.with_ties(ties, seed=options.seed)
-        # Scores that are all equal are known by their ties, whatever these are then ranked by.
-        ranked, num_left_out = self.convention.population.select(ranked)
-        return EvaluationResult(
-            ranked.with_catalogue(self.catalogue),
-            self.metrics,
-            task=self.task,
-            empty_target_action=options.empty_target_action,
-            convention=self.convention,
-            num_left_out=self.num_left_out + num_left_out,
-        )
-
-    def to(self, device: torch.device | str) -> "_PreparedEvaluation":
-        """Returns the same on another device."""
-        edge_index, edge_weight = self.edge_index, self.edge_weight
-        return replace(
-            self,
-            task=self.task.to(device),
-            catalogue=self.catalogue.to(device),
-            edge_index=None if edge_index is None else edge_index.to(device),
-            edge_weight=None if edge_weight is None else edge_weight.to(device),
-        )
-
-    def _items_to_keep(self) -> bool | int:
-        """Returns whether to keep lists, or how many items of each: at least what metrics need."""
-        wanted = self.options.keep_items
-        if wanted is True:
-            return True
-        needed = (metric.k or 0 for metric in self.resolved if "items" in metric.needs)
-        return max(int(wanted), *needed, 0) or False
-
-
-def _prepare(
-    data: RankingTask | Data | HeteroData, options: EvaluationOptions
-) -> _PreparedEvaluation:
-    """Does all that does not depend on the recommender."""
-    task = as_task(
-        data,
-        edge_type=options.edge_type,
-        num_users=options.num_users,
-        threshold=options.threshold,
-    )
-    metrics = parse_all(options.metrics)
-    convention = conventions.get(options.convention)
-    if options.population is not None:
-        convention = replace(convention, population=options.population)
-    catalogue = options.catalogue_of(task)
-    edge_index, edge_weight = read_message_passing(
-        options.edge_index, options.edge_weight, task.num_users + task.num_items
-    )
-    resolved = tuple(convention.resolve_all(metrics).values())
-    for metric in resolved:
-        metric.check_catalogue(catalogue)
-    is_eligible = convention.population.is_eligible(task)[task.users]
-    return _PreparedEvaluation(
-        options=options,
-        task=task if bool(is_eligible.all()) else task.select_users(task.users[is_eligible]),
-        num_left_out=int((~is_eligible).sum()),
-        catalogue=catalogue,
-        edge_index=edge_index,
-        edge_weight=edge_weight,
-        convention=convention,
-        metrics=metrics,
-        resolved=resolved,
-    )
+def _read_catalogue(
+    task: RankingTask, catalogue: Catalogue | None, **facts: TensorLike | None
+) -> Catalogue:
+    """Returns what is known about the items of a task, and checks that nothing is given twice."""
+    if catalogue is None:
+        known = Catalogue(task.num_items, seen=task.catalogue.seen, **facts)
+    elif not isinstance(catalogue, Catalogue):
+        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
+    else:
+        for name, value in facts.items():
+            if value is not None:
+                raise ValueError(
+                    f"'{name}' needs to be None if 'catalogue' is given, which may hold it "
+                    f"(got both)"
+                )
+        known = catalogue.of_task(task.num_items, task.catalogue.seen)
+    known.check_device(task.device, "truth")
+    return known

@@ -5,6 +5,7 @@ There are two ways to make one. A value whose fields are its whole definition is
 its attributes from other arguments is a :class:`Frozen`.
 """
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -34,17 +35,40 @@ class Frozen:
         self._is_frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
+        self._check_not_frozen(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._check_not_frozen(name)
+        super().__delattr__(name)
+
+    def _check_not_frozen(self, name: str) -> None:
         if self._is_frozen:
             raise AttributeError(
                 f"'{name}' of a '{type(self).__name__}' cannot be set: {self._INSTEAD}"
             )
-        super().__setattr__(name, value)
 
 
 def settle(value: object, **fields: Any) -> None:
-    """Replaces fields of a frozen dataclass in its `__post_init__`, before anyone has seen it."""
+    """Replaces attributes of an immutable object that is new, so that nobody has seen it yet.
+
+    This may be a frozen dataclass in its `__post_init__`, or the copy of an object.
+    """
     for name, settled in fields.items():
         object.__setattr__(value, name, settled)
+
+
+def arguments_of(value: object) -> dict[str, Any]:
+    """Returns the attributes of an object that its class takes as arguments, by name.
+
+    Example:
+        >>> class Circle:
+        ...     def __init__(self, radius):
+        ...         self.radius, self.area = abs(radius), 3.14 * radius**2
+        >>> arguments_of(Circle(-1))
+        {'radius': 1}
+    """
+    return {name: getattr(value, name) for name in inspect.signature(type(value)).parameters}
 
 
 class FrozenDict(Mapping[K, V]):

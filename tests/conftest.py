@@ -13,12 +13,12 @@ import torch
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
-import emulated_device
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets
+from tests.support.machines import emulated_device
 
 # The same cases every time where the outcome decides about a change, new ones elsewhere.
 settings.register_profile(

@@ -200,17 +200,27 @@ def of_words():
 
 def of_metrics():
     for wanted in (None, 20, torch.tensor(1), SCORES, object()):
-        message = "'metrics' needs to be a string or to hold strings"
+        message = "'metrics' needs to be a string or a list of strings"
         yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
         yield Evaluator, {"data": TASK, "metrics": wanted}, TypeError, message
         yield EvaluationResult, {**RESULT_OF, "metrics": wanted}, TypeError, message
-        yield metrics.definition, (wanted,), TypeError, "'metrics' needs to hold strings"
-        yield metrics.Metric, (wanted,), TypeError, "'metrics' needs to hold strings"
+        yield (
+            metrics.definition,
+            (wanted,),
+            TypeError,
+            "'metrics' needs to be a string or a list of strings",
+        )
+        yield (
+            metrics.Metric,
+            (wanted,),
+            TypeError,
+            "'metrics' needs to be a string or a list of strings",
+        )
         yield metrics.curve, (RANKED, wanted, 2), TypeError, "'metric' needs to be a string"
         yield EvaluationResult, (wanted, "mrr"), TypeError, "'ranked' needs to be 'RankedEdges'"
         yield metrics.precision_recall_curve, (wanted,), TypeError, "'ranked' needs to be"
     for wanted in ([None], [20], ["recall@2", SCORES]):
-        message = "'metrics' needs to hold strings"
+        message = "'metrics' needs to be a string or a list of strings"
         yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
     yield evaluate, {**EVALUATION, "metrics": []}, ValueError, "at least one metric"
     yield evaluate, {**EVALUATION, "metrics": ""}, ValueError, "needs to spell"
@@ -221,7 +231,7 @@ def of_metrics():
     yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
     for arguments in (None, 1, "gain", ["gain"], [("gain",)], [(1, 2)], SCORES, [SCORES]):
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
-    yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' can"
+    yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
     pair = "'bounds' needs to be a pair of numbers"
     for bounds in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):

@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from missing_packages import hide_package
-from small_task import BAD_SCORES, GOOD_SCORES, TASK
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
@@ -19,6 +17,8 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
+from tests.support.machines.missing_packages import hide_package
 
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
 
@@ -205,7 +205,7 @@ class TestEvaluator:
         moved = evaluator.to(device)
         moved(GOOD_SCORES.to(device))
         assert moved.task.device.type == device.type
-        assert moved._prepared.edge_weight.device.type == device.type
+        assert moved._edge_weight.device.type == device.type
         assert len(evaluator.history) == 1
         assert evaluator.task.device.type == "cpu"
 
@@ -214,9 +214,10 @@ class TestEvaluator:
         with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[lightning\]'"):
             Evaluator(TASK).as_callback()
 
-    @pytest.mark.parametrize("name", ["task", "metrics", "best", "should_stop"])
+    @pytest.mark.parametrize("name", ["task", "metrics", "best", "should_stop", "history", "ties"])
     def test_what_was_prepared_cannot_be_replaced(self, name):
         evaluator = Evaluator(TASK, ["recall@2"])
-        with pytest.raises(AttributeError, match=name):
+        message = f"'{name}' of a 'Evaluator' cannot be set: make another one with other options"
+        with pytest.raises(AttributeError, match=message):
             setattr(evaluator, name, None)
         assert evaluator(GOOD_SCORES) == evaluate(GOOD_SCORES, TASK, ["recall@2"])

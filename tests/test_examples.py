@@ -4,16 +4,16 @@ import logging
 import math
 import runpy
 
-import laws
 import pytest
 import torch
 from tables import metric_table
 from torch_geometric.datasets import AmazonBook, MovieLens100K
 from torch_geometric.nn import LightGCN
 
-from examples import EXAMPLES, run_example
 from pyg_recmetrics import RankingTask, metrics, modules
 from pyg_recmetrics.metrics import registry
+from tests.support.tools import laws
+from tests.support.tools.examples import EXAMPLES, run_example
 
 
 def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys):

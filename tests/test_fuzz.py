@@ -5,12 +5,8 @@ from dataclasses import replace
 from functools import partial
 from unittest import mock
 
-import fuzz
-import naive
-import oracle
 import pytest
 import torch
-from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +35,9 @@ from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import edges, task
+from tests.support.cases.strategies import cases
+from tests.support.references import naive, oracle
+from tests.support.tools import fuzz
 
 #: Within how many cases each defect has to be found.
 MAX_CASES = 500

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 import torch
-from small_task import BAD_SCORES, GOOD_SCORES, TASK
 
 from pyg_recmetrics import Evaluator, evaluate, modules
+from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 
 
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec")  # in Lightning

@@ -9,7 +9,7 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
-import notebooks  # noqa: E402
+from tests.support.tools import notebooks  # noqa: E402
 
 NOTEBOOKS = {path.stem: path for path in notebooks.NOTEBOOKS}
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_task import GOOD_SCORES, TASK
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -18,6 +17,7 @@ from pyg_recmetrics import (
     conventions,
     evaluate,
 )
+from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
 def options_of(function):

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import pytest
 import torch
-from missing_packages import hide_package
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -20,6 +19,7 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.plot.style import COLORS
 from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
+from tests.support.machines.missing_packages import hide_package
 
 pytest.importorskip("scipy")
 pytest.importorskip("matplotlib")

@@ -4,11 +4,8 @@ import re
 import shutil
 
 import pytest
-from html_tables import HtmlTable
 from hypothesis import given
 from hypothesis import strategies as st
-from latex_tables import LatexTable, typeset
-from random_tasks import random_scores, random_task
 from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import (
@@ -22,6 +19,9 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.tables import Table, Tabular
+from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.tools.html_tables import HtmlTable
+from tests.support.tools.latex_tables import LatexTable, typeset
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 import torch
-from small_task import BAD_SCORES, GOOD_SCORES, TASK
 
 from pyg_recmetrics import Evaluator, evaluate
+from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 
 METRICS = ["recall@1", "ndcg(gain=exponential)@2", "precision(normalizer=min)@3", "mean_rank"]
 NAMES = ["recall_1", "ndcg_gain_exponential_2", "precision_normalizer_min_3", "mean_rank"]

@@ -1,7 +1,7 @@
 """Convention: the definitions of one library, and who is evaluated by it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -14,7 +14,7 @@ from pyg_recmetrics.checks import (
     check_mapping,
     check_positive_integer,
 )
-from pyg_recmetrics.frozen import FrozenDict
+from pyg_recmetrics.frozen import FrozenDict, arguments_of, settle
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -70,7 +70,7 @@ class Population:
 
     def __post_init__(self) -> None:
         for name in ("min_pos_test", "min_items_pool"):
-            object.__setattr__(self, name, check_positive_integer(getattr(self, name), name))
+            settle(self, **{name: check_positive_integer(getattr(self, name), name)})
         check_boolean(self.consider_cold_start, "consider_cold_start")
         check_boolean(self.constant_scores, "constant_scores")
         check_choice(self.few_candidates, "few_candidates", get_args(FewCandidates))
@@ -139,9 +139,8 @@ class Population:
             is_defined |= ranked.num_candidates == k
         return is_defined
 
-    @property
-    def words(self) -> list[str]:
-        """What a recipe says about it, unless it is the default."""
+    def describe(self) -> list[str]:
+        """Returns the conditions on users that differ from the default, in words."""
         requirements = {
             f"at least {self.min_pos_test} relevant items": self.min_pos_test > 1,
             f"at least {self.min_items_pool} candidates": self.min_items_pool > 1,
@@ -210,19 +209,21 @@ class Convention:
             }
             if len(metrics) < len(given):
                 raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
-            object.__setattr__(self, "metrics", FrozenDict(metrics))
+            settle(self, metrics=FrozenDict(metrics))
             self._check_metrics(metrics)
         if not isinstance(self.without_cut_off, list | tuple):
             raise TypeError(
                 f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
             )
-        without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
-        object.__setattr__(self, "without_cut_off", without_cut_off)
         other_names = {
             definition(name).name: definition(other).name
             for name, other in check_mapping(self.other_names, "other_names").items()
         }
-        object.__setattr__(self, "other_names", FrozenDict(other_names))
+        settle(
+            self,
+            without_cut_off=tuple(definition(name).name for name in self.without_cut_off),
+            other_names=FrozenDict(other_names),
+        )
 
     def _check_metrics(self, metrics: Mapping[str, Mapping[str, Value]]) -> None:
         for name, arguments in metrics.items():
@@ -288,16 +289,11 @@ class Convention:
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as JSON can hold them."""
         metrics = self.metrics and {name: dict(args) for name, args in self.metrics.items()}
-        return {
-            "name": self.name,
-            "source": self.source,
+        return arguments_of(self) | {
             "metrics": metrics,
             "without_cut_off": list(self.without_cut_off),
             "other_names": dict(self.other_names),
-            "empty_target_action": self.empty_target_action,
-            "population": asdict(self.population),
-            "ties": self.ties,
-            "note": self.note,
+            "population": arguments_of(self.population),
         }
 
     @classmethod
@@ -308,6 +304,6 @@ class Convention:
         check_fields(population, (each.name for each in fields(Population)), "population")
         words = [values[name] for name in ("name", "source", "note")]
         words += [*values["without_cut_off"], *values["other_names"].values()]
-        if not all(isinstance(word, str) for word in words):
-            raise TypeError("'convention' needs to hold names and words as strings (got others)")
+        if wrong := [word for word in words if not isinstance(word, str)]:
+            raise TypeError(f"'convention' needs to hold names as strings (got {wrong[0]!r})")
         return cls(**values | {"population": Population(**population)})

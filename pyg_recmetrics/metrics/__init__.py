@@ -44,8 +44,9 @@ from pyg_recmetrics.metrics.full_ranking import (
     pr_auc,
     roc_auc,
 )
+from pyg_recmetrics.metrics.metric import Metric
 from pyg_recmetrics.metrics.registry import aliases, definition, names, register, register_aggregate
-from pyg_recmetrics.metrics.spelling import Metric, parse, parse_all
+from pyg_recmetrics.metrics.spelling import parse, parse_all
 
 __all__ = [
     "AggregateDefinition",

@@ -4,26 +4,29 @@ import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeAlias
 
+import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
     check_finite_number,
+    check_ids,
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.task.catalogue import check_has
 
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
 Value: TypeAlias = str | int | float | bool
 
-#: Python reads no integers of more than 4,300 digits.
-_MAX_DIGITS = 1000
+#: Longer numbers are no integers: Python reads none of more than 4,300 digits.
+MAX_DIGITS = 1000
 
 #: The parameter of metrics that are means over relevant items, see :func:`recall`.
 Propensity: TypeAlias = Annotated[
@@ -38,8 +41,8 @@ Propensity: TypeAlias = Annotated[
     },
     {"given": "propensity", "popularity": "popularity"},
 ]
-#: The exponent in its model of popularity, which its words state. That of no data is near ten, and
-#: up to there double precision holds the propensities of all items.
+#: The exponent in its model of popularity, which its words state. No data set has an exponent near
+#: ten, up to which double precision holds the propensities of all items.
 Gamma: TypeAlias = Annotated[float, "", (0, 10)]
 
 
@@ -74,7 +77,7 @@ class Parameter(ABC):
         return text
 
     @abstractmethod
-    def words(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """Says in words what a value means; empty if there is nothing to say.
 
         The name of a parameter in braces stands for the value of that parameter.
@@ -111,7 +114,7 @@ class Choice(Parameter):
         by_folded = {folded(word): word for word in self.meaning}
         return text if text in self.meaning else by_folded.get(folded(text), text)
 
-    def words(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """Says what a word means."""
         return self.meaning[str(value)]
 
@@ -134,7 +137,7 @@ class CutOff(Parameter):
         """Reads an integer."""
         return _read_integer(text)
 
-    def words(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """Says the name and the number."""
         return f"{self.name} {value}"
 
@@ -165,7 +168,7 @@ class Integer(Parameter):
         """Reads an integer."""
         return _read_integer(text)
 
-    def words(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """Says the sentence with the number."""
         return self.sentence.format(value)
 
@@ -197,7 +200,7 @@ class Real(Parameter):
         except ValueError:
             return text
 
-    def words(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """Says the sentence with the number."""
         return self.sentence.format(value)
 
@@ -225,7 +228,7 @@ class Flag(Parameter):
         """Reads `true` or `false`, in upper or lower case."""
         return {"true": True, "false": False}.get(folded(text), text)
 
-    def words(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """Says the sentence if the value is true."""
         return self.sentence if value else ""
 
@@ -236,7 +239,7 @@ def folded(name: str) -> str:
 
 
 def _read_integer(text: str) -> Value:
-    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else text
+    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else text
 
 
 @dataclass(frozen=True)
@@ -280,19 +283,13 @@ class Docstring:
         return " ".join(lines).partition("=")[2].strip()
 
 
-@dataclass(frozen=True)
-class Definition:
-    """What is known about a metric.
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What the author of a metric says about it.
 
     Attributes:
-        name (str): The name of its function.
-        aliases (tuple): Other names under which it is known, in lower case.
-        function (callable): `f(ranked, ...) -> [num_users]` with all checks.
-        has_cut_off (bool): Whether it can be measured at k.
-        needs_cut_off (bool): Whether the cut-off is required.
-        parameters (mapping): Its other parameters, by name.
-        needs_all_ranks (bool): Whether it needs the rank of every item, however deep.
         bounds (tuple): The smallest and the largest value that it can have by default.
+        needs_all_ranks (bool): Whether it needs the rank of every item, however deep.
         higher_is_better (bool): Whether higher values are better.
         needs_truth (bool): Whether it is undefined for users without truth.
         needs (tuple): What it needs besides ranks, whatever its arguments: `"items"` for the lists,
@@ -303,22 +300,64 @@ class Definition:
             whatever its arguments.
         needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
             tell.
+        aliases (tuple): Other names under which it is known, in lower case.
+
+    Raises:
+        ValueError: If an alias is not a name in lower case, or the bounds are not in ascending
+            order.
+        TypeError: If an attribute has a wrong type.
     """
 
-    name: str
-    aliases: tuple[str, ...]
-    function: Callable[..., Tensor]
-    has_cut_off: bool
-    needs_cut_off: bool
-    parameters: FrozenDict[str, Parameter]
-    needs_all_ranks: bool
     bounds: tuple[float, float]
+    needs_all_ranks: bool
     higher_is_better: bool
     needs_truth: bool
     needs: tuple[str, ...]
     depends_on_order: bool
     depends_on_weight: bool
     needs_candidates: bool
+    aliases: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        # A decorator without brackets is given the function as its first argument.
+        if not _is_pair_of_numbers(self.bounds):
+            raise TypeError(
+                f"'bounds' needs to be a pair of numbers, as in 'register(bounds=(0.0, 1.0))' "
+                f"(got {self.bounds!r})"
+            )
+        if not self.bounds[0] <= self.bounds[1]:
+            raise ValueError(f"'bounds' needs to be in ascending order (got {self.bounds!r})")
+        for each in fields(Description):
+            if each.type is bool:
+                check_boolean(getattr(self, each.name), each.name)
+        for name in ("needs", "aliases"):
+            _check_strings(getattr(self, name), name)
+        for alias in self.aliases:
+            if not alias.isidentifier() or alias != folded(alias):
+                raise ValueError(
+                    f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition(Description):
+    """What is known about a metric: what its author says, and what its signature says.
+
+    Attributes:
+        name (str): The name of its function.
+        function (callable): `f(ranked, ...) -> [num_users]` with all checks.
+        has_cut_off (bool): Whether it can be measured at k.
+        needs_cut_off (bool): Whether the cut-off is required.
+        parameters (mapping): Its other parameters, by name.
+
+    All others are those of a :class:`Description`.
+    """
+
+    name: str
+    function: Callable[..., Tensor]
+    has_cut_off: bool
+    needs_cut_off: bool
+    parameters: FrozenDict[str, Parameter]
 
     @property
     def docstring(self) -> Docstring:
@@ -327,7 +366,7 @@ class Definition:
 
     @property
     def may_need(self) -> tuple[str, ...]:
-        """What only some of its arguments need besides ranks."""
+        """Inputs besides ranks that only some argument values require."""
         values = (
             (parameter, value)
             for parameter in self.parameters.values()
@@ -341,8 +380,61 @@ class Definition:
         chosen = (parameter.needs(arguments[name]) for name, parameter in self.parameters.items())
         return (*always, *chain.from_iterable(chosen))
 
+    def check(self, ranked: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the arguments of a call as the function takes them.
 
-@dataclass(frozen=True)
+        Args:
+            ranked (RankedEdges): The ranking.
+            arguments (mapping): The values of `k` and of all other parameters, by name.
+
+        Raises:
+            TypeError: If `ranked` is not `RankedEdges`, or an argument has a wrong type.
+            ValueError: If an argument is not valid, or the ranking does not hold what the metric
+                needs.
+        """
+        ranked = check_ranked(ranked)
+        if self.needs_all_ranks:
+            _check_all_ranks(ranked)
+        checked = dict(arguments)
+        if self.has_cut_off:
+            checked["k"] = self._check_cut_off(ranked, arguments["k"])
+        if self.needs_candidates and ranked.num_candidates is None:
+            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
+        for name, parameter in self.parameters.items():
+            checked[name] = parameter.check(arguments[name])
+        for need in self.needs_with(checked):
+            if need != "items":  # which are checked where they are read
+                check_has(ranked.catalogue, need, self.name)
+            if need == "seen":
+                # The history and the lists need to have the same users.
+                seen = ranked.required_catalogue.interactions
+                check_ids(seen[0], "seen", "user", ranked.num_users)
+        return checked
+
+    def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
+        """Returns the values of users, `NaN` where the metric needs truth and there is none."""
+        return value.masked_fill(ranked.degree == 0, torch.nan) if self.needs_truth else value
+
+    def _check_cut_off(self, ranked: RankedEdges, k: object) -> int | None:
+        checked = None
+        if k is not None or self.needs_cut_off:
+            checked = check_positive_integer(k, "k")
+        if ranked.depth is None:
+            return checked
+        if checked is None:
+            raise ValueError(
+                f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
+                f"ranking down to {ranked.depth})"
+            )
+        if checked > ranked.depth:
+            raise ValueError(
+                f"'k' needs to be at most {ranked.depth}, the depth down to which was ranked "
+                f"(got {checked})"
+            )
+        return checked
+
+
+@dataclass(frozen=True, kw_only=True)
 class AggregateDefinition(Definition):
     """What is known about a metric that has one value for all users together.
 
@@ -362,3 +454,34 @@ class AggregateDefinition(Definition):
     def needs_lists_only(self) -> bool:
         """Whether it needs nothing but lists, so not the number of items either."""
         return self.needs == ("items",)
+
+
+def check_ranked(ranked: object) -> RankedEdges:
+    """Returns `ranked` if it is `RankedEdges`."""
+    if not isinstance(ranked, RankedEdges):
+        raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
+    return ranked
+
+
+def _check_all_ranks(ranked: RankedEdges) -> None:
+    if ranked.num_candidates is None:
+        raise ValueError(
+            "'ranked' needs to hold the rank of every edge among all candidates: rank scores with "
+            "'full=True' (got only lists)"
+        )
+    if num_unknown := int((~ranked.is_hit(None)).sum()):
+        raise ValueError(
+            f"'ranked' needs to hold the rank of every edge among all candidates: rank with "
+            f"'full=True', by scores that are finite for relevant items (got {num_unknown} edges "
+            f"without a rank)"
+        )
+
+
+def _is_pair_of_numbers(value: Any) -> bool:
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    return is_pair and all(isinstance(part, int | float) for part in value)
+
+
+def _check_strings(value: object, name: str) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
+        raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")

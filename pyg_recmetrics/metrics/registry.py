@@ -12,20 +12,20 @@ function that computes the metric from it.
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, Protocol, get_args, get_origin, get_type_hints
 
-import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_boolean, check_ids, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics.definitions import (
     AggregateDefinition,
     Choice,
     CutOff,
     Definition,
+    Description,
     Flag,
     Integer,
     Parameter,
@@ -33,7 +33,6 @@ from pyg_recmetrics.metrics.definitions import (
     folded,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.task.catalogue import check_has
 
 P = ParamSpec("P")
 
@@ -88,60 +87,31 @@ def register(
         TypeError: If a parameter besides `k` is neither a cut-off, nor has words that say what its
             values mean, the function takes no `ranked`, or an argument has a wrong type.
     """
-    _check_description(bounds, needs, aliases)
-    check_boolean(needs_all_ranks, "needs_all_ranks")
-    check_boolean(higher_is_better, "higher_is_better")
-    check_boolean(needs_truth, "needs_truth")
-    check_boolean(depends_on_order, "depends_on_order")
-    check_boolean(depends_on_weight, "depends_on_weight")
-    check_boolean(needs_candidates, "needs_candidates")
+    description = Description(
+        bounds=bounds,
+        needs_all_ranks=needs_all_ranks,
+        higher_is_better=higher_is_better,
+        needs_truth=needs_truth,
+        needs=needs,
+        depends_on_order=depends_on_order,
+        depends_on_weight=depends_on_weight,
+        needs_candidates=needs_candidates,
+        aliases=aliases,
+    )
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        name = function.__name__
         signature = inspect.signature(function)
-        compute: Callable[..., Tensor] = function
-        if "ranked" not in signature.parameters:
-            raise TypeError(f"'{name}' needs to take 'ranked' (got {signature})")
+        unchecked = _define(function, signature, description)
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            given = bound.arguments
-            ranked = given["ranked"]
-            check_ranked(ranked)
-            if needs_all_ranks:
-                _check_all_ranks(ranked)
-            if defined.has_cut_off:
-                if defined.needs_cut_off or given["k"] is not None:
-                    given["k"] = check_positive_integer(given["k"], "k")
-                _check_depth(given["k"], ranked)
-            if needs_candidates:
-                _ = ranked.required_candidates
-            for parameter in defined.parameters.values():
-                given[parameter.name] = parameter.check(given[parameter.name])
-            _check_needs(name, defined.needs_with(given), ranked)
-            value = compute(*bound.args, **bound.kwargs)
-            return value.masked_fill(ranked.degree == 0, torch.nan) if needs_truth else value
+            ranked = bound.arguments["ranked"]
+            bound.arguments |= unchecked.check(ranked, bound.arguments)
+            return unchecked.mask(unchecked.function(*bound.args, **bound.kwargs), ranked)
 
-        k = signature.parameters.get("k")
-        defined = Definition(
-            name=name,
-            aliases=aliases,
-            function=checked,
-            has_cut_off=k is not None,
-            needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
-            parameters=_parameters(function, signature),
-            needs_all_ranks=needs_all_ranks,
-            bounds=bounds,
-            higher_is_better=higher_is_better,
-            needs_truth=needs_truth,
-            needs=needs,
-            depends_on_order=depends_on_order,
-            depends_on_weight=depends_on_weight,
-            needs_candidates=needs_candidates,
-        )
-        _add(defined)
+        _add(replace(unchecked, function=checked))
         return checked
 
     return decorate
@@ -173,18 +143,21 @@ def register_aggregate(
             no name in lower case, or the bounds are not in ascending order.
         TypeError: If an argument has a wrong type.
     """
-    _check_description(bounds, needs, aliases)
-    check_boolean(higher_is_better, "higher_is_better")
+    description = Description(
+        bounds=bounds,
+        needs_all_ranks=False,
+        higher_is_better=higher_is_better,
+        needs_truth=False,
+        needs=needs,
+        depends_on_order=False,
+        depends_on_weight=False,
+        needs_candidates=False,
+        aliases=aliases,
+    )
 
     def decorate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
-        name = compute.__name__
-
         def checked_state(ranked: RankedEdges, k: int) -> Tensor:
-            check_ranked(ranked)
-            k = check_positive_integer(k, "k")
-            _check_depth(k, ranked)
-            _check_needs(name, needs, ranked)
-            return state(ranked, k)
+            return state(ranked, defined.check(ranked, {"k": k})["k"])
 
         def function(ranked: RankedEdges, k: int) -> Tensor:
             return compute(checked_state(ranked, k))
@@ -192,26 +165,8 @@ def register_aggregate(
         # The docstring stands where the metric is computed, but describes how it is called.
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(function, attribute, getattr(compute, attribute))
-        _add(
-            AggregateDefinition(
-                name=name,
-                aliases=aliases,
-                function=function,
-                has_cut_off=True,
-                needs_cut_off=True,
-                parameters=FrozenDict(),
-                needs_all_ranks=False,
-                bounds=bounds,
-                higher_is_better=higher_is_better,
-                needs_truth=False,
-                needs=needs,
-                depends_on_order=False,
-                depends_on_weight=False,
-                needs_candidates=False,
-                state=checked_state,
-                compute=compute,
-            )
-        )
+        defined = _define(function, inspect.signature(function), description)
+        _add(AggregateDefinition(**vars(defined), state=checked_state, compute=compute))
         return function
 
     return decorate
@@ -257,7 +212,9 @@ def definition(name: str) -> Definition:
         ('r_precision', 'hit_rate')
     """
     if not isinstance(name, str):
-        raise TypeError(f"'metrics' needs to hold strings (got {type(name).__name__})")
+        raise TypeError(
+            f"'metrics' needs to be a string or a list of strings (got {type(name).__name__})"
+        )
     if name in _DEFINITIONS:
         return _DEFINITIONS[name]
     by_folded = {folded(each): each for each in reversed(_DEFINITIONS)}
@@ -322,16 +279,26 @@ def _is_same_function(first: Callable[..., Any], second: Callable[..., Any]) -> 
     return is_same_file or first.__module__ == second.__module__
 
 
-def _parameters(
-    function: Callable[..., Tensor], signature: inspect.Signature
-) -> FrozenDict[str, Parameter]:
+def _define(
+    function: Callable[..., Tensor], signature: inspect.Signature, description: Description
+) -> Definition:
+    """Reads what the signature of a metric says, besides what its author says."""
+    if "ranked" not in signature.parameters:
+        raise TypeError(f"'{function.__name__}' needs to take 'ranked' (got {signature})")
     hints = get_type_hints(function, include_extras=True)
-    return FrozenDict(
-        {
-            name: _parameter(name, parameter.default, hints[name], function.__name__)
-            for name, parameter in signature.parameters.items()
-            if name not in ("ranked", "k")
-        }
+    k = signature.parameters.get("k")
+    parameters = {
+        name: _parameter(name, parameter.default, hints[name], function.__name__)
+        for name, parameter in signature.parameters.items()
+        if name not in ("ranked", "k")
+    }
+    return Definition(
+        **vars(description),
+        name=function.__name__,
+        function=function,
+        has_cut_off=k is not None,
+        needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
+        parameters=FrozenDict(parameters),
     )
 
 
@@ -360,66 +327,3 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
         f"Annotated[float, 'words'], or to be an integer (got {hint})"
     )
-
-
-def _check_description(bounds: object, needs: object, aliases: object) -> None:
-    # A decorator without brackets is given the function as its first argument.
-    if (
-        not isinstance(bounds, tuple)
-        or len(bounds) != 2
-        or not all(isinstance(bound, int | float) for bound in bounds)
-    ):
-        raise TypeError(
-            f"'bounds' needs to be a pair of numbers, as in 'metric(bounds=(0.0, 1.0))' "
-            f"(got {bounds!r})"
-        )
-    if not bounds[0] <= bounds[1]:
-        raise ValueError(f"'bounds' needs to be in ascending order (got {bounds!r})")
-    if not isinstance(needs, tuple):
-        raise TypeError(f"'needs' needs to be a tuple of strings (got {needs!r})")
-    if not isinstance(aliases, tuple) or not all(isinstance(alias, str) for alias in aliases):
-        raise TypeError(f"'aliases' needs to be a tuple of strings (got {aliases!r})")
-    for alias in aliases:
-        if not alias.isidentifier() or alias != folded(alias):
-            raise ValueError(
-                f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
-            )
-
-
-def check_ranked(ranked: object) -> None:
-    """Raises if `ranked` is not `RankedEdges`."""
-    if not isinstance(ranked, RankedEdges):
-        raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
-
-
-def _check_all_ranks(ranked: RankedEdges) -> None:
-    if ranked.num_candidates is None or not bool(ranked.is_hit(None).all()):
-        raise ValueError(
-            "'ranked' needs to hold the rank of every edge among all candidates: rank with "
-            "'full=True', by scores that are finite for relevant items (got a ranking in which "
-            "some are not known)"
-        )
-
-
-def _check_needs(name: str, needs: tuple[str, ...], ranked: RankedEdges) -> None:
-    for need in needs:
-        if need != "items":  # which are checked where they are read
-            check_has(ranked.catalogue, need, name)
-        if need == "seen":
-            # The history and the lists need to have the same users.
-            check_ids(ranked.required_catalogue.interactions[0], "seen", "user", ranked.num_users)
-
-
-def _check_depth(k: int | None, ranked: RankedEdges) -> None:
-    """Raises if the ranking is not as deep as `k`."""
-    if ranked.depth is None:
-        return
-    if k is None:
-        raise ValueError(
-            f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
-            f"ranking down to {ranked.depth})"
-        )
-    if k > ranked.depth:
-        raise ValueError(
-            f"'k' needs to be at most {ranked.depth}, the depth down to which was ranked (got {k})"
-        )

@@ -1,4 +1,4 @@
-# Written by tests/support/module_stubs.py from the registry of metrics.
+# Written by tests/support/tools/module_stubs.py from the registry of metrics.
 from typing import Literal
 
 from pyg_recmetrics.modules.classes import base_class as base_class

@@ -17,13 +17,13 @@ from pyg_recmetrics.metrics.curves import (
     check_min_precision,
     largest_recall,
 )
+from pyg_recmetrics.metrics.definitions import check_ranked
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
     counts_in_mean,
 )
-from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.modules.streaming_metric import (
     Merging,
     StreamingMetric,

@@ -73,7 +73,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
     @property
     def identity(self) -> dict[str, str]:
         """Which metric a state is of."""
-        return {"metric": self.metric.words, "empty_target_action": self.empty_target_action}
+        return {"metric": self.metric.describe(), "empty_target_action": self.empty_target_action}
 
     @abstractmethod
     def add(self, ranked: RankedEdges) -> None:

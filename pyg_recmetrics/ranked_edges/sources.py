@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
-    check_bipartite,
     check_device,
     check_double_precision,
     check_finite,
     check_integer,
     check_integers,
     check_matrix,
+    check_pairs,
     check_ranked_scores,
     check_scores,
     check_weight,
@@ -68,7 +68,7 @@ def rank_lists(
     )
     num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
     check_matrix(edge_label_index, "edge_label_index", num_users, None)
-    edges = check_bipartite(edges, "edge_label_index", num_users, num_items)
+    check_pairs(edges, "edge_label_index", num_users, num_items)
     check_device(edges, "edge_label_index", items.device, "pred_index_mat")
     if weight is not None:
         weight = check_weight(weight, "edge_label_weight", edges)

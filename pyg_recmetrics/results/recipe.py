@@ -102,7 +102,7 @@ def _population(
         text += f" ({without} {what_becomes_of_them})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
-    if required := convention.population.words:
+    if required := convention.population.describe():
         verb = "is" if users.num_left_out == 1 else "are"
         text += f", if they have {' and '.join(required)} ({users.num_left_out:,} {verb} left out)"
     return text

@@ -20,12 +20,12 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
+from pyg_recmetrics.metrics.definitions import check_ranked
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
     fill_without_truth,
 )
-from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, cohorts, frames, item_groups
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser

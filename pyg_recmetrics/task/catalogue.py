@@ -1,6 +1,5 @@
 """Catalogue: what is known about the items, for the metrics that look at them."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +19,7 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_shape,
 )
+from pyg_recmetrics.frozen import Frozen, arguments_of
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges
 
@@ -41,8 +41,7 @@ _HOW_TO_GIVE = {
 _MIN_PROPENSITY = 1e-100
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
-class Catalogue:
+class Catalogue(Frozen):
     r"""What is known about the items: how often they were seen, and what they are like.
 
     Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
@@ -93,19 +92,16 @@ class Catalogue:
         item_category: TensorLike | None = None,
         propensity: TensorLike | None = None,
     ) -> None:
-        num_items = check_positive_integer(num_items, "num_items")
-        # The attributes are frozen, so that nobody else sets what was checked here.
-        vars(self).update(
-            num_items=num_items,
-            seen=None if seen is None else _check_seen(seen, num_items),
-            item_embedding=(
-                None if item_embedding is None else _check_embedding(item_embedding, num_items)
-            ),
-            item_category=(
-                None if item_category is None else _check_category(item_category, num_items)
-            ),
-            propensity=None if propensity is None else _check_propensity(propensity, num_items),
+        self.num_items = num_items = check_positive_integer(num_items, "num_items")
+        self.seen = None if seen is None else _check_seen(seen, num_items)
+        self.item_embedding = (
+            None if item_embedding is None else _check_embedding(item_embedding, num_items)
         )
+        self.item_category = (
+            None if item_category is None else _check_category(item_category, num_items)
+        )
+        self.propensity = None if propensity is None else _check_propensity(propensity, num_items)
+        self._freeze()
 
     @cached_property
     def interactions(self) -> Tensor:
@@ -179,12 +175,12 @@ class Catalogue:
         device = torch.device(device)
         if all(value.device == device for value in self._tensors().values()):
             return self
-        moved: dict[str, Any] = {name: x.to(device) for name, x in self._tensors().items()}
-        return type(self)(self.num_items, **moved)
+        moved = {name: value.to(device) for name, value in self._tensors().items()}
+        return type(self)(**self.to_dict() | moved)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the catalogue was made of."""
-        return {"num_items": self.num_items, **self._tensors()}
+        return {name: value for name, value in arguments_of(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
@@ -196,9 +192,7 @@ class Catalogue:
         return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
 
     def _tensors(self) -> dict[str, Tensor]:
-        names = ("seen", "item_embedding", "item_category", "propensity")
-        values = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: x for name, x in self.to_dict().items() if isinstance(x, Tensor)}
 
 
 def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:

@@ -1,8 +1,7 @@
 """RankingTask: who is ranked, over what, what is relevant, and what is seen."""
 
 import copy
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,40 +10,42 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
-    check_bipartite,
     check_boolean,
-    check_device,
     check_fields,
     check_finite,
-    check_finite_number,
-    check_ids,
-    check_integers,
     check_labels,
     check_matrix,
+    check_pairs,
     check_positive_integer,
-    check_raw_ids,
-    check_weight,
     check_weighted_edges,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, as_matrix
-from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.frozen import Frozen, arguments_of, settle
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
-from pyg_recmetrics.task.edges import (
-    coalesce_edges,
-    coalesce_truth,
-    contains,
-    count_zero_ratings,
-)
+from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
+from pyg_recmetrics.task.preparation import (
+    count_candidates,
+    keep_retrievable,
+    keep_users,
+    prepare_candidates,
+    prepare_ids,
+    prepare_person,
+    prepare_seen,
+    prepare_threshold,
+    prepare_truth,
+    prepare_users,
+    prepare_weight,
+    warn_about_zero_ratings,
+)
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
-class RankingTask:
+class RankingTask(Frozen):
     r"""The task of a recommender: which items to rank for which users, and what is relevant.
 
     Ids are local, as in a bipartite :class:`~torch_geometric.data.HeteroData` store: users are
@@ -149,25 +150,30 @@ class RankingTask:
         item_ids: Sequence[Hashable] | None = None,
         person: TensorLike | Sequence[Hashable] | None = None,
     ) -> None:
-        # The attributes are frozen, so that nobody changes one of them without the others.
-        fields = vars(self)
-        fields["num_users"] = num_users = check_positive_integer(num_users, "num_users")
-        fields["num_items"] = num_items = check_positive_integer(num_items, "num_items")
-        fields["user_ids"] = _prepare_ids(user_ids, "user_ids", num_users)
-        fields["item_ids"] = _prepare_ids(item_ids, "item_ids", num_items)
+        self.num_users = num_users = check_positive_integer(num_users, "num_users")
+        self.num_items = num_items = check_positive_integer(num_items, "num_items")
+        self.user_ids = prepare_ids(user_ids, "user_ids", num_users)
+        self.item_ids = prepare_ids(item_ids, "item_ids", num_items)
         check_matrix(truth, "truth", num_users, num_items)
-        truth, weight = check_weighted_edges(truth, weight, "truth", "weight")
-        fields["truth"] = check_bipartite(truth, "truth", num_users, num_items)
-        fields["person"] = self._prepare_person(person)
-        fields["seen"] = self._prepare_seen(seen)
-        fields["exclude_seen"] = check_boolean(exclude_seen, "exclude_seen")
-        fields["catalogue"] = Catalogue(num_items, seen=self.seen)
-        fields["candidates"] = self._prepare_candidates(candidates)
-        fields["users"] = self._prepare_users(users)
-        fields["num_candidates"] = self._count_candidates()
-        weight, fields["threshold"] = self._prepare_weight(weight, threshold)
-        fields["truth"], fields["weight"] = self._prepare_truth(self.truth, weight)
-        fields["edge_index"] = fields["edge_weight"] = None
+        edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
+        check_pairs(edges, "truth", num_users, num_items)
+        device = edges.device
+        self.person = prepare_person(person, num_users, device)
+        self.seen = prepare_seen(seen, num_users, num_items, device)
+        self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
+        self.catalogue = Catalogue(num_items, seen=self.seen)
+        self.candidates = prepare_candidates(candidates, num_users, num_items, device)
+        self.users = prepare_users(users, num_users, device)
+        self.num_candidates = count_candidates(self.candidates, self.excluded, num_users, num_items)
+        every_weight = prepare_weight(raw_weight, edges)
+        self.threshold = prepare_threshold(threshold, raw_weight)
+        relevant = prepare_truth(edges, every_weight, self.threshold, num_items)
+        evaluated = keep_users(*relevant, self.users, num_users)
+        self.truth, self.weight = keep_retrievable(
+            *evaluated, self.excluded, self.candidates, num_items
+        )
+        self.edge_index = self.edge_weight = None
+        self._freeze()
 
     @classmethod
     def from_data(
@@ -240,7 +246,7 @@ class RankingTask:
         edges = read_data(data, edge_type, num_users)
         weight = edges.weight
         if threshold is None:
-            _warn_about_zero_ratings(edges.num_zero_ratings)
+            warn_about_zero_ratings(edges.num_zero_ratings)
             weight = None if weight is None or bool((weight == 1).all()) else weight
         task = cls(
             edges.truth,
@@ -281,11 +287,12 @@ class RankingTask:
         A model that propagates does so over the interactions of `train`, in both directions.
 
         Args:
-            train (matrix, optional): What users have seen, of the shape of `test`. Its entries may
-                have any value but zero. (default: `None`)
-            test (matrix): The ground truth of shape `[num_users, num_items]`: a sparse matrix of
-                SciPy or PyTorch, or a dense array or tensor. Its entries are weights, such as
-                ratings, unless all of them are one.
+            train (matrix, optional): The interactions that the model was trained on, which are what
+                users have seen, of the shape of `test`. Its entries may have any value but zero.
+                (default: `None`)
+            test (matrix): The ground truth, which was held out, of shape `[num_users, num_items]`:
+                a sparse matrix of SciPy or PyTorch, or a dense array or tensor. Its entries are
+                weights, such as ratings, unless all of them are one.
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest entry that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive entries are truth)
@@ -350,11 +357,14 @@ class RankingTask:
         recommender is that of `user_ids[u]`. A warning names ids that only occur in `test`, as
         nothing could be learned about them.
 
-        A model that propagates does so over the interactions of `train`, in both directions.
+        A model that propagates does so over the interactions of `train`, in both directions. If the
+        two frames are swapped, nothing can tell: `train` is left out of all rankings, and `test` is
+        what recommendations are compared with.
 
         Args:
-            train (data frame, optional): What users have seen. (default: `None`)
-            test (data frame): The ground truth.
+            train (data frame, optional): The interactions that the model was trained on, which are
+                what users have seen. (default: `None`)
+            test (data frame): The ground truth: the interactions that were held out.
             user (str, optional): The column of user ids. (default: `"user_id"`)
             item (str, optional): The column of item ids. (default: `"item_id"`)
             rating (str, optional): The column of `test` that says how relevant an item is.
@@ -437,10 +447,10 @@ class RankingTask:
         Raises:
             ValueError: If ids are out of range, or none of the users has ground truth.
         """
-        chosen = self._prepare_users(users)
-        task = self._with(users=chosen[torch.isin(chosen, self.users)])
-        truth, weight = task._select_truth(self.truth, self.weight)
-        return task._with(truth=truth, weight=weight)
+        chosen = prepare_users(users, self.num_users, self.device)
+        chosen = chosen[torch.isin(chosen, self.users)]
+        truth, weight = keep_users(self.truth, self.weight, chosen, self.num_users)
+        return self._with(users=chosen, truth=truth, weight=weight)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
         """Returns the same task, with the person to whom each row of users belongs.
@@ -452,18 +462,14 @@ class RankingTask:
             TypeError: If `person` does not hold integers or names.
             ValueError: If there is not one for every user.
         """
-        return self._with(person=self._prepare_person(person))
+        return self._with(person=prepare_person(person, self.num_users, self.device))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
 
         Message-passing edges are not among them.
         """
-        names = (
-            *("truth", "num_users", "num_items", "seen", "exclude_seen"),
-            *("weight", "threshold", "candidates", "users", "user_ids", "item_ids", "person"),
-        )
-        return {name: getattr(self, name) for name in names}
+        return arguments_of(self)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankingTask":
@@ -484,7 +490,9 @@ class RankingTask:
             given = fields[name]
             is_same = given.equal(prepared) if isinstance(given, Tensor) else given == prepared
             if not is_same:
-                raise ValueError(f"'{name}' needs to be as a task prepares it (got another)")
+                raise ValueError(
+                    f"'{name}' is not in canonical form: the file was not written by this package"
+                )
         return task
 
     def to(self, device: torch.device | str) -> "RankingTask":
@@ -514,161 +522,10 @@ class RankingTask:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _with(self, **changes: Any) -> "RankingTask":
-        """Returns a copy in which some attributes are others."""
+        """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        vars(task).update(changes)
+        settle(task, **changes)
         return task
-
-    def _prepare_person(self, person: Any) -> Tensor | None:
-        if person is None:
-            return None
-        number, _ = read_labels(person, "person", "user", self.num_users)
-        if bool((number < 0).any()):
-            raise ValueError(
-                f"'person' needs to name a person for every user "
-                f"(got none for {int((number < 0).sum())} of them)"
-            )
-        return number.to(self.device)
-
-    def _prepare_seen(self, seen: EdgesLike | None) -> Tensor:
-        if seen is None:
-            return torch.empty(2, 0, dtype=torch.long, device=self.device)
-        seen = check_bipartite(seen, "seen", self.num_users, self.num_items)
-        check_device(seen, "seen", self.device, "truth")
-        return self._coalesce(seen)
-
-    def _prepare_candidates(self, candidates: EdgesLike | None) -> Tensor | None:
-        if candidates is None:
-            return None
-        items_or_edges = check_integers(as_edges(candidates, "candidates")[0], "candidates")
-        check_device(items_or_edges, "candidates", self.device, "truth")
-        if items_or_edges.dim() == 1:
-            check_ids(items_or_edges, "candidates", "item", self.num_items)
-            shared: Tensor = torch.unique(items_or_edges)
-            return shared
-        check_matrix(candidates, "candidates", self.num_users, self.num_items)
-        edges = check_bipartite(items_or_edges, "candidates", self.num_users, self.num_items)
-        return self._coalesce(edges)
-
-    def _prepare_users(self, users: TensorLike | None) -> Tensor:
-        if users is None:
-            return torch.arange(self.num_users, device=self.device)
-        users = check_integers(users, "users")
-        check_device(users, "users", self.device, "truth")
-        if users.dim() != 1:
-            raise ValueError(f"'users' needs to have shape [num_users] (got {list(users.shape)})")
-        check_ids(users, "users", "user", self.num_users)
-        evaluated: Tensor = torch.unique(users)
-        return evaluated
-
-    def _prepare_weight(
-        self, weight: Tensor | None, threshold: float | None
-    ) -> tuple[Tensor | None, float | None]:
-        if threshold is not None and check_finite_number(threshold, "threshold") <= 0:
-            raise ValueError(f"'threshold' needs to be positive (got {threshold!r})")
-        if weight is None and threshold is not None:
-            raise ValueError(
-                f"'threshold' needs a 'weight' of every edge, or data with an 'edge_label' "
-                f"(got {threshold!r} and no weights)"
-            )
-        if weight is None:
-            return None, None
-        in_double = check_weight(weight, "weight", self.truth)
-        check_device(weight, "weight", self.device, "truth")
-        if threshold is None:
-            _warn_about_zero_ratings(count_zero_ratings(weight))
-        elif weight.is_floating_point():
-            # A rating of 4.1 reaches a threshold of 4.1, also as 4.0999999 in single precision.
-            threshold = float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
-        return in_double, threshold
-
-    def _prepare_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        if truth.size(1) == 0:
-            raise ValueError("'truth' needs to hold at least one edge (got none)")
-        relevant, weight_of_relevant = coalesce_truth(truth, weight, self.num_items, self.threshold)
-        if weight is not None and relevant.size(1) == 0:
-            largest = f"{float(weight.max()):g}"
-            if self.threshold is None:
-                raise ValueError(
-                    f"'weight' needs to be positive for at least one edge (got at most {largest})"
-                )
-            raise ValueError(
-                f"'threshold' needs to be reached by the weight of at least one edge "
-                f"(got {self.threshold:g}, and weights of at most {largest})"
-            )
-        return self._select_truth(relevant, weight_of_relevant)
-
-    def _select_truth(self, truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Returns the truth of the users to evaluate that can be retrieved."""
-        evaluated = torch.zeros(self.num_users, dtype=torch.bool, device=self.device)
-        evaluated[self.users] = True
-        mask = evaluated[truth[0]]
-        if not mask.any():
-            raise ValueError(
-                f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
-                f"(got {self.users.numel()} users, none with ground truth)"
-            )
-        for lost, reason, remedy in self._cannot_be_retrieved(truth):
-            if num_lost := int((lost & mask).sum()):
-                warn(
-                    f"{num_lost} of {int(mask.sum())} ground-truth edges {reason}, can never be "
-                    f"retrieved, and are taken out of the truth",
-                )
-            mask = mask & ~lost
-            if not mask.any():
-                raise ValueError(
-                    f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
-                    f"edges that {reason})"
-                )
-        return truth[:, mask], None if weight is None else weight[mask]
-
-    def _cannot_be_retrieved(self, truth: Tensor) -> Iterator[tuple[Tensor, str, str]]:
-        yield (
-            contains(self.excluded, truth, self.num_items),
-            "are also in 'seen'",
-            "pass 'exclude_seen=False' for the training part of a split, which has only seen edges",
-        )
-        if self.candidates is not None:
-            yield (
-                ~self._is_candidate(truth),
-                "are not among the 'candidates'",
-                "add relevant items to the 'candidates'",
-            )
-
-    def _is_candidate(self, edges: Tensor) -> Tensor:
-        if self.candidates is None:
-            return torch.ones_like(edges[0], dtype=torch.bool)
-        if self.candidates.dim() == 1:
-            return torch.isin(edges[1], self.candidates)
-        return contains(self.candidates, edges, self.num_items)
-
-    def _count_candidates(self) -> Tensor:
-        """Returns how many items can be recommended to each user, of shape `[num_users]`."""
-        excluded = self.excluded[0, self._is_candidate(self.excluded)]
-        num_excluded = torch.bincount(excluded, minlength=self.num_users)
-        if self.candidates is None:
-            return self.num_items - num_excluded
-        if self.candidates.dim() == 1:
-            return self.candidates.numel() - num_excluded
-        return torch.bincount(self.candidates[0], minlength=self.num_users) - num_excluded
-
-    def _coalesce(self, edges: Tensor) -> Tensor:
-        return coalesce_edges(edges, self.num_items)
-
-
-def _prepare_ids(
-    ids: Sequence[Hashable] | None, name: str, num_ids: int
-) -> tuple[Hashable, ...] | None:
-    return None if ids is None else check_raw_ids(ids, name, num_ids)
-
-
-def _warn_about_zero_ratings(num_zero: int) -> None:
-    if num_zero:
-        warn(
-            f"{num_zero} edges have a rating of zero or less and are no ground truth, while all "
-            f"other ratings are; say by the 'threshold' of the task from which rating on an edge "
-            f"is ground truth",
-        )
 
 
 def as_task(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from mixed_users import SEEN, TRUTH, task_of_mixed_users
 
 from pyg_recmetrics import RankingTask, conventions, evaluate
+from tests.support.cases.mixed_users import SEEN, TRUTH, task_of_mixed_users
 
 
 class TestEvaluate:

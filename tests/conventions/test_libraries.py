@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from mixed_users import task_of_mixed_users
 
 from pyg_recmetrics import EvaluationResult, RankingTask, conventions, evaluate, metrics
+from tests.support.cases.mixed_users import task_of_mixed_users
 
 
 class TestEvaluate:

@@ -3,14 +3,14 @@
 import math
 from fractions import Fraction
 
-import naive
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import metrics_of_ranks
 
 from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
+from tests.support.references import naive
+from tests.support.tools.laws import metrics_of_ranks
 
 
 def test_known_values():

@@ -2,13 +2,10 @@
 
 import math
 
-import naive
 import pytest
 import torch
-from cases import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from laws import CUT_OFFS, metrics_of_lists
 from torch_geometric.data import Data
 
 from pyg_recmetrics import (
@@ -21,6 +18,9 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from tests.support.cases.strategies import cases
+from tests.support.references import naive
+from tests.support.tools.laws import CUT_OFFS, metrics_of_lists
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 import torch
-from cases import cases, scored_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pyg_recmetrics.metrics.curves
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from tests.support.cases.strategies import cases, scored_pairs
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

@@ -50,7 +50,7 @@ def test_values_are_read_and_said(kind, text, value, words):
     read = parameter.check(parameter.read(text))
     assert (type(read), read) == (type(value), value)
     assert parameter.read(str(read)) == read
-    assert parameter.words(read) == words
+    assert parameter.describe(read) == words
     assert parameter.check(json.loads(json.dumps(read))) is read or read == value
 
 

@@ -135,4 +135,4 @@ def test_ties_can_count_one_half_only_if_they_are_known():
         metrics.roc_auc(ranked, ties="half")
     with pytest.raises(ValueError, match=r"'ties' needs to be one of \['ranked', 'half'\]"):
         metrics.roc_auc(ranked, ties="mean")
-    assert metrics.parse("roc_auc(ties=half)").words == "roc_auc (equal scores count one half)"
+    assert metrics.parse("roc_auc(ties=half)").describe() == "roc_auc (equal scores count one half)"

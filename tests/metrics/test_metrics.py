@@ -5,17 +5,16 @@ These tests are of several modules together. Each module of metrics also has a f
 
 import math
 
-import laws
-import naive
-import naive_ranks
 import pytest
 import torch
-from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import CUT_OFFS, metrics_of_all_ranks, metrics_of_ranks
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from tests.support.cases.strategies import cases
+from tests.support.references import naive, naive_ranks
+from tests.support.tools import laws
+from tests.support.tools.laws import CUT_OFFS, metrics_of_all_ranks, metrics_of_ranks
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

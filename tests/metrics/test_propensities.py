@@ -4,15 +4,15 @@ import math
 import re
 from functools import cache
 
-import naive
 import pytest
 import torch
-from cases import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from small_task import GOOD_SCORES, TASK
 
 from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, evaluate, metrics, rank
+from tests.support.cases.small_task import GOOD_SCORES, TASK
+from tests.support.cases.strategies import cases
+from tests.support.references import naive
 
 OPTIONS = {
     "recall": {"average": ["macro", "micro"], "weighted": [False, True]},

@@ -240,13 +240,14 @@ class TestKindsOfParameters:
         assert str(metric) == "scaled_hits(by=0.25,times=3,negated=True,depth=7)@2"
         assert metrics.parse(str(metric)) == metric
         assert hash(metrics.parse(str(metric))) == hash(metric)
-        assert metric.words == (
+        assert metric.describe() == (
             "scaled_hits@2 (times 0.25, 3 times over, with the sign turned, depth 7)"
         )
         assert metric.depth == 7
         assert metric(self.ranked).tolist() == [-0.75]
         assert scaled_hits(self.ranked, 2, negated=True).tolist() == [-0.5]
-        assert metrics.parse("scaled_hits@2").words == "scaled_hits@2 (times 0.5, 1 times over)"
+        by_default = metrics.parse("scaled_hits@2").describe()
+        assert by_default == "scaled_hits@2 (times 0.5, 1 times over)"
 
     def test_they_are_checked(self, scaled_hits):
         for arguments, error, message in (

@@ -133,12 +133,12 @@ def test_words_say_every_choice(metric):
     values = {name: parameter.default for name, parameter in parameters.items()}
     values |= dict(metric.arguments)
     for name, parameter in parameters.items():
-        words = "" if values[name] is None else parameter.words(values[name])
-        assert words.replace("{gamma}", str(values.get("gamma"))) in metric.words
+        words = "" if values[name] is None else parameter.describe(values[name])
+        assert words.replace("{gamma}", str(values.get("gamma"))) in metric.describe()
 
 
 def test_words_in_braces_stand_for_the_value_of_another_parameter():
-    words = metrics.parse("recall(propensity=popularity,gamma=1.5)@5").words
+    words = metrics.parse("recall(propensity=popularity,gamma=1.5)@5").describe()
     assert words == (
         "recall@5 (divided by R, averaged over users, an estimate of the mean over all relevant "
         "items, observed or not, from those observed, self-normalised by the inverse of "
@@ -146,7 +146,7 @@ def test_words_in_braces_stand_for_the_value_of_another_parameter():
         "users have seen)"
     )
     # What nothing is computed with goes unsaid.
-    assert metrics.parse("recall(gamma=1.5)@5").words == metrics.parse("recall@5").words
+    assert metrics.parse("recall(gamma=1.5)@5").describe() == metrics.parse("recall@5").describe()
 
 
 def test_depth_is_what_must_be_ranked():

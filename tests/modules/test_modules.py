@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import values_of
-from optional import needs_collection, needs_torchmetrics, torchmetrics
 from torch_geometric import metrics as pyg
 
 from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, metrics, modules
 from pyg_recmetrics.metrics import registry
+from tests.support.cases.strategies import cases
+from tests.support.machines.optional import needs_collection, needs_torchmetrics, torchmetrics
+from tests.support.tools.laws import values_of
 
 #: What is said of lists that are too short, where a test is about something else.
 SHORT = "ignore:'pred_index_mat' holds lists of"

@@ -8,13 +8,13 @@ import pickle
 
 import pytest
 import torch
-from cases import cases, scored_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optional import needs_torchmetrics, torchmetrics
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from pyg_recmetrics.modules import PrecisionRecallCurve, RecallAtFixedPrecision
+from tests.support.cases.strategies import cases, scored_pairs
+from tests.support.machines.optional import needs_torchmetrics, torchmetrics
 
 PREDS = torch.tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5, 0.9, 0.8])
 TARGET = torch.tensor([1, 0, 0, 1, 1, 0, 1, 0, 0])

@@ -9,10 +9,10 @@ import math
 
 import pytest
 import torch
-from optional import needs_collection, needs_torchmetrics, torchmetrics
 from torch_geometric import metrics as pyg
 
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules
+from tests.support.machines.optional import needs_collection, needs_torchmetrics, torchmetrics
 
 #: What torchmetrics says of `compute` before any `update`.
 NO_UPDATE = "ignore:The ``compute`` method of metric"

@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-import small_pictures
+from tests.support.tools import small_pictures
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,9 @@ import pytest
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from small_pictures import lines, make_task, scores_like
 
 from pyg_recmetrics import Evaluator, plot
+from tests.support.tools.small_pictures import lines, make_task, scores_like
 
 SKILLS = {"Fast": [0.1, 0.5, 0.4, 0.3], "Slow": [0.0, 0.1, 0.2]}
 

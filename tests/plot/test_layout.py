@@ -6,9 +6,9 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from small_pictures import PICTURES, points, texts
 
 from pyg_recmetrics import plot
+from tests.support.tools.small_pictures import PICTURES, points, texts
 
 SIZES = [(2, 2), (3, 2), (6, 4)]
 

@@ -5,8 +5,8 @@ import nbformat
 import pytest
 from matplotlib.figure import Figure
 
-import notebooks
 from pyg_recmetrics import plot
+from tests.support.tools import notebooks
 
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")

@@ -17,7 +17,6 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
-from small_pictures import NUM_ITEMS, NUM_USERS, PICTURES, lines, make_task, scores_like
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -31,6 +30,14 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.plot.by_item import _growing_groups
 from pyg_recmetrics.plot.picture import users
+from tests.support.tools.small_pictures import (
+    NUM_ITEMS,
+    NUM_USERS,
+    PICTURES,
+    lines,
+    make_task,
+    scores_like,
+)
 
 IMAGES = Path(__file__).parent / "images"
 

@@ -10,9 +10,9 @@ from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from small_pictures import PICTURES
 
 from pyg_recmetrics.plot.style import COLORS, GREY, line_style, point_style
+from tests.support.tools.small_pictures import PICTURES
 
 NUM_STYLES = 40
 

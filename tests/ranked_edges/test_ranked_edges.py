@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given
 
 from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
+from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

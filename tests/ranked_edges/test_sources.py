@@ -2,15 +2,15 @@
 
 import math
 
-import naive
 import pytest
 import torch
-from cases import cases, ranks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
 from pyg_recmetrics import RankedEdges, metrics
+from tests.support.cases.strategies import cases, ranks
+from tests.support.references import naive
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

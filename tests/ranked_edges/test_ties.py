@@ -5,15 +5,15 @@ import math
 from collections import Counter
 from typing import get_args
 
-import naive
 import pytest
 import torch
-from cases import cases, ranks
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+from tests.support.cases.strategies import cases, ranks
+from tests.support.references import naive
 
 #: Metrics whose value is the better, the earlier relevant items come.
 MONOTONE = [

@@ -9,15 +9,15 @@ import re
 import resource
 from pathlib import Path
 
-import naive
 import pytest
 import torch
-from cases import cases, ranks
-from damage import damage_bytes, damage_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, metrics, rank
+from tests.support.cases.strategies import cases, ranks
+from tests.support.references import naive
+from tests.support.tools.damage import damage_bytes, damage_lines
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankedEdges, rank
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

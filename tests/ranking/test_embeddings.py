@@ -2,15 +2,11 @@
 
 from contextlib import contextmanager
 
-import exact_scores
 import numpy as np
 import pytest
 import torch
-from cases import cases, ranks
-from embeddings import assert_same_ranks
 from hypothesis import given
 from hypothesis import strategies as st
-from largest_tensor import LargestTensor
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.kernels.exact import factors as factors_of_items
@@ -18,6 +14,10 @@ from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from tests.support.cases.embeddings import assert_same_ranks
+from tests.support.cases.strategies import cases, ranks
+from tests.support.references import exact_scores
+from tests.support.tools.largest_tensor import LargestTensor
 
 
 @contextmanager

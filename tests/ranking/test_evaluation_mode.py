@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from recommender_forms import RecordingModel
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.ranking import evaluation_mode as room
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from tests.support.cases.recommender_forms import RecordingModel
 
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)

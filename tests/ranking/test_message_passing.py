@@ -6,12 +6,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from recommender_forms import PlainModel, RecordingModel
 from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_torch_csr_tensor, to_undirected
 
 from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.message_passing import find_doubt
+from tests.support.cases.recommender_forms import PlainModel, RecordingModel
 
 NUM_USERS, NUM_ITEMS = 4, 6
 

@@ -19,8 +19,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from damage import damage_archive, damage_bytes, read_members, write_members
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import (
     Catalogue,
@@ -32,6 +30,8 @@ from pyg_recmetrics import (
     evaluate,
     metrics,
 )
+from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 
 #: A result in format 2, as it was written before lists could differ in length.
 FORMAT_2 = Path(__file__).with_name("format_2.npz")

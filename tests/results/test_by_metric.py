@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 import torch
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate, metrics
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
+from tests.support.cases.random_tasks import random_scores, random_task
 
 VALUES = {"recall@3": 0.5, "mrr": 0.25}
 
@@ -99,7 +99,9 @@ class TestLookingUp:
                 values["recal@3"]
             with pytest.raises(KeyError, match="'recall' needs a cut-off"):
                 values["recall"]
-            with pytest.raises(KeyError, match=r"needs to hold strings \(got int\)"):
+            with pytest.raises(
+                KeyError, match=r"needs to be a string or a list of strings \(got int\)"
+            ):
                 values[5]
         with pytest.raises(KeyError, match="recall@4 was not evaluated per user, only recall@3, "):
             result.per_user[metrics.parse("recall@4")]

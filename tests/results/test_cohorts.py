@@ -10,10 +10,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from random_tasks import random_scores
 
 from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.results.cohorts import quantile_bins
+from tests.support.cases.random_tasks import random_scores
 
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 NUM_USERS, NUM_ITEMS = 70, 14

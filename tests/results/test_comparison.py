@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from missing_packages import hide_package
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
 from pyg_recmetrics.results import inference
+from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.machines.missing_packages import hide_package
 
 stats = pytest.importorskip("scipy.stats")
 

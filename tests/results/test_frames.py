@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from missing_packages import hide_package
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate
+from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.machines.missing_packages import hide_package
 
 pd = pytest.importorskip("pandas", reason="needs pandas")
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate
 from pyg_recmetrics.results import inference
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.uncertainty import uncertainty_of
+from tests.support.cases.random_tasks import random_scores, random_task
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -5,9 +5,9 @@ from itertools import combinations
 
 import pytest
 import torch
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import RankingTask, evaluate
+from tests.support.cases.random_tasks import random_scores, random_task
 
 NUM_USERS, NUM_ITEMS, K = 60, 14, 4
 METRICS = ["recall@2", "recall@4"]

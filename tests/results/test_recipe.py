@@ -1,9 +1,9 @@
 """The paragraph that says what was measured."""
 
 import torch
-from mixed_users import TRUTH, task_of_mixed_users
 
 from pyg_recmetrics import RankingTask, evaluate
+from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
 
 
 def test_a_definition_is_said_once_for_all_cut_offs():

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 import torch
-from missing_packages import hide_package
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -19,6 +17,8 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.machines.missing_packages import hide_package
 
 METRICS = ["recall@2", "ndcg@3", "r_precision"]
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])

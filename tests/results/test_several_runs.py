@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, Runs, compare, evaluate
 from pyg_recmetrics.results.inference import Sample, p_value
 from pyg_recmetrics.results.uncertainty import uncertainty_of
+from tests.support.cases.random_tasks import random_scores, random_task
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -5,9 +5,9 @@ import re
 
 import pytest
 import torch
-from random_tasks import random_scores, random_task
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate, side_by_side
+from tests.support.cases.random_tasks import random_scores, random_task
 
 K = 5
 

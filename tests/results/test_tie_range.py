@@ -4,7 +4,6 @@ import warnings
 
 import pytest
 import torch
-from random_tasks import random_task
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import (
@@ -17,6 +16,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.results.tie_range import TieRange
+from tests.support.cases.random_tasks import random_task
 
 #: Metrics of which the value of each user is only its own, and others.
 METRICS = ["recall@3", "ndcg@5", "precision(average=micro)@3", "mrr", "r_precision(users=hit)"]

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from laws import values_of
-from small_task import GOOD_SCORES, TASK
 
 from pyg_recmetrics import evaluate, metrics
 from pyg_recmetrics.results.tracker_names import spell
+from tests.support.cases.small_task import GOOD_SCORES, TASK
+from tests.support.tools.laws import values_of
 
 #: What MLflow says a name may be made of.
 VALID = re.compile(r"[A-Za-z0-9_\-. /]+")

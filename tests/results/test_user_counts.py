@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, rank
 from pyg_recmetrics.results.user_counts import UserCounts
+from tests.support.cases.strategies import cases
 
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 import scipy.sparse
 import torch
-from missing_packages import hide_package
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
+from tests.support.machines.missing_packages import hide_package
 
 FRAMES = [pd.DataFrame, pl.DataFrame]
 TRAIN = {"user_id": ["bob", "ann", "bob"], "item_id": ["jam", "tea", "egg"], "stars": [5, 1, 2]}

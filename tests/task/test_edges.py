@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from cases import edges
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from pyg_recmetrics.task.edges import (
     contains,
     count_zero_ratings,
 )
+from tests.support.cases.strategies import edges
 
 NUM_USERS, NUM_ITEMS = 4, 6
 PAIR = st.tuples(st.integers(0, NUM_USERS - 1), st.integers(0, NUM_ITEMS - 1))

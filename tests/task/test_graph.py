@@ -5,13 +5,13 @@ import random
 import numpy as np
 import pytest
 import torch
-from cases import pairs
-from graphs import USER_ITEM, interactions
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 
 from pyg_recmetrics import RankingTask, datasets
 from pyg_recmetrics.transforms import PerUserSplit
+from tests.support.cases.graphs import USER_ITEM, interactions
+from tests.support.cases.strategies import pairs
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
 

@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 import torch
-from cases import pairs
 
 from pyg_recmetrics import RankingTask
+from tests.support.cases.strategies import pairs
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
 RATED = {"weight": torch.tensor([4, 3, 5])}

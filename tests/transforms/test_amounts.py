@@ -4,7 +4,11 @@ import inspect
 
 import pytest
 import torch
-from graphs import (
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.transforms import LeaveLastOut, PerUserSplit, TemporalSplit
+from tests.support.cases.graphs import (
     FORMS,
     Graph,
     count_by_user,
@@ -13,10 +17,6 @@ from graphs import (
     rounded,
     truth,
 )
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
-from pyg_recmetrics.transforms import LeaveLastOut, PerUserSplit, TemporalSplit
 
 ALL_SPLITS = pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut, TemporalSplit])
 FRACTIONS = st.floats(0.05, 0.9)

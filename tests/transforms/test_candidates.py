@@ -4,7 +4,14 @@ import math
 
 import pytest
 import torch
-from graphs import (
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.transforms import Compose
+
+from pyg_recmetrics import evaluate
+from pyg_recmetrics.transforms import LeaveLastOut, PerUserSplit, SampledCandidates
+from tests.support.cases.graphs import (
     FORMS,
     USER_ITEM,
     count_by_user,
@@ -13,13 +20,6 @@ from graphs import (
     random_graphs,
     truth,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from torch_geometric.data import Data, HeteroData
-from torch_geometric.transforms import Compose
-
-from pyg_recmetrics import evaluate
-from pyg_recmetrics.transforms import LeaveLastOut, PerUserSplit, SampledCandidates
 
 
 class TestSampledCandidates:

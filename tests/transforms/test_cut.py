@@ -4,20 +4,6 @@ from collections import Counter
 
 import pytest
 import torch
-from graphs import (
-    FORMS,
-    ITEM_USER,
-    SPLITS,
-    SPLITS_OF_USERS,
-    USER_ITEM,
-    apply_split,
-    as_sets,
-    edges_with_ids,
-    interactions,
-    message_passing,
-    random_graphs,
-    truth,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.loader import LinkLoader
@@ -32,6 +18,20 @@ from pyg_recmetrics.transforms import (
     SampledCandidates,
     SeparatedUsers,
     TemporalSplit,
+)
+from tests.support.cases.graphs import (
+    FORMS,
+    ITEM_USER,
+    SPLITS,
+    SPLITS_OF_USERS,
+    USER_ITEM,
+    apply_split,
+    as_sets,
+    edges_with_ids,
+    interactions,
+    message_passing,
+    random_graphs,
+    truth,
 )
 
 

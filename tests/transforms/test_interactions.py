@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from graphs import ITEM_USER, USER_ITEM, Graph, interactions
 from torch_geometric.data import HeteroData
 
 from pyg_recmetrics import RankingTask
@@ -12,6 +11,7 @@ from pyg_recmetrics.transforms import (
     TemporalSplit,
     check_split,
 )
+from tests.support.cases.graphs import ITEM_USER, USER_ITEM, Graph, interactions
 
 
 class TestFindingEdges:

@@ -4,7 +4,12 @@ from collections import Counter
 
 import pytest
 import torch
-from graphs import (
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from pyg_recmetrics.transforms import KCore, PerUserSplit
+from tests.support.cases.graphs import (
     FORMS,
     USER_ITEM,
     as_sets,
@@ -14,11 +19,6 @@ from graphs import (
     message_passing,
     random_graphs,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from torch_geometric.data import Data
-
-from pyg_recmetrics.transforms import KCore, PerUserSplit
 
 
 @given(form=st.sampled_from(FORMS), graph=random_graphs(max_edges=40), k=st.integers(1, 4))

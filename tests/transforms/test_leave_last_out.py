@@ -1,11 +1,11 @@
 """The last items of each user are left out."""
 
 import pytest
-from graphs import FORMS, USER_ITEM, interactions, random_graphs, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.transforms import LeaveLastOut
+from tests.support.cases.graphs import FORMS, USER_ITEM, interactions, random_graphs, truth
 
 
 @given(

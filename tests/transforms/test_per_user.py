@@ -4,7 +4,11 @@ from collections import Counter
 
 import pytest
 import torch
-from graphs import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.transforms import JoinedUsers, PerUserSplit
+from tests.support.cases.graphs import (
     FORMS,
     USER_ITEM,
     Graph,
@@ -14,10 +18,6 @@ from graphs import (
     rounded,
     truth,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from pyg_recmetrics.transforms import JoinedUsers, PerUserSplit
 
 
 @given(

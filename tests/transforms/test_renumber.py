@@ -1,7 +1,6 @@
 """Renumbering users: the graph stays the same, and every node knows its earlier number."""
 
 import torch
-from graphs import FORMS, USER_ITEM, edges_with_ids, interactions, random_graphs, user_store
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
@@ -9,6 +8,14 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics.transforms import JoinedUsers, PerUserSplit
 from pyg_recmetrics.transforms.interactions import read_interactions
 from pyg_recmetrics.transforms.renumber import remember_ids, users_first
+from tests.support.cases.graphs import (
+    FORMS,
+    USER_ITEM,
+    edges_with_ids,
+    interactions,
+    random_graphs,
+    user_store,
+)
 
 
 def renumbered(data, users):

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from graphs import FORMS, SPLITS, USER_ITEM, Graph, count_by_user, interactions, random_graphs
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
@@ -10,6 +9,15 @@ from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import RankingTask, evaluate
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
+from tests.support.cases.graphs import (
+    FORMS,
+    SPLITS,
+    USER_ITEM,
+    Graph,
+    count_by_user,
+    interactions,
+    random_graphs,
+)
 
 
 class TestCheckSplit:

@@ -2,7 +2,12 @@
 
 import pytest
 import torch
-from graphs import (
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from pyg_recmetrics.transforms import LeaveLastOut, TemporalSplit
+from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
     USER_ITEM,
@@ -15,11 +20,6 @@ from graphs import (
     rounded,
     truth,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from torch_geometric.data import Data
-
-from pyg_recmetrics.transforms import LeaveLastOut, TemporalSplit
 
 
 @given(

@@ -4,7 +4,17 @@ import dataclasses
 
 import pytest
 import torch
-from graphs import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyg_recmetrics.transforms import (
+    JoinedUsers,
+    LeaveLastOut,
+    PerUserSplit,
+    SeparatedUsers,
+    TemporalSplit,
+)
+from tests.support.cases.graphs import (
     FORMS,
     Graph,
     as_sets,
@@ -16,16 +26,6 @@ from graphs import (
     rounded,
     truth,
     user_store,
-)
-from hypothesis import given
-from hypothesis import strategies as st
-
-from pyg_recmetrics.transforms import (
-    JoinedUsers,
-    LeaveLastOut,
-    PerUserSplit,
-    SeparatedUsers,
-    TemporalSplit,
 )
 
 

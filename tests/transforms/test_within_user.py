@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from graphs import FORMS, count_by_user, interactions, random_graphs, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from pyg_recmetrics.transforms.within_user import (
     hold_out_last,
     shuffle_within_users,
 )
+from tests.support.cases.graphs import FORMS, count_by_user, interactions, random_graphs, truth
 
 
 def interactions_of(graph, form="hetero", order=None):

@@ -1,15 +1,15 @@
 """Embeddings that are scaled, converted and copied only where they are asked for."""
 
-import exact_scores
 import numpy as np
 import pytest
 import torch
-from embeddings import scaled_by_all
 
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import factors
 from pyg_recmetrics.kernels.exact.factors import ItemFactors, with_column
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
+from tests.support.cases.embeddings import scaled_by_all
+from tests.support.references import exact_scores
 
 CPU = torch.device("cpu")
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]

@@ -3,10 +3,8 @@
 import math
 from fractions import Fraction
 
-import exact_scores
 import pytest
 import torch
-from embeddings import scaled_by_all
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +17,8 @@ from pyg_recmetrics.kernels.exact.scores import (
     scaled_by_row,
 )
 from pyg_recmetrics.kernels.scratch import Scratch
+from tests.support.cases.embeddings import scaled_by_all
+from tests.support.references import exact_scores
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from embeddings import KINDS, rank_by_all_algorithms
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.fast import bounded_counting, threshold_counting
+from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
 
 #: All pairs of kinds, of which a few for each kind are tried every time.
 PAIRS_OF_KINDS = [

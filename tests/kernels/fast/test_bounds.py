@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from embeddings import KINDS, scaled_by_all
 
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, largest_norms
+from tests.support.cases.embeddings import KINDS, scaled_by_all
 
 
 def draw(kind):

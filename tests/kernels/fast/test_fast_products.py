@@ -1,9 +1,7 @@
 """Products in few bits, which keep to their bounds and to the order of numbers."""
 
-import exact_scores
 import pytest
 import torch
-from embeddings import KINDS
 
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
@@ -12,6 +10,8 @@ from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.fast_products import StoredProducts
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
+from tests.support.cases.embeddings import KINDS
+from tests.support.references import exact_scores
 
 CPU = torch.device("cpu")
 DTYPES = [torch.bfloat16, torch.float32]

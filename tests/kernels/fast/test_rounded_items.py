@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from embeddings import KINDS
 
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.fast import rounded_items
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
+from tests.support.cases.embeddings import KINDS
 
 CPU = torch.device("cpu")
 DTYPES = [torch.bfloat16, torch.float32]

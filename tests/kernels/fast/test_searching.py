@@ -5,10 +5,8 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import naive
 import pytest
 import torch
-from embeddings import KINDS, rank_by_all_algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,8 @@ from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task.edges import contains
+from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
+from tests.support.references import naive
 
 
 class Disordered(StoredBlocks):

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from embeddings import KINDS, assert_same_ranks
+
+from tests.support.cases.embeddings import KINDS, assert_same_ranks
 
 pytest.importorskip("triton", reason="needs Triton, which comes with torch for NVIDIA's GPUs")
 

@@ -5,11 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import fuzz
 import pytest
 import torch
-from embeddings import KINDS
-from exact_scores import score_matrix
+
+from tests.support.cases.embeddings import KINDS
+from tests.support.references.exact_scores import score_matrix
+from tests.support.tools import fuzz
 
 pytest.importorskip("triton", reason="needs Triton, which comes with torch for NVIDIA's GPUs")
 
@@ -166,7 +167,7 @@ def test_only_some_devices_are_tried(monkeypatch, device, capability, cuda, dim,
 
 def test_kernels_compile_for_gpus_and_spill_nothing():
     variables = {name: x for name, x in os.environ.items() if name != "TRITON_INTERPRET"}
-    script = Path(__file__).parents[2] / "support" / "compile_kernels.py"
+    script = Path(__file__).parents[2] / "support" / "tools" / "compile_kernels.py"
     command = [sys.executable, script, "80", "89", "90", "100", "120"]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()

@@ -1,6 +1,6 @@
 """What one of several processes does in the tests of `test_distributed.py`, and what it sees.
 
-python tests/support/processes.py PROCESS NUM_PROCESSES FOLDER
+python -m tests.support.machines.processes PROCESS NUM_PROCESSES FOLDER
 """
 
 import os

@@ -1,7 +1,7 @@
 """Writes the stub of `pyg_recmetrics.modules`, whose classes are made from the registry.
 
 Editors and type checkers cannot see what is made when it is asked for. The stub shows it to them.
-After a change of a metric, `python tests/support/module_stubs.py` writes it again.
+After a change of a metric, `python -m tests.support.tools.module_stubs` writes it again.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from pyg_recmetrics.modules.classes import base_class, class_name
 STUB = Path(inspect.getfile(modules)).with_suffix(".pyi")
 
 HEAD = """\
-# Written by tests/support/module_stubs.py from the registry of metrics.
+# Written by tests/support/tools/module_stubs.py from the registry of metrics.
 from typing import Literal
 
 from pyg_recmetrics.modules.classes import base_class as base_class

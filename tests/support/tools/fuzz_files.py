@@ -6,9 +6,9 @@ import warnings
 from pathlib import Path
 
 import torch
-from damage import damage_archive, damage_bytes, damage_lines
 
 from pyg_recmetrics import EvaluationResult, RankedEdges
+from tests.support.tools.damage import damage_archive, damage_bytes, damage_lines
 
 #: How many damaged copies of a file are read.
 NUM_DAMAGED = 4

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics, rank
 from pyg_recmetrics.metrics.definitions import CutOff
+from tests.support.cases.strategies import cases
 
 CUT_OFFS = (1, 2, 3, 5, 20)
 

@@ -4,7 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 def run_example(monkeypatch, name, *arguments):

@@ -1,8 +1,8 @@
 """Compares random rankings with the oracle. The seed of a case decides all of it.
 
-python tests/support/fuzz.py 17          # checks a case, and shows it if it fails
-python tests/support/fuzz.py 0 20000     # checks all cases from the one to the other
-python tests/support/fuzz.py 0 900 cuda  # checks them on another device
+python -m tests.support.tools.fuzz 17          # checks a case, and shows it if it fails
+python -m tests.support.tools.fuzz 0 20000     # checks all cases from the one to the other
+python -m tests.support.tools.fuzz 0 900 cuda  # checks them on another device
 """
 
 import contextlib
@@ -15,17 +15,17 @@ from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
-import oracle
 import torch
-from emulated_device import NAME as EMULATED
-from emulated_device import emulated_device
-from fuzz_cases import draw_case
-from fuzz_files import check_files
 
 from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from tests.support.machines.emulated_device import NAME as EMULATED
+from tests.support.machines.emulated_device import emulated_device
+from tests.support.references import oracle
+from tests.support.tools.fuzz_cases import draw_case
+from tests.support.tools.fuzz_files import check_files
 
 #: The largest weight with whose exponential gain `2**w - 1` a metric is compared. Of larger ones,
 #: the DCG is infinite.

@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass, replace
 
-import naive
 import torch
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankingTask
+from tests.support.references import naive
 
 NUM_CATEGORIES = 3
 

@@ -1,6 +1,6 @@
 """Executes the notebooks in a clean kernel, and writes the outputs into them.
 
-python tests/support/notebooks.py
+python -m tests.support.tools.notebooks
 
 The metadata of a cell lists what its output has to contain: `"promises": ["a part of a line", ..]`.
 `"promises_with": {"recometrics": [..]}` lists what it contains where that package is installed, as
@@ -16,7 +16,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 #: How many seconds a cell may run.

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from embeddings import assert_same_ranks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from largest_tensor import LargestTensor
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.fast import searching
+from tests.support.cases.embeddings import assert_same_ranks
+from tests.support.tools.largest_tensor import LargestTensor
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 1, 0]])
 TASK = RankingTask(TRUTH, num_users=2, num_items=3)

@@ -6,11 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import embeddings
-import exact_scores
-import oracle
 import torch
-from recommender_forms import PlainModel, RecordingModel
 from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
@@ -25,6 +21,9 @@ from pyg_recmetrics.kernels.fast import (
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.ranking import algorithms, schedule
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
+from tests.support.cases import embeddings
+from tests.support.cases.recommender_forms import PlainModel, RecordingModel
+from tests.support.references import exact_scores, oracle
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 TIES = ("index", "best", "worst", "mean", "random")
@@ -562,9 +561,9 @@ def draw_ranking(draw):
     if task.max_degree == 0:
         case.error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
-        case.error = "'algorithm' can be 'search' for a part of the ranking by scores or embeddings"
+        case.error = "'algorithm' needs to be 'auto' or 'dense' "
         if options["algorithm"] == "recommend":
-            case.error = "'algorithm' can be 'recommend' for a model that has a method"
+            case.error = "'recommender' needs to be a model with a method 'recommend'"
     elif made.scores is None and case.ties != "index":
         case.error = "'ties' needs to be 'index' where scores are not known"
     else:

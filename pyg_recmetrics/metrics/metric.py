@@ -1,0 +1,207 @@
+"""Metric: the value that stands for a metric with its arguments."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.metrics.definitions import AggregateDefinition, CutOff, Definition, Value
+from pyg_recmetrics.metrics.registry import definition
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.task.catalogue import check_has
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its arguments, as a value that can be called, compared, hashed and printed.
+
+    Args:
+        name (str): Its name, one of :func:`names`, or another spelling of it that
+            :func:`definition` reads.
+        k (int, optional): Its cut-off, if it has one. (default: `None`)
+        arguments (tuple, optional): Pairs of a parameter and its value. Parameters that are left
+            out have their default. (default: `()`)
+
+    Raises:
+        TypeError: If `name` is not a string, or `arguments` does not hold pairs.
+        ValueError: If there is no such metric or argument, an argument is given twice, or the
+            cut-off is missing, not needed, or not a positive integer.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> metrics.Metric("ndcg", k=10, arguments=(("gain", "exponential"),))
+        ndcg(gain=exponential)@10
+        >>> metrics.Metric("HR", k=10)
+        hit_rate@10
+    """
+
+    name: str
+    k: int | None = None
+    arguments: tuple[tuple[str, Value], ...] = ()
+
+    def __post_init__(self) -> None:
+        defined = self.definition
+        settle(self, name=defined.name)
+        if defined.needs_cut_off and self.k is None:
+            raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
+        if not defined.has_cut_off and self.k is not None:
+            raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
+        if self.k is not None:
+            settle(self, k=check_positive_integer(self.k, "k"))
+        given: dict[str, Value | None] = {}
+        for name, value in _pairs(self.arguments):
+            if name not in defined.parameters:
+                allowed = list(defined.parameters) or "none"
+                raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
+            if name in given:
+                raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
+            given[name] = defined.parameters[name].check(value)
+        # `None` stands for a cut-off that is not given.
+        in_order = ((name, given.get(name)) for name in defined.parameters)
+        settle(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
+
+    @property
+    def definition(self) -> Definition:
+        """What is known about the metric, whatever its arguments."""
+        return definition(self.name)
+
+    @property
+    def label(self) -> str:
+        """The metric without its cut-off, as in the first column of a table."""
+        arguments = ",".join(f"{name}={value}" for name, value in self.arguments)
+        return f"{self.name}({arguments})" if arguments else self.name
+
+    @property
+    def depth(self) -> int | None:
+        """How deep users must be ranked for it; `None` if everything must be ranked.
+
+        R-precision only needs each user's own depth, which is always ranked.
+        """
+        defined = self.definition
+        if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
+            return None
+        cut_offs = [
+            int(value)
+            for name, value in self.arguments
+            if isinstance(defined.parameters[name], CutOff)
+        ]
+        return max([self.k or 1, *cut_offs])
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What it needs besides ranks: lists (`"items"`), or what a catalogue holds.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("diversity(over=embedding)@10").needs
+            ('items', 'item_embedding')
+        """
+        return self.definition.needs_with(self._values)
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it is undefined for users without truth."""
+        return self.definition.needs_truth
+
+    @property
+    def depends_on_weight(self) -> bool:
+        """Whether it tells relevant items of different weight or propensity apart.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["recall@20", "recall(weighted=True)@20"]
+            >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
+            [False, True]
+        """
+        given = dict(self.arguments)
+        is_weighted = given.get("weighted") is True or given.get("propensity", "none") != "none"
+        return self.definition.depends_on_weight or is_weighted
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it has one value for all users together, instead of one for each."""
+        return isinstance(self.definition, AggregateDefinition)
+
+    def check_catalogue(self, catalogue: Catalogue | None) -> None:
+        """Checks that a catalogue holds what the metric needs.
+
+        Raises:
+            ValueError: If something is missing; the error says how to give it.
+        """
+        for name in self.needs:
+            if name != "items":
+                check_has(catalogue, name, str(self))
+
+    def describe(self) -> str:
+        """Returns the metric and the variant of its definition, in words.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").describe()
+            'map@20 (divided by the number of hits)'
+        """
+        head = self.name if self.k is None else f"{self.name}@{self.k}"
+        return f"{head} ({self.variant})" if self.variant else head
+
+    @property
+    def variant(self) -> str:
+        """The variant of its definition, in words; empty if there is only one.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").variant
+            'divided by the number of hits'
+        """
+        values = self._values
+        said = [
+            _filled_in(parameter.describe(value), values)
+            for name, parameter in self.definition.parameters.items()
+            if (value := values[name]) is not None
+        ]
+        return ", ".join(filter(None, said))
+
+    @property
+    def _values(self) -> dict[str, Value | None]:
+        """The values of all parameters, those that were not given included."""
+        parameters = self.definition.parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        return defaults | dict(self.arguments)
+
+    def __call__(self, ranked: RankedEdges) -> Tensor:
+        """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
+
+        If it has one value for all users together, returns a tensor with one number.
+        """
+        arguments: dict[str, Any] = dict(self.arguments)
+        if self.k is not None:
+            arguments["k"] = self.k
+        return self.definition.function(ranked, **arguments)
+
+    def __str__(self) -> str:
+        return self.label if self.k is None else f"{self.label}@{self.k}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _filled_in(words: str, values: Mapping[str, Value | None]) -> str:
+    """Returns words with the values of the parameters whose names are in braces."""
+    for name, value in values.items():
+        words = words.replace(f"{{{name}}}", str(value))
+    return words
+
+
+def _pairs(arguments: object) -> list[tuple[str, Value]]:
+    """Returns the pairs of a name and a value in what was given as arguments."""
+    items = arguments.items() if isinstance(arguments, Mapping) else arguments
+    if not isinstance(items, Iterable) or isinstance(items, str | Tensor):
+        raise TypeError(f"'arguments' needs to hold pairs (got {type(arguments).__name__})")
+    pairs = list(items)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f"'arguments' needs to hold pairs of a name and a value (got {pair!r})")
+    return pairs

@@ -1,0 +1,224 @@
+"""What a task makes of its arguments: edges that are checked, sorted and can be retrieved."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import (
+    check_bipartite,
+    check_device,
+    check_finite_number,
+    check_ids,
+    check_integers,
+    check_matrix,
+    check_raw_ids,
+    check_weight,
+)
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
+from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.messages import warn
+from pyg_recmetrics.task.edges import (
+    coalesce_edges,
+    coalesce_truth,
+    contains,
+    count_zero_ratings,
+)
+
+
+def prepare_ids(
+    ids: Sequence[Hashable] | None, name: str, num_ids: int
+) -> tuple[Hashable, ...] | None:
+    """Returns the original ids of users or items."""
+    return None if ids is None else check_raw_ids(ids, name, num_ids)
+
+
+def prepare_person(person: Any, num_users: int, device: torch.device) -> Tensor | None:
+    """Returns the number of the person to whom each user belongs, of shape `[num_users]`."""
+    if person is None:
+        return None
+    number, _ = read_labels(person, "person", "user", num_users)
+    if num_without := int((number < 0).sum()):
+        raise ValueError(
+            f"'person' needs to name a person for every user (got none for {num_without} of them)"
+        )
+    return number.to(device)
+
+
+def prepare_seen(
+    seen: EdgesLike | None, num_users: int, num_items: int, device: torch.device
+) -> Tensor:
+    """Returns the coalesced edges to what users have seen."""
+    if seen is None:
+        return torch.empty(2, 0, dtype=torch.long, device=device)
+    edges = check_bipartite(seen, "seen", num_users, num_items)
+    check_device(edges, "seen", device, "truth")
+    return coalesce_edges(edges, num_items)
+
+
+def prepare_candidates(
+    candidates: EdgesLike | None, num_users: int, num_items: int, device: torch.device
+) -> Tensor | None:
+    """Returns the sorted items that all users share, or the coalesced edges of each user."""
+    if candidates is None:
+        return None
+    items_or_edges = check_integers(as_edges(candidates, "candidates")[0], "candidates")
+    check_device(items_or_edges, "candidates", device, "truth")
+    if items_or_edges.dim() == 1:
+        check_ids(items_or_edges, "candidates", "item", num_items)
+        shared: Tensor = torch.unique(items_or_edges)
+        return shared
+    check_matrix(candidates, "candidates", num_users, num_items)
+    edges = check_bipartite(items_or_edges, "candidates", num_users, num_items)
+    return coalesce_edges(edges, num_items)
+
+
+def prepare_users(users: TensorLike | None, num_users: int, device: torch.device) -> Tensor:
+    """Returns the sorted ids of the users to evaluate."""
+    if users is None:
+        return torch.arange(num_users, device=device)
+    ids = check_integers(users, "users")
+    check_device(ids, "users", device, "truth")
+    if ids.dim() != 1:
+        raise ValueError(f"'users' needs to have shape [num_users] (got {list(ids.shape)})")
+    check_ids(ids, "users", "user", num_users)
+    evaluated: Tensor = torch.unique(ids)
+    return evaluated
+
+
+def prepare_weight(weight: Tensor | None, edges: Tensor) -> Tensor | None:
+    """Returns the weight of every edge in double precision, of shape `[num_edges]`."""
+    if weight is None:
+        return None
+    in_double = check_weight(weight, "weight", edges)
+    check_device(weight, "weight", edges.device, "truth")
+    return in_double
+
+
+def prepare_threshold(threshold: float | None, weight: Tensor | None) -> float | None:
+    """Returns the smallest weight of a relevant item, in the precision in which weights came."""
+    if threshold is None:
+        warn_about_zero_ratings(0 if weight is None else count_zero_ratings(weight))
+        return None
+    if check_finite_number(threshold, "threshold") <= 0:
+        raise ValueError(f"'threshold' needs to be positive (got {threshold!r})")
+    if weight is None:
+        raise ValueError(
+            f"'threshold' needs a 'weight' of every edge, or data with an 'edge_label' "
+            f"(got {threshold!r} and no weights)"
+        )
+    if not weight.is_floating_point():
+        return threshold
+    # A rating of 4.1 reaches a threshold of 4.1, also as 4.0999999 in single precision.
+    return float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
+
+
+def prepare_truth(
+    edges: Tensor, weight: Tensor | None, threshold: float | None, num_items: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the coalesced edges that are relevant, and their weights."""
+    if edges.size(1) == 0:
+        raise ValueError("'truth' needs to hold at least one edge (got none)")
+    truth, weight_of_truth = coalesce_truth(edges, weight, num_items, threshold)
+    if weight is None or truth.size(1):
+        return truth, weight_of_truth
+    largest = f"{float(weight.max()):g}"
+    if threshold is None:
+        raise ValueError(
+            f"'weight' needs to be positive for at least one edge (got at most {largest})"
+        )
+    raise ValueError(
+        f"'threshold' needs to be reached by the weight of at least one edge "
+        f"(got {threshold:g}, and weights of at most {largest})"
+    )
+
+
+def keep_users(
+    truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth of the users to evaluate."""
+    is_evaluated = torch.zeros(num_users, dtype=torch.bool, device=users.device)
+    is_evaluated[users] = True
+    is_kept = is_evaluated[truth[0]]
+    if not is_kept.any():
+        raise ValueError(
+            f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
+            f"(got {users.numel()} users, none with ground truth)"
+        )
+    return _select(truth, weight, is_kept)
+
+
+def keep_retrievable(
+    truth: Tensor,
+    weight: Tensor | None,
+    excluded: Tensor,
+    candidates: Tensor | None,
+    num_items: int,
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth that can be retrieved, and warns of all other."""
+    is_kept = torch.ones_like(truth[0], dtype=torch.bool)
+    for is_lost, reason, remedy in _losses(truth, excluded, candidates, num_items):
+        if num_lost := int((is_lost & is_kept).sum()):
+            warn(
+                f"{num_lost} of {int(is_kept.sum())} ground-truth edges {reason}, can never be "
+                f"retrieved, and are taken out of the truth",
+            )
+        is_kept &= ~is_lost
+        if not is_kept.any():
+            raise ValueError(
+                f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
+                f"edges that {reason})"
+            )
+    return _select(truth, weight, is_kept)
+
+
+def count_candidates(
+    candidates: Tensor | None, excluded: Tensor, num_users: int, num_items: int
+) -> Tensor:
+    """Returns how many items can be recommended to each user, of shape `[num_users]`."""
+    user = excluded[0, _is_candidate(excluded, candidates, num_items)]
+    num_excluded = torch.bincount(user, minlength=num_users)
+    if candidates is None:
+        return num_items - num_excluded
+    if candidates.dim() == 1:
+        return candidates.numel() - num_excluded
+    return torch.bincount(candidates[0], minlength=num_users) - num_excluded
+
+
+def warn_about_zero_ratings(num_zero: int) -> None:
+    """Warns if edges are left out of the truth because their rating is zero or less."""
+    if num_zero:
+        warn(
+            f"{num_zero} edges have a rating of zero or less and are ignored; all others count as "
+            f"relevant. Set 'threshold' to choose the cut-off.",
+        )
+
+
+def _losses(
+    truth: Tensor, excluded: Tensor, candidates: Tensor | None, num_items: int
+) -> Iterator[tuple[Tensor, str, str]]:
+    """Yields which edges cannot be retrieved, the reason, and what would help."""
+    yield (
+        contains(excluded, truth, num_items),
+        "are also in 'seen'",
+        "pass 'exclude_seen=False' for the training part of a split, which has only seen edges",
+    )
+    if candidates is not None:
+        yield (
+            ~_is_candidate(truth, candidates, num_items),
+            "are not among the 'candidates'",
+            "add relevant items to the 'candidates'",
+        )
+
+
+def _is_candidate(edges: Tensor, candidates: Tensor | None, num_items: int) -> Tensor:
+    if candidates is None:
+        return torch.ones_like(edges[0], dtype=torch.bool)
+    if candidates.dim() == 1:
+        return torch.isin(edges[1], candidates)
+    return contains(candidates, edges, num_items)
+
+
+def _select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
+    return truth[:, is_kept], None if weight is None else weight[is_kept]

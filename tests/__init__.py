@@ -1,0 +1,1 @@
+"""The tests, which mirror the package, and what supports them."""

@@ -1,0 +1,36 @@
+"""What tests share, in four groups.
+
+:mod:`tests.support.references`: what the package is compared with, none of which shares its code
+
+- `naive`: every metric as a loop in plain Python, from the scores of a user
+- `naive_ranks`: the metrics of ranks once more, from ranks alone
+- `oracle`: rankings and metrics in exact rational arithmetic
+- `exact_scores`: scores in exact rational arithmetic, and embeddings that are hard to round
+
+:mod:`tests.support.cases`: what is evaluated
+
+- `small_task`: a task of three users, with good and bad scores of its four items
+- `mixed_users`: a task in which users differ in what they have seen and in what is relevant
+- `random_tasks`: tasks and scores, the same for the same seed
+- `strategies`: small evaluations, drawn by Hypothesis
+- `graphs`: interactions in every form of PyG data, and all splits
+- `recommender_forms`: the same scores in every form of a recommender
+- `embeddings`: embeddings that are hard to rank
+
+:mod:`tests.support.machines`: where it runs
+
+- `emulated_device`: a device that is not the CPU, on machines that have none
+- `processes`: one of several processes that evaluate together
+- `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
+
+:mod:`tests.support.tools`: what checks, runs, reads and writes
+
+- `fuzz`, `fuzz_cases`, `fuzz_files`: random rankings of every kind, compared with the oracle
+- `laws`: what holds for the values of every metric
+- `damage`: damage to files
+- `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn
+- `largest_tensor`: the largest tensor that a call makes
+- `examples`, `notebooks`: run the examples and the notebooks
+- `compile_kernels`: compiles kernels for GPUs that are not here
+- `module_stubs`: writes the stub of `pyg_recmetrics.modules`
+"""

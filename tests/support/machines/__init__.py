@@ -1,0 +1,1 @@
+"""Where it runs: devices, processes, and packages that may be missing."""

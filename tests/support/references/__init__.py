@@ -1,0 +1,1 @@
+"""What the package is compared with, none of which shares its code."""

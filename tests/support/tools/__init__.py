@@ -1,0 +1,1 @@
+"""What checks, runs, reads and writes."""
