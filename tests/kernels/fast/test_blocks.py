@@ -66,6 +66,8 @@ def test_maxima_and_values_are_those_of_plain_python(
         row, block = every[:, is_asked]
         found = blocks.values(row, block)
     # A block has every so many-th value.
-    assert maxima.tolist() == [[max(own[b::num_blocks]) for b in range(num_blocks)] for own in wanted]
+    assert maxima.tolist() == [
+        [max(own[b::num_blocks]) for b in range(num_blocks)] for own in wanted
+    ]
     places = zip(row.tolist(), block.tolist(), strict=True)
     assert found.tolist() == [wanted[r][b::num_blocks] for r, b in places]
