@@ -379,15 +379,21 @@ def test_embeddings_whose_relevant_items_are_all_out_of_reach():
 
 @pytest.mark.parametrize("users", sorted(KINDS))
 @pytest.mark.parametrize("candidates", [None, torch.arange(0, 203, 2)])
-def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates):
+@pytest.mark.parametrize(
+    "shifts",
+    [(0, 1, 5), pytest.param((2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13), marks=pytest.mark.slow)],
+)
+def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates, shifts):
     monkeypatch.setattr(Blocks, "block_size", 2)
     monkeypatch.setattr(searching, "MAX_JOINED", 4)
     monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
     monkeypatch.setattr(searching, "NUM_VALUES", 300)
     monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)
-    for number, items in enumerate(sorted(KINDS)):
+    kinds = sorted(KINDS)
+    for shift in shifts:
+        number = (kinds.index(users) + shift) % len(kinds)
         generator = torch.Generator().manual_seed(number)
-        user, item = KINDS[users]((6, 7), generator), KINDS[items]((203, 7), generator)
+        user, item = KINDS[users]((6, 7), generator), KINDS[kinds[number]]((203, 7), generator)
         relevant = 2 * torch.randint(100, (20,), generator=generator)
         truth = torch.stack([torch.arange(20) % 6, relevant])
         seen = torch.stack([truth[0].repeat(5), torch.randint(203, (100,), generator=generator)])
