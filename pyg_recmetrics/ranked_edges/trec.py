@@ -10,6 +10,7 @@ import math
 import re
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from io import BufferedReader
 from itertools import pairwise
@@ -180,8 +181,12 @@ def name_truth(
         ValueError: If weights are not whole numbers, or are too large to be exact.
     """
     weight = torch.ones_like(edge_label_index[0]) if weight is None else weight
-    if bool(((weight != weight.round()) | (weight > _MAX_RELEVANCE)).any()):
-        raise ValueError("'weight' needs to hold whole numbers to be exported (got others)")
+    is_wrong = (weight != weight.round()) | (weight > _MAX_RELEVANCE)
+    if bool(is_wrong.any()):
+        raise ValueError(
+            f"'weight' needs to hold whole numbers of at most 2**53 to be exported "
+            f"(got {float(weight[is_wrong][0])})"
+        )
     edges = zip(*edge_label_index.tolist(), weight.long().tolist(), strict=True)
     return [
         (_name(user, user_ids), _name(item, item_ids), relevance) for user, item, relevance in edges
@@ -199,7 +204,10 @@ def check_names(names: Names, argument: str) -> None:
                 f"'{argument}' needs to hold names without spaces to be exported (got {name!r})"
             )
     if len(set(words)) < len(words):
-        raise ValueError(f"'{argument}' needs to hold different names (got one of them twice)")
+        repeated = Counter(words).most_common(1)[0][0]
+        raise ValueError(
+            f"'{argument}' needs to hold different names (got {repeated!r} more than once)"
+        )
 
 
 def _name(number: int, names: Names) -> str:
