@@ -260,10 +260,7 @@ class RankedEdges:
             >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
-        read = trec.read(run, qrels)
-        return cls.from_ranks(
-            **read.ranked._asdict(), user_ids=read.user_ids, item_ids=read.item_ids
-        )
+        return cls.from_ranks(**trec.read(run, qrels)._asdict())
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         r"""Writes the lists and the ground truth for trec_eval and other tools to check.

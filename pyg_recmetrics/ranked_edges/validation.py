@@ -16,6 +16,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges.ties import break_ties, check_ties
+from pyg_recmetrics.task.edges import coalesce_edges
 
 
 class Column(NamedTuple):
@@ -103,12 +104,8 @@ def check_lists(fields: Mapping[str, Any], num_users: int) -> None:
     """Raises if there is not one list for every user, or a list holds an item twice."""
     item, ptr = (check_tensor(fields[name], name) for name in ("item", "ptr"))
     _check_columns(LISTS, fields, num_places=item.numel(), num_users=num_users)
-    first, last, num_places = int(ptr[0]), int(ptr[-1]), item.numel()
-    if (first, last) != (0, num_places):
-        raise ValueError(
-            f"'ptr' needs to rise from 0 to the number of places, {num_places} "
-            f"(got {first} to {last})"
-        )
+    if ptr[0] != 0 or ptr[-1] != item.numel():
+        raise ValueError(f"'ptr' needs to rise from 0 to {item.numel()}, the number of places")
     _check_each(ptr[1:] >= ptr[:-1], "'ptr' needs to rise from user to user", "user")
     user = torch.arange(num_users, device=ptr.device).repeat_interleave(ptr.diff())
     _check_unique(torch.stack([user, item])[:, item >= 0], "lists")
@@ -180,13 +177,9 @@ def _check_unique(edges: Tensor, name: str) -> None:
     """Raises if an edge from a user to an item is there twice."""
     # Items are numbered anew, so that no key is too large.
     items, item = edges[1].unique(return_inverse=True)
-    keys, count = (edges[0] * items.numel() + item).unique(return_counts=True)
-    if num_repeated := int((count > 1).sum()):
-        user = int(keys[count > 1][0]) // items.numel()
-        raise ValueError(
-            f"'{name}' needs to hold every item of a user once (got {num_repeated} more than "
-            f"once, the first of user {user})"
-        )
+    distinct = coalesce_edges(torch.stack([edges[0], item]), max(items.numel(), 1))
+    is_unique = torch.bincount(distinct[0]) == torch.bincount(edges[0])
+    _check_each(is_unique, f"'{name}' needs to hold every item of a user once", "user")
 
 
 def _check_each(is_right: Tensor, message: str, kind: str, after: int = 0) -> None:

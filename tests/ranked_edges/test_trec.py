@@ -299,7 +299,7 @@ def test_a_folder_is_named(write, tmp_path):
         (("ann",), ("x", "y\n"), r"'item_ids' needs to hold names without spaces .*'y\\n'"),
         (("",), ("x", "y"), "'user_ids' needs to hold names"),
         (("\ud800",), ("x", "y"), "'user_ids' needs to hold names"),
-        (("ann",), ("x", "x"), r"'item_ids' .* different names \(got 'x' more than once\)"),
+        (("ann",), ("x", "x"), r"'item_ids' .* each name once \(got 'x' again\)"),
         (("ann",), ("x", "pyg_recmetrics:no-item:1"), "'item_ids' needs to hold names"),
     ],
 )

@@ -70,7 +70,7 @@ CHANGES = {
     "edge_label_index": [
         (
             [[0, 0, 1, 1, 1], [2, 2, 3, 0, 2]],
-            r"'edge_label_index' .* once \(got 1 more than once, the first of user 0\)",
+            r"'edge_label_index' .* once \(fails at user 0\)",
         ),
         (
             [[0, 1, 0, 1, 1], [2, 1, 3, 0, 2]],
