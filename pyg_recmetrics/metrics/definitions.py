@@ -416,19 +416,16 @@ class Definition(Description):
         return value.masked_fill(ranked.degree == 0, torch.nan) if self.needs_truth else value
 
     def _check_cut_off(self, ranked: RankedEdges, k: object) -> int | None:
-        checked = None
-        if k is not None or self.needs_cut_off:
-            checked = check_positive_integer(k, "k")
-        if ranked.depth is None:
-            return checked
-        if checked is None:
+        checked = check_positive_integer(k, "k") if self.needs_cut_off or k is not None else None
+        depth = ranked.depth
+        if depth is not None and checked is None:
             raise ValueError(
                 f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
-                f"ranking down to {ranked.depth})"
+                f"ranking down to {depth})"
             )
-        if checked > ranked.depth:
+        if depth is not None and checked is not None and checked > depth:
             raise ValueError(
-                f"'k' needs to be at most {ranked.depth}, the depth down to which was ranked "
+                f"'k' needs to be at most {depth}, the depth down to which was ranked "
                 f"(got {checked})"
             )
         return checked

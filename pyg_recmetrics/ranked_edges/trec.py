@@ -89,14 +89,9 @@ def read(run: str | Path, qrels: str | Path) -> RankedTruth:
     truth, weight = coalesce_truth(edges, judged.value, len(item_ids))
     rank = ranks_in_ragged_lists(lists.item, lists.ptr, truth[0], truth[1], len(item_ids))
     is_binary = weight is None or bool((weight == 1).all())
+    weight = None if is_binary else weight
     return RankedTruth(
-        truth,
-        rank,
-        len(user_ids),
-        None if is_binary else weight,
-        lists=lists,
-        user_ids=user_ids,
-        item_ids=item_ids,
+        truth, rank, len(user_ids), weight, lists=lists, user_ids=user_ids, item_ids=item_ids
     )
 
 

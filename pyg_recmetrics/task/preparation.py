@@ -17,12 +17,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.task.edges import (
-    coalesce_edges,
-    coalesce_truth,
-    contains,
-    count_zero_ratings,
-)
+from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, count_zero_ratings
 
 
 def read_person(person: Any, num_users: int, device: torch.device) -> Tensor | None:
