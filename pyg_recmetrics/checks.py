@@ -1,6 +1,7 @@
 """Checks of what comes in from outside. The code behind them trusts its arguments."""
 
 import sys
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -132,7 +133,7 @@ def check_labels(value: Any, name: str, *ids: Sequence[Hashable] | None) -> None
         if found != list(range(len(found))) and (wanted is None or found != list(wanted)):
             raise ValueError(
                 f"'{name}' needs to be labelled by the original ids of the task in their order, as "
-                f"'reindex' puts them, or not at all (got other labels)"
+                f"'reindex' puts them, or not at all (got labels that start with {found[:3]})"
             )
 
 
@@ -169,11 +170,12 @@ def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[H
     listed = ids.tolist() if hasattr(ids, "tolist") else ids
     raw_ids = tuple(id_.item() if isinstance(id_, np.generic) else id_ for id_ in listed)
     try:
-        num_different = len(set(raw_ids))
+        counts = Counter(raw_ids)
     except TypeError as error:
         raise TypeError(f"'{name}' needs to hold ids that can be hashed ({error})") from None
-    if num_different < len(raw_ids):
-        raise ValueError(f"'{name}' needs to hold every id once (got one of them twice)")
+    if len(counts) < len(raw_ids):
+        repeated = counts.most_common(1)[0][0]
+        raise ValueError(f"'{name}' needs to hold every id once (got {repeated!r} more than once)")
     if num_ids is not None and len(raw_ids) != num_ids:
         raise ValueError(f"'{name}' needs to hold {num_ids} ids (got {len(raw_ids)})")
     return raw_ids

@@ -35,18 +35,14 @@ class Frozen:
         self._is_frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._check_not_frozen(name)
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._check_not_frozen(name)
-        super().__delattr__(name)
-
-    def _check_not_frozen(self, name: str) -> None:
         if self._is_frozen:
             raise AttributeError(
                 f"'{name}' of a '{type(self).__name__}' cannot be set: {self._INSTEAD}"
             )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"'{name}' of a '{type(self).__name__}' cannot be deleted")
 
 
 def settle(value: object, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""The door: turns what people hold into tensors. All other code sees plain tensors alone.
+"""Turns arrays, lists, matrices and embeddings into tensors, which all other code works with.
 
 What holds numbers becomes a dense tensor: a tensor of any subclass, such as PyG's `EdgeIndex`; the
 weight of an `nn.Embedding`; a NumPy array, or whatever turns into one; or nested lists of numbers.

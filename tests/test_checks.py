@@ -245,7 +245,7 @@ def test_weighted_edges():
         ({1, 2}, TypeError("'x' needs to be a sequence of ids (got set)")),
         ({1: 2, 2: 3}, TypeError("'x' needs to be a sequence of ids (got dict)")),
         (2, TypeError("'x' needs to be a sequence of ids (got int)")),
-        ([1, 1], ValueError("'x' needs to hold every id once (got one of them twice)")),
+        ([1, 1], ValueError("'x' needs to hold every id once (got 1 more than once)")),
         ([1, 2, 3], ValueError("'x' needs to hold 2 ids (got 3)")),
     ],
 )
@@ -262,15 +262,15 @@ def test_labels():
     checks.check_labels(pd.DataFrame(np.eye(2), columns=ids), "x", None)
     message = (
         "'x' needs to be labelled by the original ids of the task in their order, as 'reindex' "
-        "puts them, or not at all (got other labels)"
+        "puts them, or not at all (got labels that start with {})"
     )
-    for labelled, wanted in (
-        (pd.Series([1, 2], index=["a", "b"]), (ids,)),
-        (pd.Series([1, 2], index=[1, 0]), (ids,)),
-        (pd.Series([1, 2], index=ids), (None,)),
-        (pd.DataFrame(np.eye(2), columns=["a", "b"]), (None, ids)),
+    for labelled, wanted, found in (
+        (pd.Series([1, 2], index=["a", "b"]), (ids,), ["a", "b"]),
+        (pd.Series([1, 2], index=[1, 0]), (ids,), [1, 0]),
+        (pd.Series([1, 2], index=ids), (None,), ids),
+        (pd.DataFrame(np.eye(2), columns=["a", "b"]), (None, ids), ["a", "b"]),
     ):
-        with expected(ValueError(message)):
+        with expected(ValueError(message.format(found))):
             checks.check_labels(labelled, "x", *wanted)
 
 
@@ -300,6 +300,26 @@ def test_bipartite(edges, error):
         checked = checks.check_bipartite(torch.tensor(edges).int(), "x", num_users=2, num_items=5)
         assert checked.dtype == torch.long
         assert checked.tolist() == edges
+
+
+@pytest.mark.parametrize(
+    ("edges", "error"),
+    [
+        ([[0, 1], [4, 0]], None),
+        ([[], []], None),
+        ([[0, 2], [4, 0]], ValueError("'x' needs to hold user ids in [0, 2) (got 2)")),
+        (
+            [[0, 1], [2, 6]],
+            ValueError(
+                "'x' needs to hold item ids in [0, 5) (got 6); subtract 'num_users' (2) if the ids "
+                "of users come first"
+            ),
+        ),
+    ],
+)
+def test_pairs(edges, error):
+    with expected(error):
+        checks.check_pairs(torch.tensor(edges).long(), "x", num_users=2, num_items=5)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
-"""FrozenDict: a mapping that cannot be changed."""
+"""Objects and mappings that cannot be changed."""
 
+import copy
 import pickle
 from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.frozen import FrozenDict
+from pyg_recmetrics.frozen import Frozen, FrozenDict, arguments_of, settle
 
 dictionaries = st.dictionaries(st.text(max_size=2), st.integers(0, 2), max_size=3)
 
@@ -64,3 +66,44 @@ def test_values_that_cannot_be_hashed_are_an_error_only_where_a_hash_is_needed()
 def test_it_can_be_copied_to_another_process():
     frozen = FrozenDict({"k": 20})
     assert pickle.loads(pickle.dumps(frozen)) == frozen
+
+
+class Circle(Frozen):
+    _INSTEAD = "draw another one"
+
+    def __init__(self, radius, *, color="red"):
+        self.radius, self.color = abs(radius), color
+        self.area = 3 * radius**2
+        self._freeze()
+
+
+@dataclass(frozen=True)
+class Square:
+    side: float
+    color: str = "red"
+
+
+class TestFrozen:
+    @pytest.mark.parametrize("name", ["radius", "area", "colour"])
+    @pytest.mark.parametrize(
+        "copied", [lambda x: x, copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+    )
+    def test_no_attribute_can_be_set_or_deleted(self, copied, name):
+        circle = copied(Circle(2))
+        with pytest.raises(AttributeError, match=f"'{name}' of a 'Circle' cannot be set: draw an"):
+            setattr(circle, name, 1)
+        with pytest.raises(AttributeError, match=f"'{name}' of a 'Circle' cannot be deleted"):
+            delattr(circle, name)
+        assert (circle.radius, circle.area) == (2, 12)
+
+    def test_a_copy_may_be_settled(self):
+        circle = Circle(2)
+        other = copy.copy(circle)
+        settle(other, color="blue")
+        assert (circle.color, other.color) == ("red", "blue")
+        with pytest.raises(AttributeError, match="'color'"):
+            other.color = "green"
+
+    def test_its_arguments_are_those_that_its_class_takes(self):
+        assert arguments_of(Circle(-2)) == {"radius": 2, "color": "red"}
+        assert arguments_of(Square(2, "blue")) == {"side": 2, "color": "blue"}

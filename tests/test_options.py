@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import (
+    Catalogue,
     EvaluationResult,
     Evaluator,
     Population,
@@ -153,3 +154,60 @@ class TestPopulation:
             evaluate(self.scores, self.task, population=population)
         with pytest.raises(TypeError, match=message):
             Evaluator(self.task, population=population)
+
+
+class TestCatalogue:
+    facts = {  # noqa: RUF012
+        "item_embedding": torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [-1.0, 0.5]]),
+        "item_category": torch.tensor([0, 1, 1, 2]),
+        "propensity": torch.tensor([0.5, 0.25, 0.125, 1.0]),
+    }
+    names = (
+        "diversity(over=embedding)@2",
+        "diversity(over=category)@2",
+        "recall(propensity=given)@2",
+        "coverage@2",
+        "novelty@2",
+    )
+    seen = torch.tensor([[0, 1, 2], [3, 0, 0]])
+    task = RankingTask(TASK.truth, num_users=3, num_items=4, seen=seen)
+    other_seen = torch.tensor([[0, 1, 5], [1, 1, 2]])
+
+    def test_it_says_what_the_short_arguments_say(self):
+        in_short = evaluate(GOOD_SCORES, self.task, self.names, **self.facts)
+        for catalogue in (Catalogue(4, **self.facts), Catalogue(4, seen=self.seen, **self.facts)):
+            result = evaluate(GOOD_SCORES, self.task, self.names, catalogue=catalogue)
+            evaluator = Evaluator(self.task, self.names, catalogue=catalogue)
+            assert evaluator(GOOD_SCORES) == result == in_short
+            for name, value in in_short.per_user.items():
+                assert torch.equal(result.per_user[name].isnan(), value.isnan()), name
+                assert torch.equal(result.per_user[name].nan_to_num(), value.nan_to_num()), name
+
+    def test_its_own_seen_edges_count_and_those_of_the_task_otherwise(self):
+        def count(catalogue):
+            result = evaluate(GOOD_SCORES, self.task, "novelty@2", catalogue=catalogue)
+            return result.ranked.catalogue.popularity.tolist()
+
+        assert count(Catalogue(4)) == count(None) == [2, 0, 0, 1]
+        assert count(Catalogue(4, seen=self.other_seen)) == [0, 2, 1, 0]
+
+    def test_it_does_not_change_what_is_ranked(self):
+        catalogue = Catalogue(4, seen=self.other_seen)
+        result = evaluate(GOOD_SCORES, self.task, "recall@2", catalogue=catalogue)
+        assert result == evaluate(GOOD_SCORES, self.task, "recall@2")
+        assert torch.equal(result.task.seen, self.task.seen)
+
+    @pytest.mark.parametrize("name", facts)
+    def test_a_fact_that_is_given_twice_is_named(self, name):
+        with pytest.raises(ValueError, match=f"'{name}' needs to be None if 'catalogue' is given"):
+            Evaluator(self.task, catalogue=Catalogue(4), **{name: self.facts[name]})
+
+    def test_the_items_of_another_task_are_refused(self):
+        message = r"'catalogue' needs to hold the items of the task, 4 \(got num_items=5\)"
+        with pytest.raises(ValueError, match=message):
+            evaluate(GOOD_SCORES, self.task, catalogue=Catalogue(5))
+
+    @pytest.mark.parametrize("catalogue", [torch.eye(4), {"num_items": 4}, 4, Catalogue])
+    def test_anything_else_is_an_error(self, catalogue):
+        with pytest.raises(TypeError, match="'catalogue' needs to be a 'Catalogue'"):
+            evaluate(GOOD_SCORES, self.task, catalogue=catalogue)

@@ -775,7 +775,7 @@ def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int
 
 def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:
     if k is None and value == "k":
-        raise ValueError(f"'{name}' can only be 'k' if there is a cut-off (got none)")
+        raise ValueError(f"'{name}' can only be 'k' if 'k' is given (got None as 'k')")
 
 
 def _gain(ranked: RankedEdges, gain: str) -> Tensor:

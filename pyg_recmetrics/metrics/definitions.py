@@ -309,13 +309,13 @@ class Description:
     """
 
     bounds: tuple[float, float]
-    needs_all_ranks: bool
+    needs_all_ranks: bool = False
     higher_is_better: bool
     needs_truth: bool
     needs: tuple[str, ...]
     depends_on_order: bool
-    depends_on_weight: bool
-    needs_candidates: bool
+    depends_on_weight: bool = False
+    needs_candidates: bool = False
     aliases: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -416,19 +416,16 @@ class Definition(Description):
         return value.masked_fill(ranked.degree == 0, torch.nan) if self.needs_truth else value
 
     def _check_cut_off(self, ranked: RankedEdges, k: object) -> int | None:
-        checked = None
-        if k is not None or self.needs_cut_off:
-            checked = check_positive_integer(k, "k")
-        if ranked.depth is None:
-            return checked
-        if checked is None:
+        checked = check_positive_integer(k, "k") if self.needs_cut_off or k is not None else None
+        depth = ranked.depth
+        if depth is not None and checked is None:
             raise ValueError(
                 f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
-                f"ranking down to {ranked.depth})"
+                f"ranking down to {depth})"
             )
-        if checked > ranked.depth:
+        if depth is not None and checked is not None and checked > depth:
             raise ValueError(
-                f"'k' needs to be at most {ranked.depth}, the depth down to which was ranked "
+                f"'k' needs to be at most {depth}, the depth down to which was ranked "
                 f"(got {checked})"
             )
         return checked
@@ -464,16 +461,12 @@ def check_ranked(ranked: object) -> RankedEdges:
 
 
 def _check_all_ranks(ranked: RankedEdges) -> None:
-    if ranked.num_candidates is None:
-        raise ValueError(
-            "'ranked' needs to hold the rank of every edge among all candidates: rank scores with "
-            "'full=True' (got only lists)"
-        )
-    if num_unknown := int((~ranked.is_hit(None)).sum()):
+    num_unknown = int((~ranked.is_hit(None)).sum())
+    if num_unknown or ranked.num_candidates is None:
         raise ValueError(
             f"'ranked' needs to hold the rank of every edge among all candidates: rank with "
-            f"'full=True', by scores that are finite for relevant items (got {num_unknown} edges "
-            f"without a rank)"
+            f"'full=True', by scores that are finite for relevant items (got "
+            f"{f'{num_unknown} edges without a rank' if num_unknown else 'only lists'})"
         )
 
 

@@ -145,13 +145,10 @@ def register_aggregate(
     """
     description = Description(
         bounds=bounds,
-        needs_all_ranks=False,
         higher_is_better=higher_is_better,
         needs_truth=False,
         needs=needs,
         depends_on_order=False,
-        depends_on_weight=False,
-        needs_candidates=False,
         aliases=aliases,
     )
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_fields
+from pyg_recmetrics.frozen import arguments_of
 from pyg_recmetrics.ranked_edges.validation import check_lists
 
 
@@ -102,7 +103,7 @@ class Lists:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns both fields by name."""
-        return {"item": self.item, "ptr": self.ptr}
+        return arguments_of(self)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any], num_users: int) -> "Lists":
@@ -112,6 +113,6 @@ class Lists:
             TypeError: If a field has another type.
             ValueError: If the fields are not lists of as many users.
         """
-        check_fields(fields, ("item", "ptr"), "lists")
+        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "lists")
         check_lists(fields, num_users)
         return cls(**fields)

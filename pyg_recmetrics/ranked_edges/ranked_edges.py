@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-from torch_geometric.index import index2ptr
 from torch_geometric.utils import segment
 
 from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
+from pyg_recmetrics.frozen import arguments_of
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
@@ -20,11 +21,11 @@ from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import rank_lists, rank_pairs, rank_scores
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
-from pyg_recmetrics.ranked_edges.validation import check_ranking
+from pyg_recmetrics.ranked_edges.validation import RANK, RANKING, check_ranking
 from pyg_recmetrics.task import Catalogue
 
-#: The fields that may hold a value for every edge, besides its rank.
-_PER_EDGE = ("weight", "num_above", "num_tied")
+#: The fields that may hold a value for every edge.
+_PER_EDGE = [column.name for column in (RANK, *RANKING) if column.shape == RANK.shape]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -91,27 +92,6 @@ class RankedEdges:
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
     num_masked: Tensor | None = None
-
-    @classmethod
-    def from_ranks(
-        cls, truth: Tensor, rank: Tensor, num_users: int, **fields: Any
-    ) -> "RankedEdges":
-        """Groups edges of known `rank`, sorted by item, by user; takes other fields as well."""
-        # Two stable sorts: edges of a user by rank, and by item where ranks are equal.
-        order = rank.argsort(stable=True)
-        order = order[truth[0, order].argsort(stable=True)]
-        per_edge = {
-            name: value[order]
-            for name in _PER_EDGE
-            if (value := fields.pop(name, None)) is not None
-        }
-        return cls(
-            edge_label_index=truth[:, order],
-            rank=rank[order],
-            ptr=index2ptr(truth[0, order], num_users),
-            **per_edge,
-            **fields,
-        )
 
     @classmethod
     def from_topk(
@@ -280,10 +260,7 @@ class RankedEdges:
             >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
-        read = trec.read(run, qrels)
-        return cls.from_ranks(
-            **read.ranked._asdict(), user_ids=read.user_ids, item_ids=read.item_ids
-        )
+        return cls.from_ranks(**trec.read(run, qrels)._asdict())
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         r"""Writes the lists and the ground truth for trec_eval and other tools to check.
@@ -322,19 +299,6 @@ class RankedEdges:
         lists, judged = self._named_lists(), self._named_truth()
         return trec.to_ranx(judged, lists)
 
-    def _named_truth(self) -> list[trec.Judgement]:
-        trec.check_names(self.user_ids, "user_ids")
-        trec.check_names(self.item_ids, "item_ids")
-        return trec.name_truth(self.edge_label_index, self.weight, self.user_ids, self.item_ids)
-
-    def _named_lists(self) -> Iterator[trec.NamedList]:
-        if self.ties != "index" and self.num_tied is not None and bool((self.num_tied > 0).any()):
-            raise ValueError(
-                f"'ties' needs to be 'index' for lists that reproduce the numbers "
-                f"(got '{self.ties}')"
-            )
-        return trec.name_lists(self.required_lists, self.degree > 0, self.user_ids, self.item_ids)
-
     @property
     def num_users(self) -> int:
         """The number of users, with or without truth."""
@@ -345,46 +309,6 @@ class RankedEdges:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         return self.ptr.diff()
 
-    @cached_property
-    def position(self) -> Tensor:
-        """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
-        user = self.edge_label_index[0]
-        return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
-
-    @property
-    def required_candidates(self) -> Tensor:
-        """The number of candidates of every user, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If it is not known.
-        """
-        if self.num_candidates is None:
-            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
-        return self.num_candidates
-
-    @property
-    def num_irrelevant(self) -> Tensor:
-        """The number of candidates of every user that are not relevant, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If the number of candidates is not known.
-        """
-        num_relevant = self.degree
-        if self.num_tied is not None:
-            num_relevant = num_relevant - self.sum(self.num_tied < 0).long()
-        return self.required_candidates - num_relevant
-
-    @property
-    def required_catalogue(self) -> Catalogue:
-        """What is known about the items.
-
-        Raises:
-            ValueError: If there is no catalogue.
-        """
-        if self.catalogue is None:
-            raise ValueError("'ranked' needs a catalogue, see 'with_catalogue' (got none)")
-        return self.catalogue
-
     @property
     def pred_index_mat(self) -> Tensor | None:
         """The lists of recommended items as a matrix of shape `[num_users, K]`, if they were kept.
@@ -394,28 +318,15 @@ class RankedEdges:
         """
         return None if self.lists is None else self.lists.to_matrix()
 
-    @property
-    def required_lists(self) -> Lists:
-        """The lists of recommended items.
+    def recommended(self, k: int) -> Tensor:
+        """An edge from every user to each item in its top `k`, of shape `[2, num_recommended]`.
+
+        Edges are sorted by user and rank. There are none for padding.
 
         Raises:
-            ValueError: If they were not kept.
+            ValueError: If lists were not kept, or not down to `k`.
         """
-        if self.lists is None:
-            raise ValueError(
-                "'ranked' needs to hold the lists of recommended items: rank with "
-                "'keep_items=True' (got none)"
-            )
-        return self.lists
-
-    @property
-    def has_list(self) -> Tensor:
-        """Whether each user has a list with any item, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If lists were not kept.
-        """
-        return self.required_lists.length(self.required_lists.width) > 0
+        return self.lists_down_to(k).edges(k)
 
     def with_ties(self, ties: Ties, *, seed: int = 0) -> "RankedEdges":
         r"""Returns a copy in which equal scores are ranked in another way.
@@ -458,8 +369,8 @@ class RankedEdges:
             return self
         if ties == "index":
             raise ValueError(
-                f"'ties' can be 'index' only if the ranking was made so (got a ranking with "
-                f"'{self.ties}')"
+                f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
+                f"again"
             )
         if self.num_above is None or self.num_tied is None:
             raise ValueError(
@@ -472,15 +383,34 @@ class RankedEdges:
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
             rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fields |= {"rank": rank, "ties": ties}
         by_item = self.edge_label_index[1].argsort(stable=True)
-        for name in ("rank", *_PER_EDGE):
-            fields[name] = None if fields[name] is None else fields[name][by_item]
-        del fields["edge_label_index"], fields["ptr"]
-        return self.from_ranks(
-            self.edge_label_index[:, by_item], num_users=self.num_users, **fields
-        )
+        return dataclasses.replace(self, rank=rank, ties=ties).select_edges(by_item)._sort()
+
+    def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
+        r"""Returns a copy with a catalogue, for the metrics that look at the items.
+
+        Args:
+            catalogue (Catalogue): What is known about the items.
+
+        Raises:
+            TypeError: If `catalogue` is not a `Catalogue`.
+            ValueError: If it is on another device, or does not hold all items of the ranking.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Catalogue, RankedEdges
+            >>> lists, truth = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 1], [1, 2]])
+            >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=4))
+            >>> ranked.catalogue, ranked.recommended(k=1)[1]
+            (Catalogue(num_items=4), tensor([2, 1]))
+        """
+        if not isinstance(catalogue, Catalogue):
+            raise TypeError(
+                f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
+            )
+        catalogue.check_device(self.rank.device, "ranked")
+        self._check_num_items(catalogue.num_items, "catalogue")
+        return dataclasses.replace(self, catalogue=catalogue)
 
     def select_users(self, is_selected: Tensor) -> "RankedEdges":
         """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
@@ -490,61 +420,73 @@ class RankedEdges:
         if self.users is not None:
             is_selected = is_selected & self.is_evaluated
         selected = self.select_edges(is_selected[self.edge_label_index[0]])
-        if self.lists is not None:
-            selected = selected.with_lists_of(is_selected)
-        return dataclasses.replace(selected, users=is_selected.nonzero().squeeze(1))
+        return dataclasses.replace(
+            selected,
+            users=is_selected.nonzero().squeeze(1),
+            lists=None if self.lists is None else self.lists.of(is_selected),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
+        return arguments_of(self) | {
+            "lists": self.lists and self.lists.to_dict(),
+            "catalogue": self.catalogue and self.catalogue.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
+        """Returns what :meth:`to_dict` was called on, after it has checked all of it.
+
+        Raises:
+            TypeError: If a field has another type.
+            ValueError: If a field is missing, or fields do not fit together.
+        """
+        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "ranked")
+        check_ranking(fields)
+        lists, catalogue = fields["lists"], fields["catalogue"]
+        num_users = fields["ptr"].numel() - 1
+        parts: dict[str, Any] = {
+            "lists": None if lists is None else Lists.from_dict(lists, num_users),
+            "catalogue": None if catalogue is None else Catalogue.from_dict(catalogue),
+        }
+        for name, num_ids in (("user_ids", num_users), ("item_ids", None)):
+            if fields[name] is not None:
+                parts[name] = check_raw_ids(fields[name], name, num_ids)
+        ranked = cls(**fields | parts)
+        if ranked.item_ids is not None:
+            ranked._check_num_items(len(ranked.item_ids), "item_ids")
+        if ranked.catalogue is not None:
+            ranked._check_num_items(ranked.catalogue.num_items, "catalogue")
+        return ranked
+
+    def to(self, device: torch.device | str) -> "RankedEdges":
+        """Returns a copy on another device.
+
+        Raises:
+            ValueError: If the device has no double precision, which metrics need.
+        """
+        check_double_precision(torch.device(device), "device")
+        moved: dict[str, Any] = {
+            name: value.to(device)
+            for name, value in arguments_of(self).items()
+            if isinstance(value, Tensor | Lists | Catalogue)
+        }
+        return dataclasses.replace(self, **moved)
+
+    def __repr__(self) -> str:
+        depth = "complete" if self.depth is None else self.depth
+        return (
+            f"{type(self).__name__}(num_users={self.num_users}, "
+            f"num_edges={self.rank.numel()}, depth={depth})"
+        )
+
+    # For metrics and results: what the formulas of many metrics have in common.
 
     @cached_property
-    def is_evaluated(self) -> Tensor:
-        """Whether each user is evaluated, of shape `[num_users]`."""
-        if self.users is None:
-            return torch.ones_like(self.degree, dtype=torch.bool)
-        return torch.zeros_like(self.degree, dtype=torch.bool).index_fill_(0, self.users, True)
-
-    @property
-    def has_constant_scores(self) -> Tensor:
-        """Whether all candidates of each user have the same score, of shape `[num_users]`.
-
-        This is known for users with truth, if scores are known, and `False` for all others, such
-        as users whose truth has a score of `-inf`.
-        """
-        if self.num_tied is None:
-            return torch.zeros_like(self.is_evaluated)
-        is_constant = self.num_tied + 1 == self.required_candidates[self.edge_label_index[0]]
-        return self.sum(is_constant & (self.num_tied >= 0)) > 0
-
-    def with_lists_of(self, users: Tensor) -> "RankedEdges":
-        """Returns a copy with empty lists for all but the users of a mask `[num_users]`.
-
-        Raises:
-            ValueError: If lists were not kept.
-        """
-        return dataclasses.replace(self, lists=self.required_lists.of(users))
-
-    def recommended(self, k: int) -> Tensor:
-        """An edge from every user to each item in its top `k`, of shape `[2, num_recommended]`.
-
-        Edges are sorted by user and rank. There are none for padding.
-
-        Raises:
-            ValueError: If lists were not kept, or not down to `k`.
-        """
-        return self.lists_down_to(k).edges(k)
-
-    def lists_down_to(self, k: int) -> Lists:
-        """The lists of recommended items, of which at least the top `k` were kept.
-
-        Raises:
-            ValueError: If lists were not kept, or not down to `k`.
-        """
-        lists = self.required_lists
-        # Lists that were given are all there is, but a ranking could have kept more.
-        if self.num_candidates is not None and lists.width < min(k, int(self.num_candidates.max())):
-            raise ValueError(
-                f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
-                f"unless more are kept with 'keep_items={k}' (got {k})"
-            )
-        return lists
+    def position(self) -> Tensor:
+        """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
+        user = self.edge_label_index[0]
+        return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
@@ -580,7 +522,7 @@ class RankedEdges:
             return self.num_candidates.clamp(max=k)
         if self.lists is not None:
             return self.lists.length(k)
-        raise ValueError("'ranked' needs to hold lists, or the number of candidates (got neither)")
+        raise ValueError("'ranked' needs to hold lists, or the number of candidates of every user")
 
     def sum(self, values: Tensor) -> Tensor:
         """Sums a value per edge for each user, in double precision: `[num_users]`."""
@@ -588,31 +530,134 @@ class RankedEdges:
         total: Tensor = segment(values.double(), self.ptr, reduce="sum")
         return total
 
-    def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
-        r"""Returns a copy with a catalogue, for the metrics that look at the items.
+    @cached_property
+    def is_evaluated(self) -> Tensor:
+        """Whether each user is evaluated, of shape `[num_users]`."""
+        if self.users is None:
+            return torch.ones_like(self.degree, dtype=torch.bool)
+        return torch.zeros_like(self.degree, dtype=torch.bool).index_fill_(0, self.users, True)
 
-        Args:
-            catalogue (Catalogue): What is known about the items.
+    @property
+    def has_list(self) -> Tensor:
+        """Whether each user has a list with any item, of shape `[num_users]`.
 
         Raises:
-            TypeError: If `catalogue` is not a `Catalogue`.
-            ValueError: If it is on another device, or does not hold all items of the ranking.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Catalogue, RankedEdges
-            >>> lists, truth = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 1], [1, 2]])
-            >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=4))
-            >>> ranked.catalogue, ranked.recommended(k=1)[1]
-            (Catalogue(num_items=4), tensor([2, 1]))
+            ValueError: If lists were not kept.
         """
-        if not isinstance(catalogue, Catalogue):
-            raise TypeError(
-                f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
+        return self.required_lists.length(self.required_lists.width) > 0
+
+    @property
+    def has_constant_scores(self) -> Tensor:
+        """Whether all candidates of each user have the same score, of shape `[num_users]`.
+
+        This is known for users with truth, if scores are known, and `False` for all others, such
+        as users whose truth has a score of `-inf`.
+        """
+        if self.num_tied is None:
+            return torch.zeros_like(self.is_evaluated)
+        is_constant = self.num_tied + 1 == self.required_candidates[self.edge_label_index[0]]
+        return self.sum(is_constant & (self.num_tied >= 0)) > 0
+
+    @property
+    def num_irrelevant(self) -> Tensor:
+        """The number of candidates of every user that are not relevant, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If the number of candidates is not known.
+        """
+        num_relevant = self.degree
+        if self.num_tied is not None:
+            num_relevant = num_relevant - self.sum(self.num_tied < 0).long()
+        return self.required_candidates - num_relevant
+
+    @property
+    def required_candidates(self) -> Tensor:
+        """The number of candidates of every user, of shape `[num_users]`.
+
+        Raises:
+            ValueError: If it is not known.
+        """
+        if self.num_candidates is None:
+            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
+        return self.num_candidates
+
+    @property
+    def required_catalogue(self) -> Catalogue:
+        """What is known about the items.
+
+        Raises:
+            ValueError: If there is no catalogue.
+        """
+        if self.catalogue is None:
+            raise ValueError("'ranked' needs a catalogue: attach one by 'ranked.with_catalogue'")
+        return self.catalogue
+
+    @property
+    def required_lists(self) -> Lists:
+        """The lists of recommended items.
+
+        Raises:
+            ValueError: If they were not kept.
+        """
+        if self.lists is None:
+            raise ValueError(
+                "'ranked' needs to hold the lists of recommended items: rank with 'keep_items=True'"
             )
-        catalogue.check_device(self.rank.device, "ranked")
-        self._check_num_items(catalogue.num_items, "catalogue")
-        return dataclasses.replace(self, catalogue=catalogue)
+        return self.lists
+
+    def lists_down_to(self, k: int) -> Lists:
+        """The lists of recommended items, of which at least the top `k` were kept.
+
+        Raises:
+            ValueError: If lists were not kept, or not down to `k`.
+        """
+        lists = self.required_lists
+        # Lists that were given are all there is, but a ranking could have kept more.
+        if self.num_candidates is not None and lists.width < min(k, int(self.num_candidates.max())):
+            raise ValueError(
+                f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
+                f"unless more are kept with 'keep_items={k}' (got {k})"
+            )
+        return lists
+
+    def select_edges(self, edges: Tensor) -> "RankedEdges":
+        """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
+
+        Args:
+            edges (torch.Tensor): The edges to keep: booleans of shape `[num_edges]`, or their
+                positions in any order.
+        """
+        per_edge = {
+            name: value[edges] for name in _PER_EDGE if (value := getattr(self, name)) is not None
+        }
+        edge_label_index = self.edge_label_index[:, edges]
+        num_edges = torch.bincount(edge_label_index[0], minlength=self.num_users)
+        return dataclasses.replace(
+            self,
+            edge_label_index=edge_label_index,
+            ptr=F.pad(num_edges.cumsum(0), (1, 0)),
+            **per_edge,
+        )
+
+    @classmethod
+    def from_ranks(
+        cls, truth: Tensor, rank: Tensor, num_users: int, **fields: Any
+    ) -> "RankedEdges":
+        """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
+
+        Args:
+            truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
+            rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
+            num_users (int): The number of users.
+            **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
+        """
+        ptr = F.pad(torch.bincount(truth[0], minlength=num_users).cumsum(0), (1, 0))
+        return cls(truth, rank, ptr, **fields)._sort()
+
+    def _sort(self) -> "RankedEdges":
+        """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order."""
+        order = self.rank.argsort(stable=True)
+        return self.select_edges(order[self.edge_label_index[0, order].argsort(stable=True)])
 
     def _check_num_items(self, num_items: int, owner: str) -> None:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""
@@ -626,77 +671,15 @@ class RankedEdges:
                 f"(got num_items={num_items})"
             )
 
-    def select_edges(self, mask: Tensor) -> "RankedEdges":
-        """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
+    def _named_lists(self) -> Iterator[trec.NamedList]:
+        if self.ties != "index" and self.num_tied is not None and bool((self.num_tied > 0).any()):
+            raise ValueError(
+                f"'ties' needs to be 'index' for lists that reproduce the numbers "
+                f"(got '{self.ties}')"
+            )
+        return trec.name_lists(self.required_lists, self.degree > 0, self.user_ids, self.item_ids)
 
-        Args:
-            mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
-        """
-        per_edge = {
-            name: value[mask] for name in _PER_EDGE if (value := getattr(self, name)) is not None
-        }
-        return dataclasses.replace(
-            self,
-            edge_label_index=self.edge_label_index[:, mask],
-            rank=self.rank[mask],
-            ptr=index2ptr(self.edge_label_index[0, mask], self.num_users),
-            **per_edge,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {
-            "lists": self.lists and self.lists.to_dict(),
-            "catalogue": self.catalogue and self.catalogue.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
-        """Returns what :meth:`to_dict` was called on, after it has checked all of it.
-
-        Raises:
-            TypeError: If a field has another type.
-            ValueError: If a field is missing, or fields do not fit together.
-        """
-        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "ranked")
-        check_ranking(fields)
-        lists, catalogue, num_users = (
-            fields["lists"],
-            fields["catalogue"],
-            fields["ptr"].numel() - 1,
-        )
-        parts: dict[str, Any] = {
-            "lists": None if lists is None else Lists.from_dict(lists, num_users),
-            "catalogue": None if catalogue is None else Catalogue.from_dict(catalogue),
-        }
-        for name, num_ids in (("user_ids", num_users), ("item_ids", None)):
-            if fields[name] is not None:
-                parts[name] = check_raw_ids(fields[name], name, num_ids)
-        ranked = cls(**fields | parts)
-        if ranked.item_ids is not None:
-            ranked._check_num_items(len(ranked.item_ids), "item_ids")
-        if ranked.catalogue is not None:
-            ranked._check_num_items(ranked.catalogue.num_items, "catalogue")
-        return ranked
-
-    def to(self, device: torch.device | str) -> "RankedEdges":
-        """Returns a copy on another device.
-
-        Raises:
-            ValueError: If the device has no double precision, which metrics need.
-        """
-        check_double_precision(torch.device(device), "device")
-        moved: dict[str, Any] = {
-            field.name: value.to(device)
-            for field in dataclasses.fields(self)
-            if isinstance(value := getattr(self, field.name), Tensor | Lists | Catalogue)
-        }
-        return dataclasses.replace(self, **moved)
-
-    def __repr__(self) -> str:
-        depth = "complete" if self.depth is None else self.depth
-        return (
-            f"{type(self).__name__}(num_users={self.num_users}, "
-            f"num_edges={self.rank.numel()}, depth={depth})"
-        )
+    def _named_truth(self) -> list[trec.Judgement]:
+        trec.check_names(self.user_ids, "user_ids")
+        trec.check_names(self.item_ids, "item_ids")
+        return trec.name_truth(self.edge_label_index, self.weight, self.user_ids, self.item_ids)

@@ -42,6 +42,8 @@ class RankedTruth(NamedTuple):
         num_tied: How many other candidates have the same score.
         lists: The recommended items.
         num_masked: How many items of every user are no candidates because of their score.
+        user_ids: The original id of every user.
+        item_ids: The original id of every item.
     """
 
     truth: Tensor
@@ -53,6 +55,8 @@ class RankedTruth(NamedTuple):
     num_tied: Tensor | None = None
     lists: Lists | None = None
     num_masked: Tensor | None = None
+    user_ids: tuple[str, ...] | None = None
+    item_ids: tuple[str, ...] | None = None
 
 
 def rank_lists(

@@ -10,6 +10,7 @@ import math
 import re
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from io import BufferedReader
 from itertools import pairwise
@@ -49,20 +50,6 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _FIELD = re.compile(r"[^\s\0\ud800-\udfff]+", flags=re.ASCII)
 
 
-class TrecRanking(NamedTuple):
-    """What a run and its qrels hold.
-
-    Attributes:
-        ranked: The judged edges with their ranks, and the lists.
-        user_ids: The names of the users.
-        item_ids: The names of the items.
-    """
-
-    ranked: RankedTruth
-    user_ids: tuple[str, ...]
-    item_ids: tuple[str, ...]
-
-
 class _Lines(NamedTuple):
     """The lines of a file, column by column.
 
@@ -77,7 +64,7 @@ class _Lines(NamedTuple):
     value: Tensor
 
 
-def read(run: str | Path, qrels: str | Path) -> TrecRanking:
+def read(run: str | Path, qrels: str | Path) -> RankedTruth:
     """Reads a run and its qrels, in memory for as many numbers as there are lines.
 
     Raises:
@@ -102,8 +89,10 @@ def read(run: str | Path, qrels: str | Path) -> TrecRanking:
     truth, weight = coalesce_truth(edges, judged.value, len(item_ids))
     rank = ranks_in_ragged_lists(lists.item, lists.ptr, truth[0], truth[1], len(item_ids))
     is_binary = weight is None or bool((weight == 1).all())
-    ranked = RankedTruth(truth, rank, len(user_ids), None if is_binary else weight, lists=lists)
-    return TrecRanking(ranked, user_ids, item_ids)
+    weight = None if is_binary else weight
+    return RankedTruth(
+        truth, rank, len(user_ids), weight, lists=lists, user_ids=user_ids, item_ids=item_ids
+    )
 
 
 def write_run(path: str | Path, lists: Iterable[NamedList]) -> None:
@@ -180,8 +169,9 @@ def name_truth(
         ValueError: If weights are not whole numbers, or are too large to be exact.
     """
     weight = torch.ones_like(edge_label_index[0]) if weight is None else weight
-    if bool(((weight != weight.round()) | (weight > _MAX_RELEVANCE)).any()):
-        raise ValueError("'weight' needs to hold whole numbers to be exported (got others)")
+    wrong = weight[(weight != weight.round()) | (weight > _MAX_RELEVANCE)]
+    if wrong.numel():
+        raise ValueError(f"'weight' needs to hold whole numbers to be exported (got {wrong[0]:g})")
     edges = zip(*edge_label_index.tolist(), weight.long().tolist(), strict=True)
     return [
         (_name(user, user_ids), _name(item, item_ids), relevance) for user, item, relevance in edges
@@ -198,8 +188,8 @@ def check_names(names: Names, argument: str) -> None:
             raise ValueError(
                 f"'{argument}' needs to hold names without spaces to be exported (got {name!r})"
             )
-    if len(set(words)) < len(words):
-        raise ValueError(f"'{argument}' needs to hold different names (got one of them twice)")
+    if repeated := [name for name, times in Counter(words).items() if times > 1]:
+        raise ValueError(f"'{argument}' needs to hold each name once (got {repeated[0]!r} again)")
 
 
 def _name(number: int, names: Names) -> str:

@@ -16,6 +16,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges.ties import break_ties, check_ties
+from pyg_recmetrics.task.edges import coalesce_edges
 
 
 class Column(NamedTuple):
@@ -95,16 +96,17 @@ def check_ranking(fields: Mapping[str, Any]) -> None:
     if num_candidates is not None:
         user = fields["edge_label_index"][0, rank < NOT_RETRIEVED]
         num_retrieved = torch.bincount(user, minlength=ptr.numel() - 1)
-        if bool((num_candidates < num_retrieved).any()):
-            raise ValueError("'num_candidates' needs to count all retrieved items (got fewer)")
+        is_count = num_candidates >= num_retrieved
+        _check_each(is_count, "'num_candidates' needs to count all retrieved items", "user")
 
 
 def check_lists(fields: Mapping[str, Any], num_users: int) -> None:
     """Raises if there is not one list for every user, or a list holds an item twice."""
     item, ptr = (check_tensor(fields[name], name) for name in ("item", "ptr"))
     _check_columns(LISTS, fields, num_places=item.numel(), num_users=num_users)
-    if ptr[0] != 0 or ptr[-1] != item.numel() or bool((ptr[1:] < ptr[:-1]).any()):
-        raise ValueError("'ptr' needs to rise from zero to the number of places (got others)")
+    if ptr[0] != 0 or ptr[-1] != item.numel():
+        raise ValueError(f"'ptr' needs to rise from 0 to {item.numel()}, the number of places")
+    _check_each(ptr[1:] >= ptr[:-1], "'ptr' needs to rise from user to user", "user")
     user = torch.arange(num_users, device=ptr.device).repeat_interleave(ptr.diff())
     _check_unique(torch.stack([user, item])[:, item >= 0], "lists")
 
@@ -119,14 +121,14 @@ def _check_order(edge_label_index: Tensor, rank: Tensor, ptr: Tensor) -> None:
     """Raises if edges are not sorted by user, rank and item, or `ptr` does not point at them."""
     (user, item), num_users = edge_label_index, ptr.numel() - 1
     check_ids(user, "edge_label_index", "user", num_users)
-    if bool((user[1:] < user[:-1]).any()):
-        raise ValueError("'edge_label_index' needs to be sorted by user (got another order)")
-    if not torch.equal(index2ptr(user.contiguous(), num_users), ptr):
-        raise ValueError("'ptr' needs to point at the edges of each user (got others)")
+    is_sorted = user[1:] >= user[:-1]
+    _check_each(is_sorted, "'edge_label_index' needs to be sorted by user", "edge", after=1)
+    is_start = index2ptr(user.contiguous(), num_users) == ptr
+    _check_each(is_start, "'ptr' needs to point at the edges of each user", "entry")
     is_not_retrieved = (rank[1:] == rank[:-1]) & (rank[1:] == NOT_RETRIEVED)
     rises = torch.where(is_not_retrieved, item[1:] > item[:-1], rank[1:] > rank[:-1])
-    if not bool((rises | (user[1:] > user[:-1])).all()):
-        raise ValueError("'rank' needs to rise from edge to edge of each user (got others)")
+    rises |= user[1:] > user[:-1]
+    _check_each(rises, "'rank' needs to rise from edge to edge of each user", "edge", after=1)
     _check_unique(edge_label_index, "edge_label_index")
 
 
@@ -135,10 +137,10 @@ def _check_users(users: Tensor | None, user: Tensor, num_users: int) -> None:
     if users is None:
         return
     check_ids(users, "users", "user", num_users)
-    if bool((users[1:] <= users[:-1]).any()):
-        raise ValueError("'users' needs to be sorted, and to hold every user once (got others)")
-    if not bool(torch.isin(user, users).all()):
-        raise ValueError("'edge_label_index' needs to hold edges of 'users' alone (got others)")
+    is_sorted = users[1:] > users[:-1]
+    _check_each(is_sorted, "'users' needs to be sorted, and to hold every user once", "entry", 1)
+    is_user = torch.isin(user, users)
+    _check_each(is_user, "'edge_label_index' needs to hold edges of 'users' alone", "edge")
 
 
 def _check_tied(fields: Mapping[str, Any]) -> None:
@@ -146,7 +148,8 @@ def _check_tied(fields: Mapping[str, Any]) -> None:
     rank, above, tied = (fields[name] for name in ("rank", "num_above", "num_tied"))
     if above is None or tied is None:
         if above is not tied:
-            raise ValueError("'num_above' and 'num_tied' need to come together (got one of them)")
+            known = "num_tied" if above is None else "num_above"
+            raise ValueError(f"'num_above' and 'num_tied' need to come together (got '{known}')")
         return
     is_retrieved, is_known = rank < NOT_RETRIEVED, above < NOT_RETRIEVED
     lowest = 1 + above.masked_fill(~is_known, 0) + tied
@@ -161,19 +164,33 @@ def _check_tied(fields: Mapping[str, Any]) -> None:
     )
     # A relevant item that is no candidate has `-1`.
     is_count = torch.where(is_known, tied >= 0, tied <= 0)
-    if not bool((is_possible & is_count).all()):
-        raise ValueError("'rank' needs to fit 'num_above' and 'num_tied' (got another)")
+    is_possible &= is_count
+    _check_each(is_possible, "'rank' needs to fit 'num_above' and 'num_tied'", "edge")
     if fields["ties"] in ("best", "worst", "mean"):
         edges, weight, ties = fields["edge_label_index"], fields["weight"], fields["ties"]
         wanted = break_ties(edges, weight, above, tied, ties, seed=0)
-        if not torch.equal(wanted.masked_fill_(wanted > depth, NOT_RETRIEVED), rank):
-            raise ValueError(f"'rank' needs to be as '{ties}' ranks ties (got another)")
+        is_wanted = wanted.masked_fill_(wanted > depth, NOT_RETRIEVED) == rank
+        _check_each(is_wanted, f"'rank' needs to be as '{ties}' ranks ties", "edge")
 
 
 def _check_unique(edges: Tensor, name: str) -> None:
     """Raises if an edge from a user to an item is there twice."""
     # Items are numbered anew, so that no key is too large.
     items, item = edges[1].unique(return_inverse=True)
-    keys = edges[0] * items.numel() + item
-    if keys.unique().numel() < keys.numel():
-        raise ValueError(f"'{name}' needs to hold every item of a user once (got one twice)")
+    distinct = coalesce_edges(torch.stack([edges[0], item]), max(items.numel(), 1))
+    is_unique = torch.bincount(distinct[0]) == torch.bincount(edges[0])
+    _check_each(is_unique, f"'{name}' needs to hold every item of a user once", "user")
+
+
+def _check_each(is_right: Tensor, message: str, kind: str, after: int = 0) -> None:
+    """Raises if something does not hold for each user, edge or entry; the error names the first.
+
+    Args:
+        is_right (torch.Tensor): Whether it holds, of shape `[num]`.
+        message (str): What needs to hold.
+        kind (str): What there are `num` of.
+        after (int, optional): How many of these come before the first that was looked at.
+    """
+    wrong = (~is_right).nonzero()
+    if wrong.numel():
+        raise ValueError(f"{message} (fails at {kind} {int(wrong[0]) + after})")

@@ -17,6 +17,12 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
 
+#: What is missing in data that has not been split.
+_NEEDS_TRUTH = (
+    "'data' needs to hold ground truth as 'edge_label_index': pass one part of a split, as "
+    "'RandomLinkSplit' of PyG and 'pyg_recmetrics.transforms' make it"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class UserItemEdges:
@@ -115,10 +121,7 @@ def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStora
         return data.edge_stores[0]
     labelled = [store._key for store in data.edge_stores if _truth_name(store) is not None]
     if edge_type is None and not labelled:
-        raise ValueError(
-            f"'data' needs to hold ground truth as 'edge_label_index' (got none in "
-            f"{data.edge_types})"
-        )
+        raise ValueError(f"{_NEEDS_TRUTH} (got none in {data.edge_types})")
     # Splits may label reverse edges, too. They are the truth only if nothing else is labelled.
     forward = [key for key in labelled if not is_named_reverse(key)]
     return data[choose_edge_type(data, edge_type, forward or labelled, "holds ground truth")]
@@ -154,8 +157,8 @@ def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
         num_users = data.get("num_users")
     if num_users is None:
         raise ValueError(
-            "'num_users' needs to be given for homogeneous 'Data', in which users come first and "
-            "items are numbered from 'num_users' on"
+            "'num_users' needs to be given for homogeneous 'Data', as an argument or as "
+            "'data.num_users': users come first, and items are numbered from 'num_users' on"
         )
     num_users = check_positive_integer(num_users, "num_users")
     if num_users >= data.num_nodes:
@@ -215,7 +218,7 @@ def _truth_name(store: BaseStorage) -> str | None:
 def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None, int]:
     name = _truth_name(store)
     if name is None:
-        raise ValueError("'data' needs to hold ground truth as 'edge_label_index' (got none)")
+        raise ValueError(f"{_NEEDS_TRUTH} (got {list(store.keys())})")
     truth = check_edges(store[f"{name}_index"], f"{name}_index")
     label = store.get(name)
     if label is None:
@@ -268,7 +271,10 @@ def to_homogeneous(edges: Tensor, num_users: int) -> Tensor:
 def read_edge_index(store: Data | EdgeStorage) -> Tensor:
     """The message-passing edges."""
     if "edge_index" not in store:
-        raise ValueError("'data' needs to hold message-passing edges as 'edge_index' (got none)")
+        raise ValueError(
+            f"'data' needs to hold message-passing edges, which are what users have seen, as "
+            f"'edge_index' (got {list(store.keys())})"
+        )
     return check_edges(store["edge_index"], "edge_index")
 
 
@@ -277,8 +283,8 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     is_user = edges < num_users
     if num_wrong := int((is_user[0] == is_user[1]).sum()):
         raise ValueError(
-            f"'{name}' needs to connect users, numbered below {num_users}, with items "
-            f"(got {num_wrong} edges within one side)"
+            f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
+            f"from there on (got {num_wrong} edges within one side)"
         )
     # Either direction says the same: the user comes first from here on.
     bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])

@@ -1,6 +1,5 @@
 """What a task makes of its arguments: edges that are checked, sorted and can be retrieved."""
 
-from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -13,28 +12,15 @@ from pyg_recmetrics.checks import (
     check_ids,
     check_integers,
     check_matrix,
-    check_raw_ids,
     check_weight,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.task.edges import (
-    coalesce_edges,
-    coalesce_truth,
-    contains,
-    count_zero_ratings,
-)
+from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, count_zero_ratings
 
 
-def prepare_ids(
-    ids: Sequence[Hashable] | None, name: str, num_ids: int
-) -> tuple[Hashable, ...] | None:
-    """Returns the original ids of users or items."""
-    return None if ids is None else check_raw_ids(ids, name, num_ids)
-
-
-def prepare_person(person: Any, num_users: int, device: torch.device) -> Tensor | None:
+def read_person(person: Any, num_users: int, device: torch.device) -> Tensor | None:
     """Returns the number of the person to whom each user belongs, of shape `[num_users]`."""
     if person is None:
         return None
@@ -46,7 +32,7 @@ def prepare_person(person: Any, num_users: int, device: torch.device) -> Tensor 
     return number.to(device)
 
 
-def prepare_seen(
+def read_seen(
     seen: EdgesLike | None, num_users: int, num_items: int, device: torch.device
 ) -> Tensor:
     """Returns the coalesced edges to what users have seen."""
@@ -57,7 +43,7 @@ def prepare_seen(
     return coalesce_edges(edges, num_items)
 
 
-def prepare_candidates(
+def read_candidates(
     candidates: EdgesLike | None, num_users: int, num_items: int, device: torch.device
 ) -> Tensor | None:
     """Returns the sorted items that all users share, or the coalesced edges of each user."""
@@ -74,7 +60,7 @@ def prepare_candidates(
     return coalesce_edges(edges, num_items)
 
 
-def prepare_users(users: TensorLike | None, num_users: int, device: torch.device) -> Tensor:
+def read_users(users: TensorLike | None, num_users: int, device: torch.device) -> Tensor:
     """Returns the sorted ids of the users to evaluate."""
     if users is None:
         return torch.arange(num_users, device=device)
@@ -87,7 +73,7 @@ def prepare_users(users: TensorLike | None, num_users: int, device: torch.device
     return evaluated
 
 
-def prepare_weight(weight: Tensor | None, edges: Tensor) -> Tensor | None:
+def read_weight(weight: Tensor | None, edges: Tensor) -> Tensor | None:
     """Returns the weight of every edge in double precision, of shape `[num_edges]`."""
     if weight is None:
         return None
@@ -96,7 +82,7 @@ def prepare_weight(weight: Tensor | None, edges: Tensor) -> Tensor | None:
     return in_double
 
 
-def prepare_threshold(threshold: float | None, weight: Tensor | None) -> float | None:
+def read_threshold(threshold: float | None, weight: Tensor | None) -> float | None:
     """Returns the smallest weight of a relevant item, in the precision in which weights came."""
     if threshold is None:
         warn_about_zero_ratings(0 if weight is None else count_zero_ratings(weight))
@@ -114,7 +100,7 @@ def prepare_threshold(threshold: float | None, weight: Tensor | None) -> float |
     return float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
 
 
-def prepare_truth(
+def find_relevant(
     edges: Tensor, weight: Tensor | None, threshold: float | None, num_items: int
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the coalesced edges that are relevant, and their weights."""
@@ -157,8 +143,15 @@ def keep_retrievable(
     num_items: int,
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the truth that can be retrieved, and warns of all other."""
-    is_kept = torch.ones_like(truth[0], dtype=torch.bool)
-    for is_lost, reason, remedy in _losses(truth, excluded, candidates, num_items):
+    in_seen = contains(excluded, truth, num_items)
+    remedy = "pass 'exclude_seen=False' for the training part of a split, which has only seen edges"
+    losses = [(in_seen, "are also in 'seen'", remedy)]
+    if candidates is not None:
+        is_no_candidate = ~_is_candidate(truth, candidates, num_items)
+        remedy = "add relevant items to the 'candidates'"
+        losses.append((is_no_candidate, "are not among the 'candidates'", remedy))
+    is_kept = torch.ones_like(in_seen)
+    for is_lost, reason, remedy in losses:
         if num_lost := int((is_lost & is_kept).sum()):
             warn(
                 f"{num_lost} of {int(is_kept.sum())} ground-truth edges {reason}, can never be "
@@ -192,23 +185,6 @@ def warn_about_zero_ratings(num_zero: int) -> None:
         warn(
             f"{num_zero} edges have a rating of zero or less and are ignored; all others count as "
             f"relevant. Set 'threshold' to choose the cut-off.",
-        )
-
-
-def _losses(
-    truth: Tensor, excluded: Tensor, candidates: Tensor | None, num_items: int
-) -> Iterator[tuple[Tensor, str, str]]:
-    """Yields which edges cannot be retrieved, the reason, and what would help."""
-    yield (
-        contains(excluded, truth, num_items),
-        "are also in 'seen'",
-        "pass 'exclude_seen=False' for the training part of a split, which has only seen edges",
-    )
-    if candidates is not None:
-        yield (
-            ~_is_candidate(truth, candidates, num_items),
-            "are not among the 'candidates'",
-            "add relevant items to the 'candidates'",
         )
 
 

@@ -17,29 +17,17 @@ from pyg_recmetrics.checks import (
     check_matrix,
     check_pairs,
     check_positive_integer,
+    check_raw_ids,
     check_weighted_edges,
 )
 from pyg_recmetrics.frozen import Frozen, arguments_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix
 from pyg_recmetrics.messages import warn
+from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
-from pyg_recmetrics.task.preparation import (
-    count_candidates,
-    keep_retrievable,
-    keep_users,
-    prepare_candidates,
-    prepare_ids,
-    prepare_person,
-    prepare_seen,
-    prepare_threshold,
-    prepare_truth,
-    prepare_users,
-    prepare_weight,
-    warn_about_zero_ratings,
-)
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -152,24 +140,26 @@ class RankingTask(Frozen):
     ) -> None:
         self.num_users = num_users = check_positive_integer(num_users, "num_users")
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
-        self.user_ids = prepare_ids(user_ids, "user_ids", num_users)
-        self.item_ids = prepare_ids(item_ids, "item_ids", num_items)
+        self.user_ids = None if user_ids is None else check_raw_ids(user_ids, "user_ids", num_users)
+        self.item_ids = None if item_ids is None else check_raw_ids(item_ids, "item_ids", num_items)
         check_matrix(truth, "truth", num_users, num_items)
         edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
-        self.person = prepare_person(person, num_users, device)
-        self.seen = prepare_seen(seen, num_users, num_items, device)
+        self.person = preparation.read_person(person, num_users, device)
+        self.seen = preparation.read_seen(seen, num_users, num_items, device)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.catalogue = Catalogue(num_items, seen=self.seen)
-        self.candidates = prepare_candidates(candidates, num_users, num_items, device)
-        self.users = prepare_users(users, num_users, device)
-        self.num_candidates = count_candidates(self.candidates, self.excluded, num_users, num_items)
-        every_weight = prepare_weight(raw_weight, edges)
-        self.threshold = prepare_threshold(threshold, raw_weight)
-        relevant = prepare_truth(edges, every_weight, self.threshold, num_items)
-        evaluated = keep_users(*relevant, self.users, num_users)
-        self.truth, self.weight = keep_retrievable(
+        self.candidates = preparation.read_candidates(candidates, num_users, num_items, device)
+        self.users = preparation.read_users(users, num_users, device)
+        self.num_candidates = preparation.count_candidates(
+            self.candidates, self.excluded, num_users, num_items
+        )
+        every_weight = preparation.read_weight(raw_weight, edges)
+        self.threshold = preparation.read_threshold(threshold, raw_weight)
+        relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
+        evaluated = preparation.keep_users(*relevant, self.users, num_users)
+        self.truth, self.weight = preparation.keep_retrievable(
             *evaluated, self.excluded, self.candidates, num_items
         )
         self.edge_index = self.edge_weight = None
@@ -246,7 +236,7 @@ class RankingTask(Frozen):
         edges = read_data(data, edge_type, num_users)
         weight = edges.weight
         if threshold is None:
-            warn_about_zero_ratings(edges.num_zero_ratings)
+            preparation.warn_about_zero_ratings(edges.num_zero_ratings)
             weight = None if weight is None or bool((weight == 1).all()) else weight
         task = cls(
             edges.truth,
@@ -447,9 +437,9 @@ class RankingTask(Frozen):
         Raises:
             ValueError: If ids are out of range, or none of the users has ground truth.
         """
-        chosen = prepare_users(users, self.num_users, self.device)
+        chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        truth, weight = keep_users(self.truth, self.weight, chosen, self.num_users)
+        truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
         return self._with(users=chosen, truth=truth, weight=weight)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
@@ -462,7 +452,7 @@ class RankingTask(Frozen):
             TypeError: If `person` does not hold integers or names.
             ValueError: If there is not one for every user.
         """
-        return self._with(person=prepare_person(person, self.num_users, self.device))
+        return self._with(person=preparation.read_person(person, self.num_users, self.device))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.

@@ -307,9 +307,9 @@ def test_normalizers():
 
 
 def test_arguments_that_need_a_cut_off_are_named(ranked):
-    with pytest.raises(ValueError, match=r"'normalizer' can only be 'k' if there is a cut-off"):
+    with pytest.raises(ValueError, match=r"'normalizer' can only be 'k' if 'k' is given"):
         metrics.map(ranked, normalizer="k")
-    with pytest.raises(ValueError, match=r"'ideal' can only be 'k' if there is a cut-off"):
+    with pytest.raises(ValueError, match=r"'ideal' can only be 'k' if 'k' is given"):
         metrics.ndcg(ranked, ideal="k")
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import Evaluator, RankedEdges, RankingTask, evaluate, metrics
+from pyg_recmetrics import Evaluator, RankingTask, evaluate, metrics
 from pyg_recmetrics.metrics.definitions import Integer, Real
 
 
@@ -135,30 +135,6 @@ def test_words_say_every_choice(metric):
     for name, parameter in parameters.items():
         words = "" if values[name] is None else parameter.describe(values[name])
         assert words.replace("{gamma}", str(values.get("gamma"))) in metric.describe()
-
-
-def test_words_in_braces_stand_for_the_value_of_another_parameter():
-    words = metrics.parse("recall(propensity=popularity,gamma=1.5)@5").describe()
-    assert words == (
-        "recall@5 (divided by R, averaged over users, an estimate of the mean over all relevant "
-        "items, observed or not, from those observed, self-normalised by the inverse of "
-        "propensities proportional to (n + 1)^((gamma + 1) / 2) with gamma 1.5 for an item that n "
-        "users have seen)"
-    )
-    # What nothing is computed with goes unsaid.
-    assert metrics.parse("recall(gamma=1.5)@5").describe() == metrics.parse("recall@5").describe()
-
-
-def test_depth_is_what_must_be_ranked():
-    depth = {text: metrics.parse(text).depth for text in ("recall@5", "mrr", "r_precision")}
-    assert depth == {"recall@5": 5, "mrr": None, "r_precision": 1}
-    assert metrics.parse("ndcg(ideal=retrieved,ideal_k=30)@10").depth == 30
-
-
-def test_a_metric_can_be_called():
-    ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
-    assert metrics.parse("mrr@2")(ranked).tolist() == [0.5]
-    assert metrics.parse("r_precision")(ranked).tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ def test_a_folder_is_named(write, tmp_path):
         (("ann",), ("x", "y\n"), r"'item_ids' needs to hold names without spaces .*'y\\n'"),
         (("",), ("x", "y"), "'user_ids' needs to hold names"),
         (("\ud800",), ("x", "y"), "'user_ids' needs to hold names"),
-        (("ann",), ("x", "x"), "'item_ids' needs to hold different names"),
+        (("ann",), ("x", "x"), r"'item_ids' .* each name once \(got 'x' again\)"),
         (("ann",), ("x", "pyg_recmetrics:no-item:1"), "'item_ids' needs to hold names"),
     ],
 )
@@ -314,7 +314,7 @@ def test_names_that_no_line_can_hold_are_named(tmp_path, user_ids, item_ids, mes
 def test_a_weight_that_no_tool_can_hold_is_named(tmp_path):
     weight = torch.tensor([1e300], dtype=torch.float64)
     ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [1]]), weight)
-    with pytest.raises(ValueError, match="'weight' needs to hold whole numbers"):
+    with pytest.raises(ValueError, match=r"'weight' needs to hold whole numbers .*\(got 1e\+300\)"):
         ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
     assert os.listdir(tmp_path) == []
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankedEdges, rank
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from pyg_recmetrics.ranked_edges import validation
 from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
@@ -69,14 +70,20 @@ CHANGES = {
     "edge_label_index": [
         (
             [[0, 0, 1, 1, 1], [2, 2, 3, 0, 2]],
-            "'edge_label_index' needs to hold every item of a user once",
+            r"'edge_label_index' .* once \(fails at user 0\)",
         ),
-        ([[0, 1, 0, 1, 1], [2, 1, 3, 0, 2]], "'edge_label_index' needs to be sorted by user"),
+        (
+            [[0, 1, 0, 1, 1], [2, 1, 3, 0, 2]],
+            r"'edge_label_index' needs to be sorted by user \(fails at edge 2\)",
+        ),
         (
             [[0, 0, 1, 1, 3], [2, 1, 3, 0, 2]],
             r"'edge_label_index' .* user ids in \[0, 3\) \(got 3\)",
         ),
-        ([[0, 0, 1, 1, 2], [2, 1, 3, 0, 2]], "'ptr' needs to point at the edges of each user"),
+        (
+            [[0, 0, 1, 1, 2], [2, 1, 3, 0, 2]],
+            r"'ptr' needs to point at the edges of each user \(fails at entry 2\)",
+        ),
         ([[0, 0, 1, 1, -1], [2, 1, 3, 0, 2]], r"'edge_label_index' .* above -1 \(got -1\)"),
         ([[0, 0, 1, 1, 1], [2, 1, 3, -7, 2]], r"'edge_label_index' .* above -1 \(got -7\)"),
         ([[0, 0, 1, 1, 1], [2, 1, 4, 0, 2]], "'item_ids' needs to hold all items .* up to 4"),
@@ -90,7 +97,7 @@ CHANGES = {
         ([1, -3, 3, 4, 5], r"'rank' needs to hold numbers above 0 \(got -3\)"),
         ([1, 3, 3, 4], r"of shape \[2, 4\] \(got \[2, 5\]\)"),
         ([3, 1, 3, 4, 5], "'rank' needs to rise"),
-        ([2, 2, 3, 4, 5], "'rank' needs to rise"),
+        ([2, 2, 3, 4, 5], r"'rank' needs to rise .* of each user \(fails at edge 1\)"),
         ([1.0, 3.0, 3.0, 4.0, 5.0], r"'rank' needs to hold torch.int64 \(got torch.float32\)"),
         ([[1, 3, 3, 4, 5]], r"of shape \[5\] \(got \[1, 5\]\)"),
     ],
@@ -107,7 +114,8 @@ CHANGES = {
     ],
     "num_candidates": [
         ([4, 3, 5], "'item_ids' needs to hold all items of the ranking, up to 4"),
-        ([0, 3, 4], "'num_candidates' needs to count all retrieved items"),
+        ([0, 3, 4], r"'num_candidates' .* all retrieved items \(fails at user 0\)"),
+        ([4, 0, 4], r"'num_candidates' .* all retrieved items \(fails at user 1\)"),
         ([4, -3, 4], "'num_candidates' needs to hold numbers above -1"),
         ([4, 3], r"'num_candidates' .* of shape \[3\] \(got \[2\]\)"),
     ],
@@ -121,6 +129,44 @@ CHANGES = {
 def test_tensors_that_were_changed_are_refused(name, value, message):
     with pytest.raises(ValueError, match=message):
         RankedEdges.from_dict(make_fields() | {name: torch.tensor(value)})
+
+
+@pytest.mark.parametrize(
+    ("users", "message"),
+    [
+        ([1, 0], r"'users' needs to be sorted, and .* every user once \(fails at entry 1\)"),
+        ([0, 1, 1], r"'users' needs to be sorted, and .* every user once \(fails at entry 2\)"),
+        ([0, 2], r"'edge_label_index' needs to hold edges of 'users' alone \(fails at edge 2\)"),
+    ],
+)
+def test_users_that_were_changed_are_refused(users, message):
+    with pytest.raises(ValueError, match=message):
+        RankedEdges.from_dict(make_fields() | {"users": torch.tensor(users)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_tied": None}, r"need to come together \(got 'num_above'\)"),
+        ({"num_above": None}, r"need to come together \(got 'num_tied'\)"),
+        ({"num_above": [0, 0]}, r"'rank' needs to fit 'num_above' and .* \(fails at edge 1\)"),
+        ({"num_tied": [1, -1]}, r"'rank' needs to fit 'num_above' and .* \(fails at edge 1\)"),
+        ({"num_tied": [1, 1], "rank": [2, 3]}, r"as 'best' ranks ties \(fails at edge 0\)"),
+    ],
+)
+def test_ties_that_were_changed_are_refused(changes, message):
+    scores = torch.tensor([[0.9, 0.9, 0.5, 0.1]])
+    ranked = RankedEdges.from_scores(scores, torch.tensor([[0, 0], [1, 2]]), ties="best")
+    assert (ranked.rank.tolist(), ranked.num_above.tolist()) == ([1, 3], [0, 2])
+    tensors = {name: x and torch.tensor(x) for name, x in changes.items()}
+    with pytest.raises(ValueError, match=message):
+        RankedEdges.from_dict(ranked.to_dict() | tensors)
+
+
+def test_all_tensors_of_a_ranking_are_looked_at():
+    annotated = RankedEdges.__annotations__.items()
+    tensors = {name for name, kind in annotated if kind in (torch.Tensor, torch.Tensor | None)}
+    assert tensors == {column.name for column in (*validation.RANKING, validation.RANK)}
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), 0.0, -1.0])

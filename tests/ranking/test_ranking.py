@@ -6,6 +6,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankedEdges, RankingTask, rank
 from tests.support.cases.recommender_forms import forms
@@ -161,3 +163,38 @@ class TestWrongArguments:
             TypeError, match=r"'data' needs to be a 'RankingTask', .* \(got Tensor\)"
         ):
             rank(torch.rand(3), torch.rand(3))
+
+
+class TestData:
+    """One part of a split, which is ranked as the task that it holds."""
+
+    edges = torch.tensor([[0, 1, 2, 2], [0, 1, 2, 3]])
+    truth = torch.tensor([[0, 0, 1, 2], [2, 3, 0, 1]])
+
+    def homogeneous(self):
+        shift = torch.tensor([[0], [3]])
+        forward = self.edges + shift
+        both = torch.cat([forward, forward.flip([0])], dim=1)
+        return Data(num_nodes=7, num_users=3, edge_index=both, edge_label_index=self.truth + shift)
+
+    def heterogeneous(self):
+        data = HeteroData()
+        data["user"].num_nodes, data["item"].num_nodes = 3, 4
+        data["user", "rates", "item"].edge_index = self.edges
+        data["user", "rates", "item"].edge_label_index = self.truth
+        return data
+
+    @pytest.mark.parametrize("form", ["homogeneous", "heterogeneous"])
+    def test_it_is_ranked_as_the_task_that_it_holds(self, form):
+        torch.manual_seed(0)
+        model = LightGCN(num_nodes=7, embedding_dim=8, num_layers=2)
+        data = getattr(self, form)()
+        of_data = rank(model, data, k=2, keep_items=True)
+        of_task = rank(model, RankingTask.from_data(data), k=2, keep_items=True)
+        for name in ("edge_label_index", "rank", "num_candidates", "pred_index_mat"):
+            assert torch.equal(getattr(of_data, name), getattr(of_task, name)), name
+
+    def test_both_forms_are_one_task(self):
+        scores = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
+        first, second = rank(scores, self.homogeneous()), rank(scores, self.heterogeneous())
+        assert ranks(first) == ranks(second)

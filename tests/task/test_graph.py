@@ -182,7 +182,7 @@ class TestHeteroData:
 
     def test_what_is_missing_is_named(self):
         data = hetero()
-        with pytest.raises(ValueError, match=r"'edge_label_index' .*'rates'"):
+        with pytest.raises(ValueError, match=r"'edge_label_index': .*'rates'"):
             RankingTask.from_data(data)
         with pytest.raises(ValueError, match=r"one of \[\('user', 'rates', 'item'\)\] \(got"):
             RankingTask.from_data(data, ("user", "likes", "item"))
@@ -207,7 +207,7 @@ class TestHeteroData:
         data = hetero()
         data[USER_ITEM].edge_label_index = data[USER_ITEM].edge_index
         del data[USER_ITEM].edge_index
-        with pytest.raises(ValueError, match="message-passing edges as 'edge_index'"):
+        with pytest.raises(ValueError, match=r"'edge_index' \(got \[.*'edge_label_index'\]"):
             RankingTask.from_data(data)
 
     def test_a_mask_of_users_is_checked(self):
@@ -253,7 +253,8 @@ class TestData:
 
     def test_the_number_of_users_is_needed(self):
         *_, test = RandomLinkSplit(is_undirected=True)(homogeneous())
-        with pytest.raises(ValueError, match="'num_users' needs to be given"):
+        message = r"'num_users' needs to be given .* as an argument or as 'data\.num_users'"
+        with pytest.raises(ValueError, match=message):
             RankingTask.from_data(test)
         with pytest.raises(ValueError, match=r"less than the number of nodes 70 \(got 70\)"):
             RankingTask.from_data(test, num_users=70)
@@ -269,5 +270,10 @@ class TestData:
             RankingTask.from_data(test, num_users=40)
 
     def test_ground_truth_is_needed(self):
-        with pytest.raises(ValueError, match="'edge_label_index'"):
+        message = r"'edge_label_index': pass one part of a split, as 'RandomLinkSplit' of PyG"
+        with pytest.raises(ValueError, match=rf"{message} .*\(got \['num_nodes', 'edge_index'\]\)"):
             RankingTask.from_data(homogeneous(), num_users=40)
+        with pytest.raises(ValueError, match=rf"{message} .*\(got none in \[\('user', 'rates', .*"):
+            RankingTask.from_data(hetero())
+        with pytest.raises(ValueError, match=rf"{message} .*\(got \['edge_index', 'time'\]\)"):
+            RankingTask.from_data(hetero(), USER_ITEM)
