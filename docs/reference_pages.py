@@ -78,6 +78,7 @@ PARTS = {
             "results.user_counts.UserCounts",
             "results.CohortMean",
             "results.PairedDifference",
+            "results.Power",
         ),
     ),
     "metrics": Part(

@@ -128,7 +128,7 @@ def print_side_by_side(result: EvaluationResult, published: dict[str, dict[str, 
     for source, values in published.items():
         for metric, theirs in values.items():
             ours = result[metric]
-            low, high = result.confidence_interval(metric, method="normal")
+            low, high = result.confidence_interval(metric)
             inside.append(low <= theirs <= high)
             print(
                 f"{source:8}{metric:14}{ours:.4f} ± {high - ours:.4f}{theirs:9.4f}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.frozen import settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,12 +80,12 @@ class Tabular(ABC):
     """Anything that is shown as a table, wherever it is shown."""
 
     @abstractmethod
-    def _table(self) -> "Table":
-        """Returns the table."""
+    def table(self) -> "Table":
+        """Returns the printed table."""
 
     def to_markdown(self) -> str:
         """Returns the printed table in Markdown."""
-        return self._table().to_markdown()
+        return self.table().to_markdown()
 
     def to_latex(self) -> str:
         r"""Returns the printed table in LaTeX, with its notes below it.
@@ -93,13 +94,13 @@ class Tabular(ABC):
         notes are in smaller type, and are wrapped to the width of the table. If that is wider
         than the page, `\resizebox{\linewidth}{!}{...}` of the package graphicx makes it fit.
         """
-        return self._table().to_latex()
+        return self.table().to_latex()
 
     def __str__(self) -> str:
-        return str(self._table())
+        return str(self.table())
 
     def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
+        return self.table()._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,10 @@ class Table(Tabular):
     num_left: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "head", tuple(self.head))
-        object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
+        settle(self, head=tuple(self.head), rows=tuple(map(tuple, self.rows)))
 
-    def _table(self) -> "Table":
+    def table(self) -> "Table":
+        """Returns the table itself."""
         return self
 
     def to_markdown(self) -> str:

@@ -90,7 +90,7 @@ def of_integers():
     for seed in (None, True, -1, 1.5, "0", *LARGE):
         message = "'seed' needs to be"
         yield RESULT.confidence_interval, {"metric": "mrr", "seed": seed}, ValueError, message
-        yield compare, {"a": RESULT, "b": RESULT, "seed": seed}, ValueError, message
+        yield compare, {"results": {"a": RESULT, "b": RESULT}, "seed": seed}, ValueError, message
         yield datasets.synthetic_interactions, {"seed": seed}, ValueError, message
     yield EvaluationResult, {**RESULT_OF, "num_left_out": -1}, ValueError, "'num_left_out' needs"
     yield (
@@ -185,8 +185,8 @@ def of_words():
             (evaluate, EVALUATION, "empty_target_action"),
             (EvaluationResult, RESULT_OF, "empty_target_action"),
             (RESULT.confidence_interval, {"metric": "mrr"}, "method"),
-            (compare, {"a": RESULT, "b": RESULT}, "test"),
-            (compare, {"a": RESULT, "b": RESULT}, "baseline"),
+            (compare, {"results": {"a": RESULT, "b": RESULT}}, "test"),
+            (compare, {"results": {"a": RESULT, "b": RESULT}}, "baseline"),
             (metrics.precision, {"ranked": RANKED, "k": 2}, "normalizer"),
             (metrics.roc_auc, {"ranked": RANKED}, "ties"),
             (metrics.precision_recall_curve, {"ranked": RANKED}, "aggregation"),
@@ -287,7 +287,7 @@ def test_large_ids_take_no_memory():
     ranked = RankedEdges.from_topk(lists, large_ids(10**12), torch.ones(3))
     assert metrics.recall(ranked, 1).tolist() == [1, 0, 0]
     result = EvaluationResult(ranked, "recall@1")
-    assert compare(result, result)[0].difference == 0
+    assert compare({"a": result, "b": result})[0].difference == 0
 
 
 def test_more_items_than_pairs_of_nodes_can_be_numbered():

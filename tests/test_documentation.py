@@ -41,6 +41,7 @@ RETURNED = (
     "pyg_recmetrics.results.CohortMean",
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
+    "pyg_recmetrics.results.Power",
     "pyg_recmetrics.results.user_counts.UserCounts",
     "pyg_recmetrics.transforms.split_report.StageReport",
 )

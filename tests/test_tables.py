@@ -217,7 +217,7 @@ def tables():
     data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
     return {
         "result": result,
-        "comparison": compare(result, other_result),
+        "comparison": compare({"a": result, "b": other_result}),
         "groups": result.by(["<b>", "a & b"] * 20),
         "degrees": result.by_degree(2),
         "popularity": result.recall_by_popularity(3, 2),
@@ -226,8 +226,8 @@ def tables():
         "conventions": conventions.table(),
         "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
         "runs": Runs([result, other_result]),
-        "runs of two": compare([result, other_result], other_result),
-        "side by side": side_by_side(result, other_result, k=3),
+        "runs of two": compare({"a": [result, other_result], "b": other_result}),
+        "side by side": side_by_side({"a": result, "b": other_result}, k=3),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
     }
 

@@ -10,14 +10,14 @@ from pyg_recmetrics.metrics.curves import Curve
 from pyg_recmetrics.plot.arguments import (
     Recommenders,
     cut_offs_of,
+    label,
     mean_of,
-    named,
-    named_recommenders,
 )
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, users
 from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results.by_name import one_or_by_name, recommenders_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,8 @@ def metric_at_k(
     The band of several runs is one for other users and other runs.
 
     Args:
-        results (EvaluationResult, Runs or dict): One recommender, or several by name.
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders by name.
         metric (str, optional): The metric, which needs to have a cut-off, spelled without it, such
             as `"ndcg(gain=exponential)"`. (default: `"ndcg"`)
         max_k (int, optional): The largest cut-off. (default: `None`, the depth of the rankings; for
@@ -79,10 +80,10 @@ def metric_at_k(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('k', 'recall@k')
     """
-    by_name = named_recommenders(results)
+    by_name = recommenders_by_name(results)
     check_level(level)
     cut_offs = cut_offs_of(by_name.values(), max_k)
-    label = parse(f"{metric}@{cut_offs[-1]}").label
+    y_label = f"{parse(f'{metric}@{cut_offs[-1]}').label}@k"
     axes = axes_for(ax)
     markevery = max(1, len(cut_offs) // _NUM_MARKERS)
     alpha = min(_BAND_OPACITY, 1 / len(by_name))  # many bands lie on each other
@@ -92,14 +93,14 @@ def metric_at_k(
         values, low, high, counts = zip(*means, strict=True)
         num_users += counts
         style = line_style(index) | point_style(index)
-        axes.plot(cut_offs, values, label=name, markevery=markevery, **style)
+        axes.plot(cut_offs, values, label=label(name), markevery=markevery, **style)
         axes.fill_between(cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0)
     axes.margins(x=0.03)
     if axes.get_xscale() == "linear":
         axes.locator_params(axis="x", integer=True)
     axes.set_ylim(bottom=0)
     note = f"mean over {users(num_users)}, {percent(level)} confidence band"
-    return finish(axes, "k", f"{label}@k", note, is_new=ax is None)
+    return finish(axes, "k", y_label, note, is_new=ax is None)
 
 
 def precision_recall_curve(
@@ -130,7 +131,7 @@ def precision_recall_curve(
 
     Raises:
         ImportError: If matplotlib is not installed.
-        TypeError: If `results` holds anything else.
+        TypeError: If `results` is or holds anything else.
         ValueError: If `max_k` is larger than the depth of a ranking or the largest cut-off of a
             curve, or if a tuple does not hold three of one shape `[num_cut_offs]`.
 
@@ -146,7 +147,7 @@ def precision_recall_curve(
         Picture(precision@k against recall@k)
     """
     what = "'EvaluationResult' or (precisions, recalls, top_k)"
-    by_name = named(results, EvaluationResult | tuple, what)
+    by_name = one_or_by_name(results, EvaluationResult | tuple, what)
     evaluated = {k: v for k, v in by_name.items() if isinstance(v, EvaluationResult)}
     cut_offs = cut_offs_of(evaluated.values(), max_k)
     curves = {
@@ -156,7 +157,8 @@ def precision_recall_curve(
     axes = axes_for(ax)
     for index, (name, curve) in enumerate(curves.items()):
         style = line_style(index) | point_style(index)
-        axes.plot(curve.recalls, curve.precisions, label=name, markevery=curve.marked, **style)
+        x, y = curve.recalls, curve.precisions
+        axes.plot(x, y, label=label(name), markevery=curve.marked, **style)
     room = _ROOM_FOR_LABELS * font_size(axes.xaxis.label)
     axes.margins(room / axes.bbox.width, room / axes.bbox.height)
     axes.set_xlim(left=0)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.plot.arguments import named
+from pyg_recmetrics.plot.arguments import label
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results import History
+from pyg_recmetrics.results.by_name import one_or_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,7 @@ def history(
 
     Raises:
         ImportError: If matplotlib is not installed.
-        TypeError: If `histories` holds anything else.
+        TypeError: If `histories` is or holds anything else.
         ValueError: If a history does not have the metric, or if `every` is not positive.
 
     Example:
@@ -55,7 +56,7 @@ def history(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('epoch', 'mrr@3')
     """
-    by_name = named(histories, History, "'History'", "histories")
+    by_name = one_or_by_name(histories, History, "'History'", "histories")
     first = next(iter(by_name.values()))
     metric = first.monitor if metric is None else parse(metric)
     if any(str(metric) not in means for each in by_name.values() for means in each):
@@ -67,7 +68,7 @@ def history(
         y = [means[str(metric)] for means in each]
         style = line_style(index) | point_style(index)
         best = [] if each.best_index is None else [each.best_index]
-        axes.plot(x, y, label=name, markevery=best, **style)
+        axes.plot(x, y, label=label(name), markevery=best, **style)
     if axes.get_xscale() == "linear":
         axes.locator_params(axis="x", integer=True)
     note = f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in by_name.values()}))}"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
-from pyg_recmetrics.plot.arguments import Results, named_results
+from pyg_recmetrics.plot.arguments import Results, label, named_results
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, users
 from pyg_recmetrics.plot.style import GREY, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _GROUPS_PER_DECADE = 5
 
 
-def long_tail(results: Results, k: int = 20, *, ax: "Axes | None" = None) -> Picture:
+def long_tail(results: Results, *, k: int = 20, ax: "Axes | None" = None) -> Picture:
     r"""Plots how often items are recommended against how popular they are: the long tail.
 
     Items are sorted from the most to the least popular, by their number of seen edges, and divided
@@ -69,7 +69,8 @@ def long_tail(results: Results, k: int = 20, *, ax: "Axes | None" = None) -> Pic
     for index, (name, result) in enumerate(by_name.items()):
         counts = exposure(result.ranked, k).cpu()[order]
         style = line_style(index) | point_style(index)
-        axes.plot(middles, _group_means(counts, groups), label=name or "recommended", **style)
+        means = _group_means(counts, groups)
+        axes.plot(middles, means, label=label(name) or "recommended", **style)
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1, linscale=0.5)
     axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
@@ -88,7 +89,7 @@ def _popularity(by_name: Mapping[str, EvaluationResult]) -> Tensor:
         check_has(result.ranked.catalogue, "popularity", "long_tail")
         counts.append(result.ranked.required_catalogue.popularity.cpu())
     if not all(torch.equal(count, counts[0]) for count in counts):
-        raise ValueError("'results' needs to be of the same seen edges (got different ones)")
+        raise ValueError("'results' needs to be of tasks with the same seen edges")
     return counts[0]
 
 

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.plot.arguments import Recommenders, Results, named_recommenders, named_results
+from pyg_recmetrics.plot.arguments import Recommenders, Results, label, named_results
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, span, users
 from pyg_recmetrics.plot.style import line_style, point_style
+from pyg_recmetrics.results.by_name import recommenders_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,8 @@ def distribution(
     The value of a user is the mean over runs, if there are several.
 
     Args:
-        results (EvaluationResult, Runs or dict): One recommender, or several by name.
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders by name.
         metric (str or Metric): The metric, such as `"ndcg@20"`.
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
@@ -47,7 +49,7 @@ def distribution(
         >>> axes.get_xlabel()
         'recall@2'
     """
-    by_name = named_recommenders(results)
+    by_name = recommenders_by_name(results)
     axes = axes_for(ax)
     num_users = []
     for index, (name, result) in enumerate(by_name.items()):
@@ -59,7 +61,7 @@ def distribution(
         is_above_zero = values > 0
         x, y = values[is_above_zero].tolist(), share[is_above_zero].tolist()
         x, y = [0.0, *x, *x[-1:]], [*y[:1], *y, 0.0]
-        axes.step(x, y, where="pre", label=name, **line_style(index))
+        axes.step(x, y, where="pre", label=label(name), **line_style(index))
     axes.set_ylim(0, 1.02)
     axes.margins(x=0.01)
     x_label, y_label = str(parse(metric)), "share of users who reach it"
@@ -112,10 +114,10 @@ def metric_by_degree(
     cohorts = {name: result.by_degree(bins, level=level) for name, result in by_name.items()}
     first = next(iter(cohorts.values()))
     if any(list(other) != list(first) for other in cohorts.values()):
-        raise ValueError("'results' needs to be of the same users (got different training degrees)")
+        raise ValueError("'results' needs to be of users with the same training degrees")
     axes = axes_for(ax)
     for index, (name, groups) in enumerate(cohorts.items()):
-        means = [groups[label][str(metric)] for label in groups]
+        means = [means[str(metric)] for means in groups.values()]
         # Results stand side by side, so that no interval hides another. No line joins the groups,
         # whose widths differ.
         shift = _SPREAD_AT_TICK * ((index + 0.5) / len(by_name) - 0.5)
@@ -126,17 +128,17 @@ def metric_by_degree(
                 [mean.value - mean.low for mean in means],
                 [mean.high - mean.value for mean in means],
             ],
-            label=name,
+            label=label(name),
             linestyle="none",
             capsize=2,
             **point_style(index),
         )
     sizes = [
-        [groups[label][str(metric)].num_users for label in first] for groups in cohorts.values()
+        [means[str(metric)].num_users for means in groups.values()] for groups in cohorts.values()
     ]
     ticks = [
-        f"{label}\nn = {span(of_group)}"
-        for label, of_group in zip(first, zip(*sizes, strict=True), strict=True)
+        f"{degrees}\nn = {span(of_group)}"
+        for degrees, of_group in zip(first, zip(*sizes, strict=True), strict=True)
     ]
     axes.set_xticks(range(len(ticks)), ticks, fontsize="small")
     axes.set_xlim(-0.5, len(ticks) - 0.5)

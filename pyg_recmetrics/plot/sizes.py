@@ -12,7 +12,7 @@ def figure_of(artist: "Artist") -> "Figure":
     """Returns the figure that an artist such as axes belongs to."""
     figure = artist.get_figure(root=True)
     if figure is None:
-        raise ValueError("'ax' needs to belong to a figure (got one without)")
+        raise ValueError("'ax' needs to belong to a figure")
     return figure
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
+from pyg_recmetrics.results.by_name import recommenders_by_name
 from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -43,21 +44,21 @@ class Contents:
         """Returns what a report is about, from what the caller has.
 
         Args:
-            results (EvaluationResult, Runs, sequence or mapping): The results.
+            results (EvaluationResult, Runs, sequence or dict): The results.
             split (tuple or SplitReport, optional): The parts of the split, or their checks.
 
         Raises:
             ImportError: If a recommender has several runs, and scipy is not installed.
-            TypeError: If something is not an `EvaluationResult`, or `split` holds no data.
-            ValueError: If there is no result, two have the same name, they are of different
-                tasks, `split` does not hold three parts of one graph, or neither its test nor its
-                validation part holds the ground truth of the results.
+            TypeError: If `results` is or holds something else, or `split` holds no data.
+            ValueError: If there is no result, they are of different tasks, `split` does not hold
+                three parts of one graph, or neither its test nor its validation part holds the
+                ground truth of the results.
         """
-        by_name = _recommenders(results)
-        singles = {name: runs_of(result)[0] for name, result in by_name.items()}
+        recommenders = recommenders_by_name(results)
+        singles = {name: runs_of(runs)[0] for name, runs in recommenders.items()}
         check_same_task(singles)
         first = next(iter(singles.values()))
-        return cls(by_name, None if split is None else _check_split(split, first))
+        return cls(recommenders, None if split is None else _check_split(split, first))
 
     @cached_property
     def singles(self) -> dict[str, EvaluationResult]:
@@ -72,13 +73,15 @@ class Contents:
     @cached_property
     def several(self) -> dict[str, Runs]:
         """The recommenders with several runs."""
-        return {name: x for name, x in self.recommenders.items() if isinstance(x, Runs)}
+        found = self.recommenders.items()
+        return {name: runs for name, runs in found if isinstance(runs, Runs)}
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
-        results = [result for x in self.recommenders.values() for result in runs_of(x)]
-        return tuple(x for x in common_metrics(results) if str(x) in self.first.per_user)
+        results = [result for runs in self.recommenders.values() for result in runs_of(runs)]
+        common = common_metrics(results)
+        return tuple(metric for metric in common if str(metric) in self.first.per_user)
 
     @property
     def main_metric(self) -> Metric:
@@ -89,33 +92,12 @@ class Contents:
         """
         if not self.metrics:
             raise ValueError("the results have no metric of single users in common")
-        return next((x for x in self.metrics if x.k), self.metrics[0])
+        return next((metric for metric in self.metrics if metric.k), self.metrics[0])
 
     @property
     def k(self) -> int:
         """The cut-off of recommended lists: the largest of the metrics."""
         return self.first.max_k or _DEFAULT_K
-
-
-def _recommenders(results: Any) -> dict[str, EvaluationResult | Runs]:
-    """Returns results by name; the name of a single recommender is empty."""
-    if isinstance(results, EvaluationResult) or not isinstance(results, Mapping):
-        return {"": _recommender(results)}
-    if not results:
-        raise ValueError("'results' needs to hold at least one result (got none)")
-    by_name = {str(name): _recommender(result) for name, result in results.items()}
-    if len(by_name) < len(results):
-        raise ValueError(
-            f"'results' needs to give each result a name of its own (got {list(results)})"
-        )
-    return by_name
-
-
-def _recommender(results: Runnable) -> EvaluationResult | Runs:
-    if isinstance(results, Runs):
-        return results
-    runs = runs_of(results)
-    return runs[0] if len(runs) == 1 else Runs(runs)
 
 
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
@@ -135,8 +117,8 @@ def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
     checked = check_split(train, val, test, num_users=num_users)
     if not any(_has_truth(part, num_users, result.ranked.edge_label_index) for part in (test, val)):
         raise ValueError(
-            "'split' needs to be the one that the results are of (got one without their ground "
-            "truth)"
+            "'split' does not match the results: neither its test nor its validation data hold "
+            "their ground truth"
         )
     return checked
 

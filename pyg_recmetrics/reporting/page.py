@@ -31,9 +31,8 @@ def report(
     extra, or the split. The end of the page says what is left out, and how to get it.
 
     Args:
-        results (EvaluationResult, Runs, sequence or mapping): The results of one recommender, or
-            those of several by name. A recommender may have several runs, such as one for each
-            seed. All of them are of one task.
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            such as one for each seed, or several recommenders by name. All of them are of one task.
         path (str or Path): The file to write.
         split (tuple or SplitReport, optional): The training, validation and test data, or what
             :func:`~pyg_recmetrics.transforms.check_split` says of them, which is taken as it is.
@@ -46,11 +45,11 @@ def report(
     Raises:
         ImportError: If a recommender has several runs, and scipy is not installed.
         OSError: If the file cannot be written.
-        TypeError: If something is not an `EvaluationResult`, or `split` holds something else than
+        TypeError: If `results` is or holds something else, or `split` holds something else than
             data.
-        ValueError: If there is no result, two have the same name, they are of different tasks, or
-            `split` does not hold three parts of one graph, or neither its test nor its validation
-            part holds the ground truth of the results.
+        ValueError: If there is no result, they are of different tasks, `split` does not hold three
+            parts of one graph, or neither its test nor its validation part holds the ground truth
+            of the results.
 
     Example:
         >>> import tempfile

@@ -56,7 +56,7 @@ def grid(what: str, caption: str, make: Callable[[], Tabular]) -> Grid | Missing
         make (callable): Returns the table. Its errors say what it needs.
     """
     try:
-        return Grid(caption, make()._table())
+        return Grid(caption, make().table())
     except _REASONS as error:
         return Missing(what, str(error))
 

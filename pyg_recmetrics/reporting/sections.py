@@ -15,6 +15,7 @@ from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
 from pyg_recmetrics.results import CohortMean, Cohorts, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
+from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Table, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
@@ -56,10 +57,9 @@ def recipe(contents: Contents) -> Iterator[Part]:
 
 def means(contents: Contents) -> Iterator[Part]:
     """The mean of every metric for every recommender, and how much runs vary."""
-    names = dict.fromkeys(name for x in contents.singles.values() for name in x)
-    rows = [
-        [name, *(_format_mean(x, name) for x in contents.recommenders.values())] for name in names
-    ]
+    names = dict.fromkeys(name for result in contents.singles.values() for name in result)
+    results = contents.recommenders.values()
+    rows = [[name, *(_format_mean(result, name) for result in results)] for name in names]
     head = ["metric", *(name or "mean" for name in contents.recommenders)]
     first = contents.first
     notes = [
@@ -73,7 +73,7 @@ def means(contents: Contents) -> Iterator[Part]:
     yield Grid("The mean of every metric.", Table(head, rows, tuple(notes)))
     for name, runs in contents.several.items():
         caption = f"How much {len(runs)} runs{_of(name)} vary, and what more runs would change."
-        yield Grid(caption, runs._table())
+        yield Grid(caption, runs.table())
 
 
 def differences(contents: Contents) -> Iterator[Part]:
@@ -90,7 +90,7 @@ def differences(contents: Contents) -> Iterator[Part]:
 
 def curves(contents: Contents) -> Iterator[Part]:
     """Metrics at every cut-off."""
-    labels = dict.fromkeys(x.label for x in contents.metrics if x.k)
+    labels = dict.fromkeys(metric.label for metric in contents.metrics if metric.k)
     if not labels:
         yield Missing("Curves", "they need a metric with a cut-off, such as 'ndcg@20'")
         return
@@ -131,7 +131,9 @@ def items(contents: Contents) -> Iterator[Part]:
     )
 
     def make() -> Table:
-        cohorts = {name: x.recall_by_popularity(k) for name, x in contents.singles.items()}
+        cohorts = {
+            name: result.recall_by_popularity(k) for name, result in contents.singles.items()
+        }
         return _side_by_side(cohorts, f"recall@{k}")
 
     yield grid("Recall by popularity", caption, make)
@@ -146,7 +148,7 @@ def long_tail(contents: Contents) -> Iterator[Part]:
         f"is the mean over the items of a group, and the grey line is the number of users who have "
         f"seen an item.{_first_runs(contents)}"
     )
-    yield drawing("Long tail", caption, partial(plot.long_tail, contents.singles, k))
+    yield drawing("Long tail", caption, partial(plot.long_tail, contents.singles, k=k))
     caption = (
         f"The items that are in most top {k} lists, summed over recommenders: how many users have "
         f"seen each of them, and in how many lists it is.{_first_runs(contents)}"
@@ -156,17 +158,25 @@ def long_tail(contents: Contents) -> Iterator[Part]:
 
 def ties(contents: Contents) -> Iterator[Part]:
     """What the order of equal scores does to the means."""
-    known = {name: x for name, x in contents.singles.items() if x.num_tied is not None}
+    singles = contents.singles
+    known = {name: result for name, result in singles.items() if result.num_tied is not None}
     if not known:
         yield Missing("Ties", "they need scores, and lists are all that is known")
         return
     if not any(result.num_tied for result in known.values()):
         yield Prose("No relevant item has the same score as another candidate.")
         return
-    metrics = [metric for metric in contents.metrics if _is_moved_by_ties(contents, metric)]
+    metrics = [
+        metric
+        for metric in contents.metrics
+        if all(
+            TieRanges(result.ranked).can_move(result.definitions[metric])
+            for result in singles.values()
+        )
+    ]
     rows = [
-        [name or "result", f"{x.num_tied:,}", *(str(x.tie_range(metric)) for metric in metrics)]
-        for name, x in known.items()
+        [name or "result", f"{result.num_tied:,}", *map(str, map(result.tie_range, metrics))]
+        for name, result in known.items()
     ]
     caption = (
         "How many relevant items have the same score as another candidate, and the lowest and the "
@@ -181,7 +191,7 @@ def split(contents: Contents) -> Iterator[Part]:
         yield Missing("Checks of the split", "pass 'split=(train, val, test)'")
         return
     caption = "Leaks, sizes and degrees of the three parts, and users and items without edges."
-    yield Grid(caption, contents.split._table())
+    yield Grid(caption, contents.split.table())
 
 
 #: The functions above by the headings of their sections.
@@ -211,7 +221,7 @@ def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
 
 def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:
     yield ["items", f"{task.num_items:,}"]
-    fewest, most = (int(x) for x in task.num_candidates[task.users].aminmax())
+    fewest, most = map(int, task.num_candidates[task.users].aminmax())
     yield ["candidates of a user, fewest and most", f"{fewest:,} to {most:,}"]
 
 
@@ -236,12 +246,12 @@ def _format_mean(result: EvaluationResult | Runs, metric: str) -> str:
         return ""
     if metric not in result.per_user:
         return format_mean(result[metric], float("nan"))
-    low, high = result.confidence_interval(metric, method="normal")
+    low, high = result.confidence_interval(metric)
     return format_mean(result[metric], (high - low) / 2)
 
 
 def _curve(contents: Contents, label: str) -> Drawing | Missing:
-    metric = next(x for x in contents.metrics if x.label == label and x.k)
+    metric = next(each for each in contents.metrics if each.label == label and each.k)
     other_runs = ""
     if contents.several:
         other_runs = " It allows for other runs, too, where there are several."
@@ -298,11 +308,13 @@ def _most_recommended(contents: Contents) -> Table:
     first = contents.first.ranked
     check_has(first.catalogue, "popularity", "report")
     popularity = first.required_catalogue.popularity.cpu()
-    counts = [exposure(x.ranked, contents.k).long().cpu() for x in contents.singles.values()]
+    counts = [
+        exposure(result.ranked, contents.k).long().cpu() for result in contents.singles.values()
+    ]
     listed = torch.stack(counts).sum(dim=0).argsort(descending=True, stable=True)[:_NUM_ITEMS]
     head = ["item", "seen by", *(name or "lists" for name in contents.singles)]
     rows = [
-        [_id_of(item, first.item_ids), *(f"{int(x[item]):,}" for x in [popularity, *counts])]
+        [_id_of(item, first.item_ids), *(f"{int(of[item]):,}" for of in [popularity, *counts])]
         for item in listed.tolist()
     ]
     return Table(head, rows)
@@ -312,18 +324,10 @@ def _id_of(item: int, ids: tuple[object, ...] | None) -> str:
     return str(item if ids is None else ids[item])
 
 
-def _is_moved_by_ties(contents: Contents, metric: Metric) -> bool:
-    """Returns whether ties can move a metric, and all rankings are deep enough to say how far."""
-    return all(
-        x.definitions[metric].needs_truth
-        and (x.ranked.depth is None or x.definitions[metric].depth is not None)
-        for x in contents.singles.values()
-    )
-
-
 def _count(contents: Contents, metric: Metric) -> str:
     """Says over how many users the means of a metric are."""
-    values: list[Tensor] = [x.contributions(metric) for x in contents.recommenders.values()]
+    results = contents.recommenders.values()
+    values: list[Tensor] = [result.contributions(metric) for result in results]
     return users(int((~value.isnan()).sum()) for value in values)
 
 

@@ -6,6 +6,7 @@ This package may import the conventions and all layers below them. It knows no r
 from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
 from pyg_recmetrics.results.comparison import Comparison, PairedDifference, compare
 from pyg_recmetrics.results.history import History
+from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs
 from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
@@ -20,6 +21,7 @@ __all__ = [
     "History",
     "MeanOfRuns",
     "PairedDifference",
+    "Power",
     "Runs",
     "SideBySide",
     "compare",

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain, combinations
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import torch
@@ -40,6 +41,54 @@ class CohortMean(NamedTuple):
     low: float
     high: float
     num_users: int
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How to find the confidence intervals of means over users.
+
+    Attributes:
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+        level (float): The level of confidence.
+        method (str): How to find them, see :meth:`EvaluationResult.confidence_interval`.
+    """
+
+    person: Tensor | None
+    level: float
+    method: IntervalMethod = "normal"
+
+    @property
+    def note(self) -> str:
+        """What a table says about them."""
+        return note_on_intervals(self.level, self.person)
+
+    def mean(self, values: Tensor) -> CohortMean:
+        """Returns the mean of the values that are not `NaN`, with its interval."""
+        sample = Sample.of(values, self.person)
+        low, high = interval_of_mean(sample, self.level, self.method)
+        return CohortMean(sample.mean, low, high, sample.values.numel())
+
+
+@dataclass(frozen=True)
+class PartialRecall:
+    """The recall of users, as if only some of the relevant items were relevant.
+
+    Attributes:
+        ranked (RankedEdges): The ranked ground truth.
+        name (str): What the recall is called, as `name@k`.
+        metric (Metric): What the convention computes under this name.
+        is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
+    """
+
+    ranked: RankedEdges
+    name: str
+    metric: Metric
+    is_counted: Tensor
+
+    def of(self, is_edge: Tensor) -> Tensor:
+        """Returns the recall of some edges, a mask of shape `[num_edges]`: `[num_users]`."""
+        value = self.metric(self.ranked.select_edges(is_edge))
+        return value.masked_fill(~self.is_counted, torch.nan)
 
 
 class Gap(NamedTuple):
@@ -103,7 +152,8 @@ class Gaps(Tabular, Sequence[Gap]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} gaps)"
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Returns the printed table."""
         rows = [
             [
                 gap.metric,
@@ -185,8 +235,8 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
                 raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
             pairs = [(label, reference) for label in labels if label != reference]
         pairs = list(pairs)
-        metrics = dict.fromkeys(metric for means in self.values() for metric in means)
-        return Gaps(chain.from_iterable(self._gaps(x, pairs) for x in metrics), self.level)
+        gaps = [gap for metric in self._metrics for gap in self._gaps(metric, pairs)]
+        return Gaps(gaps, self.level)
 
     def _gaps(self, metric: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> Iterator[Gap]:
         @lru_cache(maxsize=_NUM_ESTIMATES)
@@ -235,31 +285,32 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {', '.join(map(str, self))})"
 
-    def _table(self) -> Table:
-        metrics = list(dict.fromkeys(metric for means in self.values() for metric in means))
+    def table(self) -> Table:
+        """Returns the printed table."""
         rows = [
             [
                 str(label),
                 f"{max((mean.num_users for mean in means.values()), default=0):,}",
                 *(
                     format_mean(means[metric].value, (means[metric].high - means[metric].low) / 2)
-                    for metric in metrics
+                    for metric in self._metrics
                 ),
             ]
             for label, means in self.items()
         ]
-        return Table([self.name, "users", *metrics], rows, self._notes)
+        return Table([self.name, "users", *self._metrics], rows, self._notes)
+
+    @property
+    def _metrics(self) -> list[str]:
+        return list(dict.fromkeys(metric for means in self.values() for metric in means))
 
 
 def by_groups(
     values: Mapping[str, Tensor],
     group: Tensor,
     labels: Sequence[Hashable],
-    *,
-    person: Tensor | None,
     name: str,
-    level: float,
-    method: IntervalMethod,
+    intervals: Intervals,
 ) -> Cohorts:
     """Measures groups of users separately.
 
@@ -268,22 +319,21 @@ def by_groups(
         group (torch.Tensor): The number of each user's group, of shape `[num_users]`; `-1` for
             users without a group.
         labels (sequence): The label of each group.
-        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         name (str): What the labels say about a group.
-        level (float): The level of the confidence intervals.
-        method (str): How to find the intervals.
+        intervals (Intervals): How to find the intervals.
     """
-    num_groups = len(labels)
-    persons: Iterable[Tensor | None] = [None] * num_groups
+    num_groups, person = len(labels), intervals.person
+    of_group = [intervals] * num_groups
     if person is not None:
-        persons = list(split_by(person, group.to(person.device), num_groups))
+        persons = split_by(person, group.to(person.device), num_groups)
+        of_group = [replace(intervals, person=part) for part in persons]
     means: dict[Hashable, dict[str, CohortMean]] = {label: {} for label in labels}
     for metric, contributed in values.items():
         parts = split_by(contributed, group.to(contributed.device), num_groups)
-        for label, part, of_part in zip(labels, parts, persons, strict=True):
-            means[label][metric] = cohort_mean(part, of_part, level, method)
+        for label, part, found in zip(labels, parts, of_group, strict=True):
+            means[label][metric] = found.mean(part)
     estimate = partial(_estimate_of_group, values, group, labels, person)
-    return Cohorts(means, estimate, name, level, (note_on_intervals(level, person),))
+    return Cohorts(means, estimate, name, intervals.level, [intervals.note])
 
 
 def _estimate_of_group(
@@ -318,60 +368,38 @@ def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tens
 
 
 def by_popularity(
-    ranked: RankedEdges,
-    metric: Metric,
-    is_counted: Tensor,
-    candidates: Tensor | None,
-    *,
-    person: Tensor | None,
-    name: str,
-    bins: int,
-    level: float,
-    method: IntervalMethod,
+    recall: PartialRecall, candidates: Tensor | None, bins: int, intervals: Intervals
 ) -> Cohorts:
     """Measures how popular and other relevant items are retrieved.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with the seen edges in its catalogue.
-        metric (Metric): What to measure for the relevant items of each bucket.
-        is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
+        recall (PartialRecall): What to measure for the relevant items of each bucket. The catalogue
+            of its ranking needs to have seen edges.
         candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
-        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
-        name (str): What the metric is called.
         bins (int): The number of buckets.
-        level (float): The level of the confidence intervals.
-        method (str): How to find the intervals.
+        intervals (Intervals): How to find the intervals.
     """
-    popularity = ranked.required_catalogue.popularity
+    popularity = recall.ranked.required_catalogue.popularity
     is_item = torch.ones_like(popularity, dtype=torch.bool)
     if candidates is not None:
         is_item = torch.zeros_like(is_item).index_fill_(0, candidates, True)
     bin_of_item = quantile_bins(popularity[is_item], bins)
     bucket = torch.full_like(popularity, -1)
     bucket[is_item] = bin_of_item
-    bucket_of_edge = bucket[ranked.edge_label_index[1]]
-    values = {}
-    for number, label in enumerate(range_labels(popularity[is_item], bin_of_item)):
-        value = metric(ranked.select_edges(bucket_of_edge == number))
-        values[label] = value.masked_fill(~is_counted, torch.nan)
-    means = {label: {name: cohort_mean(x, person, level, method)} for label, x in values.items()}
-    estimate = partial(_estimate_of_label, values, person)
-    return Cohorts(means, estimate, "popularity", level, (note_on_intervals(level, person),))
+    bucket_of_edge = bucket[recall.ranked.edge_label_index[1]]
+    values = {
+        label: recall.of(bucket_of_edge == number)
+        for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
+    }
+    means = {label: {recall.name: intervals.mean(value)} for label, value in values.items()}
+    estimate = partial(_estimate_of_label, values, intervals.person)
+    return Cohorts(means, estimate, "popularity", intervals.level, [intervals.note])
 
 
 def _estimate_of_label(
     values: Mapping[Hashable, Tensor], person: Tensor | None, label: Hashable, metric: str
 ) -> Estimate:
     return mean_of_users(values[label], person)
-
-
-def cohort_mean(
-    values: Tensor, person: Tensor | None, level: float, method: IntervalMethod
-) -> CohortMean:
-    """Returns the mean of the values that are not `NaN`, with its interval."""
-    sample = Sample.of(values, person)
-    low, high = interval_of_mean(sample, level, method)
-    return CohortMean(sample.mean, low, high, sample.values.numel())
 
 
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:

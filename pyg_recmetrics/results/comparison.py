@@ -7,17 +7,17 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, get_args, overload
 
 import torch
+from torch import Tensor
 
 from pyg_recmetrics.checks import (
     check_choice,
-    check_finite_number,
-    check_fraction,
     check_level,
     check_natural_number,
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric, parse, parse_all
+from pyg_recmetrics.results.by_name import runs_by_name
 from pyg_recmetrics.results.inference import (
     PairedTest,
     Sample,
@@ -27,16 +27,16 @@ from pyg_recmetrics.results.inference import (
     p_value,
     paired_difference,
 )
+from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import (
     Runnable,
     common_metrics,
     means_of_all_users,
-    runs_by_name,
     values_of_runs,
 )
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.uncertainty import Source, Uncertainty, uncertainty_of
+from pyg_recmetrics.results.uncertainty import uncertainty_of
 from pyg_recmetrics.tables import Table, Tabular, format_error, format_mean, to_data_frame
 
 if TYPE_CHECKING:
@@ -73,16 +73,16 @@ class PairedDifference(NamedTuple):
     a: str
     b: str
     difference: float
-    low: float
-    high: float
-    p_value: float
-    p_adjusted: float
-    effect_size: float
-    wins: int | None
-    ties: int | None
-    losses: int | None
-    user_error: float
-    run_error: float
+    low: float = math.nan
+    high: float = math.nan
+    p_value: float = math.nan
+    p_adjusted: float = math.nan
+    effect_size: float = math.nan
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+    user_error: float = math.nan
+    run_error: float = math.nan
 
 
 class Comparison(Tabular, Sequence[PairedDifference]):
@@ -100,127 +100,52 @@ class Comparison(Tabular, Sequence[PairedDifference]):
     def __init__(
         self,
         differences: Iterable[PairedDifference],
+        *,
         test: PairedTest,
         level: float,
         num_runs: Mapping[str, int],
-        uncertainties: Mapping[tuple[str, str, str], Uncertainty],
+        powers: Iterable[Power],
         unit: str,
     ) -> None:
         self._differences = tuple(differences)
         self.test = test
         self.level = level
         self.num_runs = FrozenDict(num_runs)
-        self._uncertainties = uncertainties
+        self._powers = tuple(powers)
         self._unit = unit
 
     def is_significant(self, difference: PairedDifference) -> bool:
         """Returns whether a difference is significant after correction; `False` without a test."""
         return difference.p_adjusted <= 1 - self.level
 
-    def minimum_detectable(
-        self,
-        metric: str | Metric,
-        a: str | None = None,
-        b: str | None = None,
-        *,
-        power: float = 0.8,
-    ) -> float:
-        r"""Returns the smallest difference that this task can show: one that a test mostly finds.
-
-        It follows from how much the difference of these two recommenders varies over users, and
-        over runs if there are several. It is that of one t-test, without correction for others.
+    def power(self, metric: str | Metric, a: str | None = None, b: str | None = None) -> Power:
+        """Returns which differences the test detects, and what smaller ones need.
 
         Args:
             metric (str or Metric): The metric.
             a (str, optional): The name of a recommender. (default: `None`, if there is one pair)
             b (str, optional): The name of another. (default: `None`)
-            power (float, optional): The probability that the test finds such a difference at the
-                level of the comparison, in :math:`(0, 1)`. (default: `0.8`)
 
         Raises:
-            ValueError: If the comparison has no such metric or pair with a test, there are several
-                pairs and none is named, or `power` is not between 0 and 1.
-
-        Source: Cohen, "Statistical power analysis for the behavioral sciences" (1988); Sakai,
-        "Statistical power analysis and reproducibility in information retrieval" (2018).
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, compare, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-            >>> task = RankingTask(truth, num_users=6, num_items=3)
-            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-            >>> comparison = compare(perfect=perfect, popular=popular)
-            >>> round(comparison.minimum_detectable("recall@1"), 2)
-            0.79
-            >>> comparison.users_needed("recall@1", difference=0.1)
-            238
+            ValueError: If the comparison has no such metric or pair with a test, or there are
+                several pairs and `a` and `b` name none of them.
         """
-        return self._uncertainty(metric, a, b).detectable(
-            check_fraction(power, "power"), self.level
-        )
-
-    def users_needed(
-        self,
-        metric: str | Metric,
-        difference: float,
-        a: str | None = None,
-        b: str | None = None,
-        *,
-        power: float = 0.8,
-    ) -> int | None:
-        """Returns how many users a difference needs to be mostly found.
-
-        If persons have several rows, it is the number of persons.
-
-        Args:
-            metric (str or Metric): The metric.
-            difference (float): The size of the difference.
-            a (str, optional): See :meth:`minimum_detectable`. (default: `None`)
-            b (str, optional): See :meth:`minimum_detectable`. (default: `None`)
-            power (float, optional): See :meth:`minimum_detectable`. (default: `0.8`)
-
-        Returns:
-            The number; `None` if no number is enough, because runs alone vary too much.
-
-        Raises:
-            ValueError: As for :meth:`minimum_detectable`, or if `difference` is zero.
-        """
-        return self._needed("users", metric, difference, a, b, power)
-
-    def runs_needed(
-        self,
-        metric: str | Metric,
-        difference: float,
-        a: str | None = None,
-        b: str | None = None,
-        *,
-        power: float = 0.8,
-    ) -> int | None:
-        """Returns how many runs of each recommender a difference needs to be mostly found.
-
-        A recommender with one run is taken as it is. It needs no more.
-
-        Args:
-            metric (str or Metric): The metric.
-            difference (float): The size of the difference.
-            a (str, optional): See :meth:`minimum_detectable`. (default: `None`)
-            b (str, optional): See :meth:`minimum_detectable`. (default: `None`)
-            power (float, optional): See :meth:`minimum_detectable`. (default: `0.8`)
-
-        Returns:
-            The number; `None` if no number is enough, because there are too few users.
-
-        Raises:
-            ValueError: As for :meth:`minimum_detectable`, or if `difference` is zero, or no
-                recommender has several runs.
-        """
-        if not self._uncertainty(metric, a, b).has_runs:
+        name = str(parse(metric))
+        powers = [power for power in self._powers if power.metric == name]
+        if not powers:
+            tested = list(dict.fromkeys(power.metric for power in self._powers))
             raise ValueError(
-                "'results' needs to hold several runs of a recommender (got one of each)"
+                f"'metric' needs to be one that was tested, of {tested} (got '{name}')"
             )
-        return self._needed("runs", metric, difference, a, b, power)
+        named = {a, b} - {None}
+        found = [power for power in powers if named <= {power.a, power.b}]
+        if len(found) != 1 or (a == b and a is not None):
+            pairs = [(power.a, power.b) for power in powers]
+            raise ValueError(
+                f"'a' and 'b' need to name one pair that was tested, of {pairs} "
+                f"(got {a!r} and {b!r})"
+            )
+        return found[0]
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair.
@@ -234,37 +159,6 @@ class Comparison(Tabular, Sequence[PairedDifference]):
     @property
     def _has_runs(self) -> bool:
         return max(self.num_runs.values()) > 1
-
-    def _needed(
-        self,
-        source: Source,
-        metric: str | Metric,
-        difference: float,
-        a: str | None,
-        b: str | None,
-        power: float,
-    ) -> int | None:
-        if check_finite_number(difference, "difference") == 0:
-            raise ValueError(f"'difference' needs to be other than zero (got {difference!r})")
-        power = check_fraction(power, "power")
-        return self._uncertainty(metric, a, b).needed(source, difference, power, self.level)
-
-    def _uncertainty(self, metric: str | Metric, a: str | None, b: str | None) -> Uncertainty:
-        name = str(parse(metric))
-        if name not in (measured := list(dict.fromkeys(key[0] for key in self._uncertainties))):
-            raise ValueError(
-                f"'metric' needs to be one that was tested, of {measured} (got '{name}')"
-            )
-        pairs = [key[1:] for key in self._uncertainties if key[0] == name]
-        wanted = [pair for pair in pairs if a in (None, *pair) and b in (None, *pair) and a != b]
-        if a is None and b is None:
-            wanted = pairs
-        if len(wanted) != 1:
-            raise ValueError(
-                f"'a' and 'b' need to name one pair that was tested, of {pairs} "
-                f"(got {a!r} and {b!r})"
-            )
-        return self._uncertainties[(name, *wanted[0])]
 
     @overload
     def __getitem__(self, index: int) -> PairedDifference: ...
@@ -285,7 +179,8 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         num_significant = sum(map(self.is_significant, self))
         return f"{type(self).__name__}({len(self)} differences, {num_significant} significant)"
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Returns the printed table."""
         head = ["metric", "a", "b", "difference", "p", "p adjusted", "", "d", "wins/ties/losses"]
         num_tests = sum(not math.isnan(row.p_value) for row in self)
         if self._has_runs:
@@ -337,14 +232,14 @@ class Comparison(Tabular, Sequence[PairedDifference]):
 
 
 def compare(
-    *results: Runnable | Mapping[str, Runnable],
+    results: Mapping[str, Runnable],
+    *,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     baseline: str | None = None,
     test: PairedTest = "t-test",
     level: float = 0.95,
     num_samples: int = 9999,
     seed: int = 0,
-    **named: Runnable,
 ) -> Comparison:
     r"""Compares results of one task user by user, with intervals and tests.
 
@@ -359,9 +254,8 @@ def compare(
     rows, other persons are drawn instead of other users.
 
     Args:
-        *results (EvaluationResult, Runs, sequence or mapping): Any number of results, or of
-            sequences with the runs of a recommender, which get the names `a`, `b`, `c` and so on;
-            or a dictionary of these by name.
+        results (dict): Two results or more, by name. Each is an `EvaluationResult`, or the `Runs`
+            of a recommender, or a sequence of these.
         metrics (sequence of str, optional): The metrics to compare. (default: `None`, those that
             all results have)
         baseline (str, optional): The name of a result. Each of the others is compared with it,
@@ -373,7 +267,6 @@ def compare(
         num_samples (int, optional): The number of random swaps that a randomisation test tries.
             It tries all of them if there are fewer. Other tests try none. (default: `9999`)
         seed (int, optional): The seed of these swaps. (default: `0`)
-        **named (EvaluationResult, Runs or sequence): Results by name.
 
     Returns:
         The differences. They print as a table that marks what is significant after Holm's
@@ -385,12 +278,11 @@ def compare(
 
     Raises:
         ImportError: If scipy is not installed.
-        TypeError: If something is not an `EvaluationResult`.
-        ValueError: If there are fewer than two results, a name is given twice, the results are of
-            different tasks, conventions or actions for users without truth, they have no metric
-            in common, `baseline` or `test` is unknown, `test` is not the t-test for several runs,
-            `level` is not between 0 and 1, `num_samples` is not a positive integer, or `seed` is
-            not a non-negative integer.
+        TypeError: If `results` does not hold results by name.
+        ValueError: If there are fewer than two results, they are of different tasks, conventions
+            or actions for users without truth, they have no metric in common, `baseline` or `test`
+            is unknown, `test` is not the t-test for several runs, `level` is not between 0 and 1,
+            `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
 
     Source: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
     information retrieval evaluation" (2007); Urbano, Lima and Hanjalic, "Statistical significance
@@ -404,7 +296,7 @@ def compare(
         >>> task = RankingTask(truth, num_users=6, num_items=3)
         >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
         >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-        >>> comparison = compare(perfect=perfect, popular=popular)
+        >>> comparison = compare({"perfect": perfect, "popular": popular})
         >>> comparison.to_pandas()[["metric", "a", "b", "difference", "wins", "ties", "losses"]]
              metric        a        b  difference  wins  ties  losses
         0  recall@1  perfect  popular         0.5     3     3       0
@@ -414,32 +306,32 @@ def compare(
     level = check_level(level)
     num_samples = check_positive_integer(num_samples, "num_samples")
     seed = check_natural_number(seed, "seed")
-    by_name = runs_by_name(results, named)
-    num_runs = {name: len(runs) for name, runs in by_name.items()}
+    runs = runs_by_name(results)
+    if len(runs) < 2:
+        raise ValueError(f"'results' needs to hold at least two results (got {len(runs)})")
+    num_runs = {name: len(of_name) for name, of_name in runs.items()}
     if max(num_runs.values()) > 1 and test != "t-test":
         raise ValueError(
             f"'test' needs to be 't-test' if a recommender has several runs (got {test!r})"
         )
-    check_same_task(_all_results(by_name))
-    pairs = _pairs(list(by_name), baseline)
-    tested = None
+    check_same_task(_all_results(runs))
+    p_value_of = None
     if test != "t-test":
-        tested = partial(p_value, test=test, num_samples=num_samples, seed=seed)
-    differences, uncertainties = [], {}
-    for metric in _metrics(metrics, by_name):
-        for a, b in pairs:
-            difference, uncertainty = _compare_pair(metric, a, b, by_name, tested, level)
-            differences.append(difference)
-            if uncertainty is not None:
-                uncertainties[str(metric), a, b] = uncertainty
-    adjusted = holm([difference.p_value for difference in differences])
+        p_value_of = partial(p_value, test=test, num_samples=num_samples, seed=seed)
+    pairs = _pairs(list(runs), baseline)
+    compared = [
+        _compare_pair(metric, a, b, runs, level, p_value_of)
+        for metric in _metrics(metrics, runs)
+        for a, b in pairs
+    ]
+    adjusted = holm([row.p_value for row, _ in compared])
     return Comparison(
-        (row._replace(p_adjusted=p) for row, p in zip(differences, adjusted, strict=True)),
-        test,
-        level,
-        num_runs,
-        uncertainties,
-        "users" if next(iter(by_name.values()))[0].person is None else "persons",
+        (row._replace(p_adjusted=p) for (row, _), p in zip(compared, adjusted, strict=True)),
+        test=test,
+        level=level,
+        num_runs=num_runs,
+        powers=(power for _, power in compared if power is not None),
+        unit="users" if next(iter(runs.values()))[0].person is None else "persons",
     )
 
 
@@ -447,52 +339,57 @@ def _compare_pair(
     metric: Metric,
     a: str,
     b: str,
-    by_name: dict[str, tuple[EvaluationResult, ...]],
-    tested: Callable[[Sample], float] | None,
+    runs: Mapping[str, Sequence[EvaluationResult]],
     level: float,
-) -> tuple[PairedDifference, Uncertainty | None]:
-    name, first, second = str(metric), by_name[a], by_name[b]
-    nan = math.nan
-    undefined = PairedDifference(
-        name, a, b, nan, nan, nan, nan, nan, nan, None, None, None, nan, nan
-    )
+    p_value_of: Callable[[Sample], float] | None,
+) -> tuple[PairedDifference, Power | None]:
+    """Compares two recommenders. There is no power without a test."""
+    name, first, second = str(metric), runs[a], runs[b]
     means = means_of_all_users([*first, *second], metric)
     if means is not None:
         difference = means[: len(first)].mean() - means[len(first) :].mean()
-        return undefined._replace(difference=float(difference)), None
-    values = [values_of_runs(runs, metric, first[0].ranked.rank.device) for runs in (first, second)]
+        return PairedDifference(name, a, b, float(difference)), None
+    sample, values = _pair_users(metric, first, second)
+    wins, ties, losses = (int((sample.values.sign() == sign).sum()) for sign in (1, 0, -1))
+    row = PairedDifference(name, a, b, sample.mean, wins=wins, ties=ties, losses=losses)
+    if sample.num_drawn < 2:
+        return row, None
+    uncertainty = uncertainty_of(sample, values)
+    low, high = uncertainty.interval(sample.mean, level)
+    return row._replace(
+        low=low,
+        high=high,
+        p_value=p_value_of(sample) if p_value_of else uncertainty.p_value(sample.mean),
+        effect_size=effect_size(sample.values),
+        user_error=math.sqrt(uncertainty.of("users")),
+        run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
+    ), Power(name, a, b, level, uncertainty)
+
+
+def _pair_users(
+    metric: Metric, first: Sequence[EvaluationResult], second: Sequence[EvaluationResult]
+) -> tuple[Sample, list[Tensor]]:
+    """Finds the users for whom both recommenders are defined.
+
+    Returns:
+        Their differences; and their values in every run of each, of shape `[num_runs, num_users]`.
+    """
+    device, person = first[0].ranked.rank.device, first[0].person
+    values = [values_of_runs(runs, metric, device) for runs in (first, second)]
     is_paired = ~torch.cat(values).isnan().any(dim=0)
     values = [of_runs[:, is_paired] for of_runs in values]
     difference = paired_difference(*(of_runs.mean(dim=0) for of_runs in values))
-    person = first[0].person
-    sample = Sample.of(
-        difference, None if person is None else person.to(is_paired.device)[is_paired]
-    )
-    counts = [int((difference.sign() == sign).sum()) for sign in (1, 0, -1)]
-    counted = undefined._replace(
-        difference=sample.mean, wins=counts[0], ties=counts[1], losses=counts[2]
-    )
-    if sample.num_drawn < 2:
-        return counted, None
-    uncertainty = uncertainty_of(sample, values)
-    low, high = uncertainty.interval(sample.mean, level)
-    has_runs = max(map(len, values)) > 1
-    return counted._replace(
-        low=low,
-        high=high,
-        p_value=tested(sample) if tested else uncertainty.p_value(sample.mean),
-        effect_size=effect_size(difference),
-        user_error=math.sqrt(uncertainty.of("users")),
-        run_error=math.sqrt(uncertainty.of("runs")) if has_runs else nan,
-    ), uncertainty
+    if person is not None:
+        person = person.to(device)[is_paired]
+    return Sample.of(difference, person), values
 
 
-def _all_results(by_name: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:
+def _all_results(runs: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:
     """Returns all results, by a name that tells the runs of a recommender apart."""
     return {
-        name if len(runs) == 1 else f"{name}, run {number}": result
-        for name, runs in by_name.items()
-        for number, result in enumerate(runs, start=1)
+        name if len(of_name) == 1 else f"{name}, run {number}": result
+        for name, of_name in runs.items()
+        for number, result in enumerate(of_name, start=1)
     }
 
 
@@ -505,15 +402,15 @@ def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
 
 def _metrics(
     metrics: str | Metric | Iterable[str | Metric] | None,
-    by_name: Mapping[str, Sequence[EvaluationResult]],
+    runs: Mapping[str, Sequence[EvaluationResult]],
 ) -> tuple[Metric, ...]:
     if metrics is not None:
         return parse_all(metrics)
-    results = list(_all_results(by_name).values())
+    results = list(_all_results(runs).values())
     common = common_metrics(results)
     if not common:
         raise ValueError(
-            f"'results' needs to have metrics in common (got {[list(r) for r in results]})"
+            f"'results' needs to have metrics in common (got {list(map(list, results))})"
         )
     return common
 

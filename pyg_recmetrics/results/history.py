@@ -112,7 +112,8 @@ class History(Tabular, Sequence[dict[str, float]]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} evaluations, monitor={self.monitor})"
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Returns the printed table."""
         columns = list(self[0]) if self else []
         rows = [
             [str(index), *(f"{mean:.4f}" for mean in means.values())]

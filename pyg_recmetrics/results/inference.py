@@ -94,7 +94,7 @@ class Sample:
 def interval_of_mean(
     sample: Sample,
     level: float = 0.95,
-    method: IntervalMethod = "bootstrap",
+    method: IntervalMethod = "normal",
     *,
     num_samples: int = 2000,
     seed: int = 0,
@@ -104,7 +104,7 @@ def interval_of_mean(
     Args:
         sample (Sample): The values of users.
         level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-        method (str, optional): `"bootstrap"` or `"normal"`. (default: `"bootstrap"`)
+        method (str, optional): `"normal"` or `"bootstrap"`. (default: `"normal"`)
         num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
         seed (int, optional): The seed of the bootstrap samples. (default: `0`)
 

@@ -6,47 +6,33 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results.cohorts import CohortMean, Cohorts
+from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Estimate, mean_of_users, ratio_of_sums
-from pyg_recmetrics.results.recipe import note_on_intervals
 
 
 def measure_item_groups(
-    ranked: RankedEdges,
-    recall: Metric,
-    is_counted: Tensor,
-    group: Tensor,
-    labels: Sequence[Hashable],
-    *,
-    person: Tensor | None,
-    name: str,
-    level: float,
+    recall: PartialRecall, group: Tensor, labels: Sequence[Hashable], intervals: Intervals
 ) -> Cohorts:
     """Measures groups of items, see :meth:`EvaluationResult.by_item_group`.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with lists.
-        recall (Metric): What to measure for the relevant items of each group.
-        is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
+        recall (PartialRecall): What to measure for the relevant items of each group. Its ranking
+            needs to have lists.
         group (torch.Tensor): The number of each item's group, of shape `[num_items]`; `-1` for
             items without a group.
         labels (sequence): The label of each group.
-        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
-        name (str): What the recall is called.
-        level (float): The level of the confidence intervals.
+        intervals (Intervals): How to find the intervals, which are normal ones.
     """
-    groups = _ItemGroups(ranked, recall, is_counted, group, person, name)
+    groups = _ItemGroups(recall, group, intervals.person)
     means: dict[Hashable, dict[str, CohortMean]] = {}
     for number, label in enumerate(labels):
         means[label] = {
-            metric: CohortMean(x.value, *x.interval(level), num_users)
-            for metric, (x, num_users) in groups.estimates(number).items()
+            metric: CohortMean(estimate.value, *estimate.interval(intervals.level), num_users)
+            for metric, (estimate, num_users) in groups.estimates(number).items()
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
-    return Cohorts(means, estimate, "items", level, (note_on_intervals(level, person),))
+    return Cohorts(means, estimate, "items", intervals.level, [intervals.note])
 
 
 class _ItemGroups:
@@ -55,18 +41,10 @@ class _ItemGroups:
     The arguments are those of :func:`measure_item_groups`.
     """
 
-    def __init__(
-        self,
-        ranked: RankedEdges,
-        recall: Metric,
-        is_counted: Tensor,
-        group: Tensor,
-        person: Tensor | None,
-        name: str,
-    ) -> None:
-        self.ranked, self.recall, self.is_counted, self.person = ranked, recall, is_counted, person
-        k = recall.k or 1
-        self.metrics = name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
+    def __init__(self, recall: PartialRecall, group: Tensor, person: Tensor | None) -> None:
+        self.recall, self.person = recall, person
+        ranked, k = recall.ranked, recall.metric.k or 1
+        self.metrics = recall.name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
         user, rank, item = ranked.lists_down_to(k).places(k)
         self.of_edge = group[ranked.edge_label_index[1]]
         edge = torch.ones_like(ranked.rank, dtype=torch.double)
@@ -82,7 +60,7 @@ class _ItemGroups:
     def estimates(self, number: int) -> dict[str, tuple[Estimate, int]]:
         """Returns all numbers of a group, and how many users count in each."""
         name, exposure, relevance, ratio = self.metrics
-        recall, num_counted = self._recall(number), int(self.is_counted.sum())
+        recall, num_counted = self._recall(number), int(self.recall.is_counted.sum())
         shares = [self._share(number, share) for share in (exposure, relevance)]
         return {
             name: (mean_of_users(recall, self.person), int((~recall.isnan()).sum())),
@@ -107,13 +85,13 @@ class _ItemGroups:
         return ratio_of_sums(part, self.totals[metric], self.person)
 
     def _recall(self, number: int) -> Tensor:
-        value = self.recall(self.ranked.select_edges(self.of_edge == number))
-        return value.masked_fill(~self.is_counted, torch.nan)
+        return self.recall.of(self.of_edge == number)
 
     def _sum_by_user(self, user: Tensor, amount: Tensor) -> Tensor:
         """Adds up amounts of users, and leaves out those who do not count."""
-        total = amount.new_zeros(self.ranked.num_users).index_add_(0, user, amount)
-        return total.masked_fill(~self.is_counted, 0.0)
+        is_counted = self.recall.is_counted
+        total = amount.new_zeros(is_counted.numel()).index_add_(0, user, amount)
+        return total.masked_fill(~is_counted, 0.0)
 
 
 def _estimate_of_label(

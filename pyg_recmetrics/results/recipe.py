@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -17,22 +18,34 @@ from pyg_recmetrics.version import __version__
 _NUM_COLUMNS = 88
 
 
+class Ranking(NamedTuple):
+    """What was ranked, and how.
+
+    Attributes:
+        task: The task, if it is known.
+        ties: How equal scores were ranked; `None` if scores are not known.
+        num_masked: How many items a score of `-inf` kept out of the rankings.
+    """
+
+    task: RankingTask | None
+    ties: Ties | None
+    num_masked: int
+
+
 def write_recipe(
     definitions: Iterable[Metric],
     users: UserCounts,
     action: EmptyTargetAction,
     convention: Convention,
-    task: RankingTask | None,
-    ties: Ties | None,
-    num_masked: int,
+    ranking: Ranking,
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
     definitions = list(definitions)
     text = (
         f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a user"
-        f"{_threshold(task)}. "
+        f"{_threshold(ranking.task)}. "
         f"Population: {_population(definitions, users, action, convention)}. "
-        f"Ranking: {_ranking(task, num_masked)}{f'; {TIES_IN_WORDS[ties]}' if ties else ''}. "
+        f"Ranking: {_items(ranking)}{_ties(ranking)}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})."
     )
@@ -108,7 +121,12 @@ def _population(
     return text
 
 
-def _ranking(task: RankingTask | None, num_masked: int) -> str:
+def _ties(ranking: Ranking) -> str:
+    return f"; {TIES_IN_WORDS[ranking.ties]}" if ranking.ties else ""
+
+
+def _items(ranking: Ranking) -> str:
+    task = ranking.task
     if task is None:
         return "as given"
     if task.candidates is None:
@@ -121,6 +139,6 @@ def _ranking(task: RankingTask | None, num_masked: int) -> str:
         items += f" except those that the user is connected to by {num_excluded:,} seen edges"
     elif task.seen.size(1):
         items += ", also those that the user has seen"
-    if num_masked:
-        items += f", except {num_masked:,} pairs of a user and an item with a score of -inf"
+    if ranking.num_masked:
+        items += f", except {ranking.num_masked:,} pairs of a user and an item with a score of -inf"
     return items

@@ -1,8 +1,8 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,6 +18,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.definitions import check_ranked
@@ -29,11 +30,16 @@ from pyg_recmetrics.metrics.empty_target_action import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, cohorts, frames, item_groups
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
-from pyg_recmetrics.results.cohorts import Cohorts
+from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Interval, normal_margin
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
-from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users, write_recipe
-from pyg_recmetrics.results.tie_range import TieRange, count_tied, has_tie, warn_about_ties
+from pyg_recmetrics.results.recipe import (
+    Ranking,
+    note_on_intervals,
+    summarize_users,
+    write_recipe,
+)
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvaluationResult(Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -95,6 +101,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         2 users evaluated, 1 without ground truth
     """
 
+    _INSTEAD = "make another one of its 'ranked'"
+
     def __init__(
         self,
         ranked: RankedEdges,
@@ -116,6 +124,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
+        self._ties = TieRanges(self.ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
@@ -125,8 +134,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self.ranked, self.max_k, num_left_out, self.empty_target_action
         )
         self._measure_all()
-        if self.num_tied:
+        if self._ties.may_flatter:
             self._warn_about_ties()
+        self._freeze()
 
     def _measure_all(self) -> None:
         values = {
@@ -138,13 +148,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         )
 
     def _warn_about_ties(self) -> None:
-        ranges, margins = {}, {}
-        for name, value in self.per_user.items():
-            if self._has_tie_range(name):
-                contributed = self._counted(self.definitions[name], value)
-                ranges[name] = self._tie_range(self.definitions[name], contributed)
-                margins[name] = normal_margin(self._sample_of(contributed).variance, level=0.95)
-        warn_about_ties(self.ranked, ranges, margins)
+        names = [name for name in self.per_user if self._ties.can_move(self.definitions[name])]
+        self._ties.warn(
+            {name: self.tie_range(name) for name in names},
+            {name: self._margin(name) for name in names},
+        )
 
     @property
     def person(self) -> Tensor | None:
@@ -161,13 +169,13 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         """The number of users who were to be evaluated but have no truth."""
         return self.user_counts.num_without_truth
 
-    @cached_property
+    @property
     def num_tied(self) -> int | None:
         """The number of ground-truth edges that have the same score as another candidate.
 
         `None` if scores are not known, as for lists.
         """
-        return count_tied(self.ranked)
+        return self._ties.num_tied
 
     @property
     def num_left_out(self) -> int:
@@ -235,13 +243,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> result["mrr@3"], result.tie_range("mrr@3")
             (0.75, TieRange(low=0.5, high=0.75))
         """
-        return self._tie_range(self._resolve(metric), self.contributions(metric))
+        resolved = self._resolve(metric)
+        contribute = partial(self._contribute, resolved)
+        return self._ties.range(resolved, self.contributions(metric), contribute)
 
     def confidence_interval(
         self,
         metric: str | Metric,
         level: float = 0.95,
-        method: IntervalMethod = "bootstrap",
+        method: IntervalMethod = "normal",
         *,
         num_samples: int = 2000,
         seed: int = 0,
@@ -257,10 +267,10 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         Args:
             metric (str or Metric): The metric; see :meth:`contributions`.
             level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-            method (str, optional): `"bootstrap"` draws samples of as many users with replacement,
-                and returns quantiles of their means. `"normal"` assumes that the mean is normally
-                distributed; it takes no time, and the printed table shows it. The two agree
-                unless there are few users. (default: `"bootstrap"`)
+            method (str, optional): `"normal"` assumes that the mean is normally distributed, and is
+                what tables and pictures show. `"bootstrap"` draws samples of as many users with
+                replacement, and returns quantiles of their means. The two agree unless there are
+                few users. (default: `"normal"`)
             num_samples (int, optional): The number of bootstrap samples. The normal interval takes
                 none. (default: `2000`)
             seed (int, optional): The seed of the samples. The global random state is not touched.
@@ -285,6 +295,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             >>> result["recall@1"]
             0.4
             >>> low, high = result.confidence_interval("recall@1")
+            >>> round(low, 2), round(high, 2)
+            (-0.08, 0.88)
+            >>> low, high = result.confidence_interval("recall@1", method="bootstrap")
             >>> round(low, 2), round(high, 2)
             (0.0, 0.8)
         """
@@ -334,10 +347,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self._contributions,
             group,
             labels,
-            person=self.person,
-            name="group",
-            level=level,
-            method=method,
+            "group",
+            Intervals(self.person, level, method),
         )
 
     def by_degree(
@@ -381,10 +392,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             self._contributions,
             group,
             labels,
-            person=self.person,
-            name="training degree",
-            level=level,
-            method=method,
+            "training degree",
+            Intervals(self.person, level, method),
         )
 
     def recall_by_popularity(
@@ -432,20 +441,11 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             {'0': 0.0, '1': nan, '2': 1.0}
         """
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        asked = Metric("recall", check_positive_integer(k, "k"))
-        recall = self._resolve(asked)
         candidates = None if self.task is None else self.task.candidates
-        return cohorts.by_popularity(
-            self.ranked,
-            recall,
-            self.ranked.is_evaluated & self.convention.population.is_defined(recall, self.ranked),
-            candidates if candidates is not None and candidates.dim() == 1 else None,
-            person=self.person,
-            name=str(asked),
-            bins=bins,
-            level=level,
-            method=method,
-        )
+        if candidates is not None and candidates.dim() > 1:  # they differ between users
+            candidates = None
+        intervals = Intervals(self.person, level, method)
+        return cohorts.by_popularity(self._partial_recall(k), candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
         r"""Measures how fair the lists are to groups of items, such as those of small sellers.
@@ -493,21 +493,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
-        asked = Metric("recall", check_positive_integer(k, "k"))
-        recall = self._resolve(asked)
-        is_defined = self.convention.population.is_defined(recall, self.ranked)
+        recall = self._partial_recall(k)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         return item_groups.measure_item_groups(
-            self.ranked,
             recall,
-            self.ranked.is_evaluated & is_defined,
             group.to(self.ranked.rank.device),
             labels,
-            person=self.person,
-            name=str(asked),
-            level=check_level(level),
+            Intervals(self.person, check_level(level)),
         )
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -659,15 +653,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     def _to_fields(self) -> dict[str, Any]:
         """Returns everything that the result was computed from, as nested dictionaries."""
         RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load it from a file
-        return {
-            "version": __version__,
-            "ranked": self.ranked.to_dict(),
-            "metrics": [str(metric) for metric in self.metrics],
-            "task": self.task and self.task.to_dict(),
-            "empty_target_action": self.empty_target_action,
-            "convention": self.convention.to_dict(),
-            "num_left_out": self.num_left_out,
-        }
+        return {name: value_of(self) for name, value_of in _FIELDS.items()}
 
     @classmethod
     def load(cls, path: str | Path) -> "EvaluationResult":
@@ -705,16 +691,7 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             TypeError: If a field has another type.
             ValueError: If a field is not valid.
         """
-        names = (
-            "version",
-            "ranked",
-            "metrics",
-            "task",
-            "empty_target_action",
-            "convention",
-            "num_left_out",
-        )
-        check_fields(fields, names, "fields")
+        check_fields(fields, _FIELDS, "fields")
         ranked, task = RankedEdges.from_dict(fields["ranked"]), fields["task"]
         if task is not None:
             if task["num_users"] != ranked.num_users:
@@ -762,23 +739,16 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             scores rank the lower item id first. Computed with pyg_recmetrics 0.2.0, convention
             'standard' (torch_geometric.metrics 2.8).
         """
+        num_masked = 0
+        if self.ranked.num_masked is not None:
+            num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
         return write_recipe(
             self.definitions.values(),
             self.user_counts,
             self.empty_target_action,
             self.convention,
-            self.task,
-            None if self.num_tied is None else self.ranked.ties,
-            self._num_masked,
+            Ranking(self.task, None if self.num_tied is None else self.ranked.ties, num_masked),
         )
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if "_means" in vars(self):  # which is set last, and was computed from all others
-            raise AttributeError(
-                f"'{name}' cannot be set, since a result is what was measured: make another "
-                f"'EvaluationResult' of 'result.ranked'"
-            )
-        super().__setattr__(name, value)
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         # Without this, pandas would make a column of the names.
@@ -804,12 +774,6 @@ class EvaluationResult(Tabular, Mapping[str, float]):
     def _contributions(self) -> dict[str, Tensor]:
         return {name: self.contributions(name) for name in self.per_user}
 
-    @property
-    def _num_masked(self) -> int:
-        """How many items a score of `-inf` kept out of the rankings of evaluated users."""
-        num_masked = self.ranked.num_masked
-        return 0 if num_masked is None else int(num_masked[self.ranked.is_evaluated].sum())
-
     def _required_task(self, needed_by: str) -> RankingTask:
         if self.task is None:
             raise ValueError(
@@ -819,10 +783,15 @@ class EvaluationResult(Tabular, Mapping[str, float]):
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
-        return self._sample_of(self.contributions(metric))
+        return Sample.of(self.contributions(metric), self.person)
 
-    def _sample_of(self, contributed: Tensor) -> Sample:
-        return Sample.of(contributed, self.person)
+    def _partial_recall(self, k: int) -> PartialRecall:
+        """Returns the recall of some of the relevant items, as the convention defines it."""
+        asked = Metric("recall", check_positive_integer(k, "k"))
+        recall = self._resolve(asked)
+        is_defined = self.convention.population.is_defined(recall, self.ranked)
+        is_counted = self.ranked.is_evaluated & is_defined
+        return PartialRecall(self.ranked, str(asked), recall, is_counted)
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
@@ -838,41 +807,9 @@ class EvaluationResult(Tabular, Mapping[str, float]):
         is_defined = self.convention.population.is_defined(metric, ranked)
         return metric(ranked).masked_fill(~is_defined, torch.nan)
 
-    def _tie_range(self, metric: Metric, contributed: Tensor) -> TieRange:
-        if not (metric.needs_truth and self.num_tied):
-            return TieRange(*2 * (float(contributed.nanmean()),))
-        means = []
-        for ranked in self._extreme_orders(metric):
-            value = self._counted(metric, self._measure(metric, ranked))
-            means.append(float(torch.where(self._has_tie, value, contributed).nanmean()))
-        return TieRange(min(means), max(means))
-
-    def _has_tie_range(self, metric: str) -> bool:
-        """Returns whether ties can move a metric, and the ranking is deep enough to say how far."""
-        resolved = self.definitions[metric]
-        is_deep_enough = self.ranked.depth is None or resolved.depth is not None
-        return resolved.needs_truth and is_deep_enough
-
-    def _extreme_orders(self, metric: Metric) -> tuple[RankedEdges, RankedEdges]:
-        """Returns the ranking with the worst and with the best order of ties.
-
-        It is that of the users with ties alone, unless the value of a user depends on the others.
-        """
-        is_micro = dict(metric.arguments).get("average") == "micro"
-        return self._extreme_orders_of_all if is_micro else self._extreme_orders_of_tied
-
-    @cached_property
-    def _has_tie(self) -> Tensor:
-        return has_tie(self.ranked)
-
-    @cached_property
-    def _extreme_orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
-        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
-
-    @cached_property
-    def _extreme_orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
-        tied = self.ranked.select_users(self._has_tie)
-        return tied.with_ties("worst"), tied.with_ties("best")
+    def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
+        """Returns what every user would contribute to a mean if ties were in another order."""
+        return self._counted(metric, self._measure(metric, ranked))
 
     def _mean(self, metric: Metric, value: Tensor) -> float:
         return float(self._counted(metric, value).nanmean()) if value.dim() else float(value)
@@ -883,8 +820,8 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
         return value.masked_fill(~self.ranked.is_evaluated, torch.nan)
 
-    def _table(self) -> Table:
-        """Metrics down and k across."""
+    def table(self) -> Table:
+        """Returns the printed table: metrics down and k across."""
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         margins = {metric: self._margin(metric) for metric in self.metrics}
@@ -908,11 +845,23 @@ class EvaluationResult(Tabular, Mapping[str, float]):
             notes=tuple(notes),
         )
 
-    def _margin(self, metric: Metric) -> float:
+    def _margin(self, metric: str | Metric) -> float:
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
         if str(metric) not in self.per_user:
             return math.nan
         return normal_margin(self._sample(metric).variance, level=0.95)
+
+
+#: The fields of a saved result, and where each of them comes from.
+_FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
+    "version": lambda result: __version__,
+    "ranked": lambda result: result.ranked.to_dict(),
+    "metrics": lambda result: [str(metric) for metric in result.metrics],
+    "task": lambda result: result.task and result.task.to_dict(),
+    "empty_target_action": lambda result: result.empty_target_action,
+    "convention": lambda result: result.convention.to_dict(),
+    "num_left_out": lambda result: result.num_left_out,
+}
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

@@ -1,7 +1,6 @@
 """Runs: what several runs of a recommender say together, such as one for each seed."""
 
 import math
-import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
@@ -93,12 +92,11 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         self.results = runs_of(results)
         if len(self.results) < 2:
             raise ValueError(f"'results' needs to hold at least two (got {len(self.results)})")
-        numbered = {f"run {number}": x for number, x in enumerate(self.results, start=1)}
-        check_same_task(numbered)
+        check_same_task({f"run {i}": result for i, result in enumerate(self.results, start=1)})
         self.metrics = common_metrics(self.results)
         if not self.metrics:
             raise ValueError(
-                f"'results' needs to have metrics in common (got {[list(x) for x in self.results]})"
+                f"'results' needs to have metrics in common (got {list(map(list, self.results))})"
             )
 
     def mean(self, metric: str | Metric, level: float = 0.95) -> MeanOfRuns:
@@ -138,7 +136,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
             ImportError: If pandas is not installed.
             ValueError: If `level` is not between 0 and 1.
         """
-        rows = [(x.label, x.k, *self.mean(x, level)) for x in self.metrics]
+        rows = [(metric.label, metric.k, *self.mean(metric, level)) for metric in self.metrics]
         columns = ["metric", "k", *MeanOfRuns._fields]
         frame = to_data_frame(rows, columns, index=[str(metric) for metric in self.metrics])
         return frame.astype({"k": "Int64"})
@@ -152,8 +150,8 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
         """
-        results = {str(number): x._to_fields() for number, x in enumerate(self.results)}
-        archive.write(path, {"runs": results})
+        runs = {str(number): result._to_fields() for number, result in enumerate(self.results)}
+        archive.write(path, {"runs": runs})
 
     @classmethod
     def load(cls, path: str | Path) -> "Runs":
@@ -206,7 +204,8 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         sample = Sample.of(values.mean(dim=0), person)
         return uncertainty_of(sample, [values]), values.mean(dim=1)
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Returns the printed table."""
         head = ["metric", "mean", "sd of runs", "users ±", "runs ±"]
         head += [f"{_MANY_RUNS} runs", "all runs"]
         unit = "users" if self.results[0].person is None else "persons"
@@ -238,13 +237,14 @@ def _mean_of(uncertainty: Uncertainty, means: Tensor, level: float) -> MeanOfRun
 
 def _row(name: str, uncertainty: Uncertainty, means: Tensor) -> list[str]:
     mean = _mean_of(uncertainty, means, level=0.95)
-    many = [uncertainty.with_number("runs", number) for number in (_MANY_RUNS, math.inf)]
-    margins = [f"± {format_error(x.margin(0.95))}" for x in many]
+    margins = [
+        uncertainty.with_number("runs", number).margin(0.95) for number in (_MANY_RUNS, math.inf)
+    ]
     return [
         name,
         format_mean(mean.value, mean.high - mean.value),
         *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
-        *margins,
+        *(f"± {format_error(margin)}" for margin in margins),
     ]
 
 
@@ -288,35 +288,18 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     return runs
 
 
-def runs_by_name(
-    results: Iterable[Runnable | Mapping[str, Runnable]], named: Mapping[str, Runnable]
-) -> dict[str, tuple[EvaluationResult, ...]]:
-    """Returns the runs of each recommender, by letters if they have no names.
+def as_recommender(results: Runnable) -> EvaluationResult | Runs:
+    """Returns the only run of a recommender, or all of its runs.
 
     Raises:
+        ImportError: If there are several runs, and scipy is not installed.
         TypeError: If something is not an `EvaluationResult`.
-        ValueError: If there are fewer than two recommenders, or a name is given twice.
+        ValueError: If there is none, or they are of different tasks or have no metric in common.
     """
-    pairs: list[tuple[str, Any]] = []
-    for result in results:
-        if isinstance(result, Mapping) and not isinstance(result, EvaluationResult):
-            pairs.extend(result.items())
-        else:
-            index = len(pairs)
-            letters = string.ascii_lowercase
-            pairs.append((letters[index] if index < len(letters) else str(index + 1), result))
-    pairs.extend(named.items())
-    by_name = {name: runs_of(result) for name, result in pairs}
-    if len(by_name) < len(pairs):
-        raise ValueError(
-            f"'results' needs to give each result a name of its own "
-            f"(got {[name for name, _ in pairs]})"
-        )
-    if len(by_name) < 2:
-        hint = "; a list holds runs of one recommender: pass several recommenders by name"
-        hint = hint if any(len(runs) > 1 for runs in by_name.values()) else ""
-        raise ValueError(f"'results' needs to hold at least two results (got {len(by_name)}){hint}")
-    return by_name
+    if isinstance(results, Runs):
+        return results
+    runs = runs_of(results)
+    return runs[0] if len(runs) == 1 else Runs(runs)
 
 
 def means_of_all_users(runs: Sequence[EvaluationResult], metric: str | Metric) -> Tensor | None:
@@ -326,12 +309,12 @@ def means_of_all_users(runs: Sequence[EvaluationResult], metric: str | Metric) -
         ValueError: If only some runs have such a metric.
     """
     name = str(parse(metric))
-    has_one = [name in x and name not in x.per_user for x in runs]
+    has_one = [name in result and name not in result.per_user for result in runs]
     if not any(has_one):
         return None
     if not all(has_one):
         raise ValueError(f"'metric' needs to be a metric of all results (got '{name}')")
-    return torch.tensor([x[name] for x in runs], dtype=torch.double, device="cpu")
+    return torch.tensor([result[name] for result in runs], dtype=torch.double, device="cpu")
 
 
 def values_of_runs(

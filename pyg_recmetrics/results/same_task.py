@@ -39,11 +39,10 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "num_users": ranked.num_users,
     }
     if task is not None:
-        names = (
-            *("num_items", "users", "person", "truth", "weight", "seen", "exclude_seen"),
-            *("candidates", "user_ids", "item_ids"),
-        )
-        return how | {name: getattr(task, name) for name in names}
+        fields = task.to_dict()
+        # It has already selected the truth. Two of them may select the same, for the same pairs.
+        del fields["threshold"]
+        return how | fields
     edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1
     truth, weight = coalesce_truth(edges, ranked.weight, num_items)

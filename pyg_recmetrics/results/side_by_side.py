@@ -1,6 +1,6 @@
 """Two recommenders side by side: how alike their lists are, and where each of them wins."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,14 +11,14 @@ from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
+from pyg_recmetrics.results.by_name import by_name
 from pyg_recmetrics.results.estimates import normal_margin
 from pyg_recmetrics.results.frames import named_ids
-from pyg_recmetrics.results.inference import Sample, paired_difference
+from pyg_recmetrics.results.inference import Sample, interval_of_mean, paired_difference
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import runs_by_name
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.tables import Table, Tabular, format_mean
+from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,13 +43,13 @@ class SideBySide(Tabular):
         rank_biased_overlap (torch.Tensor): Their overlap with weights that fall with the rank.
     """
 
-    def __init__(self, by_name: Mapping[str, EvaluationResult], k: int, p: float) -> None:
-        self.names = tuple(by_name)
+    def __init__(self, results: Mapping[str, EvaluationResult], k: int, p: float) -> None:
+        self.names = tuple(results)
         self.k, self.p = k, p
-        self._results = tuple(by_name.values())
-        lists = [x.ranked.lists_down_to(k) for x in self._results]
+        self._results = tuple(results.values())
+        lists = [result.ranked.lists_down_to(k) for result in self._results]
         user, depth = _common(lists[0], lists[1].to(lists[0].item.device), k)
-        first, second = (x.length(k).to(user.device) for x in lists)
+        first, second = (each.length(k).to(user.device) for each in lists)
         is_counted = self._results[0].ranked.is_evaluated & (torch.maximum(first, second) > 0)
         self.jaccard = _jaccard(user, first, second).masked_fill(~is_counted, torch.nan)
         overlap = _rank_biased_overlap(user, depth, first, second, p)
@@ -75,7 +75,8 @@ class SideBySide(Tabular):
         with requires_extra("pandas", "pandas", "differing_users"):
             import pandas as pd
         ranked = self._results[0].ranked
-        first, second = (x.contributions(metric).to(ranked.rank.device) for x in self._results)
+        device = ranked.rank.device
+        first, second = (result.contributions(metric).to(device) for result in self._results)
         difference = paired_difference(first, second)
         user = _largest(difference.nan_to_num(0.0), num)
         columns = {
@@ -84,7 +85,7 @@ class SideBySide(Tabular):
             self.names[1]: second[user],
             "difference": difference[user],
         }
-        frame = pd.DataFrame({name: x.cpu().numpy() for name, x in columns.items()})
+        frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
         frame.insert(0, "user", named_ids(user, ranked.user_ids))
         return frame
 
@@ -104,7 +105,7 @@ class SideBySide(Tabular):
             ValueError: If it is another metric, or `num` is not a positive integer.
         """
         num = check_positive_integer(num, "num")
-        first, second = (x.per_item(metric).set_index("item") for x in self._results)
+        first, second = (result.per_item(metric).set_index("item") for result in self._results)
         frame = first[["degree"]].copy()
         for name, of_items in zip(self.names, (first, second), strict=True):
             frame[name] = of_items["hits"]
@@ -115,22 +116,33 @@ class SideBySide(Tabular):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.names[0]!r}, {self.names[1]!r}, k={self.k})"
 
-    def _table(self) -> Table:
-        person, rows = self._results[0].person, []
-        labels = f"jaccard@{self.k}", f"rank-biased overlap@{self.k}"
-        for label, values in zip(labels, (self.jaccard, self.rank_biased_overlap), strict=True):
-            sample = Sample.of(values, person)
-            margin = normal_margin(sample.variance, level=0.95)
-            rows.append([label, format_mean(sample.mean, margin)])
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a row for each overlap: its mean over users and its interval.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
+        rows = [(name, sample.mean, *interval_of_mean(sample)) for name, sample in self._overlaps()]
+        return to_data_frame(rows, ["overlap", "value", "low", "high"])
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = [
+            [name, format_mean(sample.mean, normal_margin(sample.variance, level=0.95))]
+            for name, sample in self._overlaps()
+        ]
+        person = self._results[0].person
         notes = note_on_intervals(0.95, person), f"rank-biased overlap with p = {self.p:g}"
         return Table(["overlap", " and ".join(self.names)], rows, notes)
 
+    def _overlaps(self) -> Iterator[tuple[str, Sample]]:
+        person = self._results[0].person
+        yield f"jaccard@{self.k}", Sample.of(self.jaccard, person)
+        yield f"rank-biased overlap@{self.k}", Sample.of(self.rank_biased_overlap, person)
+
 
 def side_by_side(
-    *results: EvaluationResult | Mapping[str, EvaluationResult],
-    k: int = 20,
-    p: float = 0.9,
-    **named: EvaluationResult,
+    results: Mapping[str, EvaluationResult], *, k: int = 20, p: float = 0.9
 ) -> SideBySide:
     r"""Puts two results of one task side by side.
 
@@ -144,18 +156,16 @@ def side_by_side(
     nothing in common.
 
     Args:
-        *results (EvaluationResult or mapping): Two results with lists, or a dictionary of two.
+        results (dict): Two results with lists, by name.
         k (int, optional): The cut-off of the lists. (default: `20`)
         p (float, optional): The persistence, in :math:`(0, 1)`: how likely it is to look at one
             more item. (default: `0.9`)
-        **named (EvaluationResult): Results by name.
 
     Raises:
-        TypeError: If something is not an `EvaluationResult`.
-        ValueError: If there are not two results, they are of different tasks, a recommender has
-            several runs, a result is called like a column of the data frames, lists were not kept
-            down to `k` (evaluate with `keep_items=k`), `k` is not a positive integer, or `p` is not
-            in (0, 1).
+        TypeError: If `results` does not hold an `EvaluationResult` under each name.
+        ValueError: If there are not two results, they are of different tasks, a result is called
+            like a column of the data frames, lists were not kept down to `k` (evaluate with
+            `keep_items=k`), `k` is not a positive integer, or `p` is not in (0, 1).
 
     Sources: Webber, Moffat and Zobel, "A similarity measure for indefinite rankings" (2010), whose
     extrapolated overlap this is; Jaccard, "The distribution of the flora in the alpine zone"
@@ -169,7 +179,7 @@ def side_by_side(
         ...     evaluate(torch.tensor(scores), task, "recall@2", keep_items=True)
         ...     for scores in ([0.4, 0.3, 0.2, 0.1], [0.1, 0.3, 0.4, 0.2])
         ... )
-        >>> both = side_by_side(popular=first, fresh=second, k=2)
+        >>> both = side_by_side({"popular": first, "fresh": second}, k=2)
         >>> both.jaccard.tolist()
         [0.3333333333333333, 0.3333333333333333]
         >>> both.differing_users("recall@2")
@@ -178,17 +188,15 @@ def side_by_side(
         1     0       1      0.0    1.0        -1.0
     """
     k, p = check_positive_integer(k, "k"), check_fraction(p, "p")
-    by_name = runs_by_name(results, named)
-    if len(by_name) > 2 or any(len(runs) > 1 for runs in by_name.values()):
-        counts = {name: len(runs) for name, runs in by_name.items()}
-        raise ValueError(f"'results' needs to hold two results of one run each (got {counts} runs)")
-    if taken := sorted(_COLUMNS & set(by_name)):
+    found = by_name(results, EvaluationResult, "'EvaluationResult'")
+    if len(found) != 2:
+        raise ValueError(f"'results' needs to hold two results (got {len(found)})")
+    if taken := sorted(_COLUMNS & set(found)):
         raise ValueError(
             f"'results' needs to have other names than {sorted(_COLUMNS)} (got {taken})"
         )
-    singles = {name: runs[0] for name, runs in by_name.items()}
-    check_same_task(singles)
-    return SideBySide(singles, k, p)
+    check_same_task(found)
+    return SideBySide(found, k, p)
 
 
 def _largest(difference: Tensor, num: int) -> Tensor:

@@ -1,12 +1,14 @@
 """What the order of ties does to a mean, and the warning if it does too much."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
 
@@ -28,41 +30,92 @@ class TieRange(NamedTuple):
         return f"{low} to {high}"
 
 
-def count_tied(ranked: RankedEdges) -> int | None:
-    """Returns how many edges have the score of another candidate; `None` if scores are unknown."""
-    return None if ranked.num_tied is None else int((ranked.num_tied > 0).sum())
+class TieRanges:
+    """How far the order of ties can move the means of a ranking."""
 
+    def __init__(self, ranked: RankedEdges) -> None:
+        self.ranked = ranked
 
-def has_tie(ranked: RankedEdges) -> Tensor:
-    """Returns whether each user has an edge that ties with another candidate: `[num_users]`."""
-    if ranked.num_tied is None:
-        return torch.zeros_like(ranked.is_evaluated)
-    return ranked.sum(ranked.num_tied > 0) > 0
+    @cached_property
+    def num_tied(self) -> int | None:
+        """How many edges have the score of another candidate; `None` if scores are unknown."""
+        return None if self.ranked.num_tied is None else int(self._is_tied.sum())
 
+    def can_move(self, metric: Metric) -> bool:
+        """Returns whether ties can move a metric, and the ranking is deep enough to say how far."""
+        is_deep_enough = self.ranked.depth is None or metric.depth is not None
+        return metric.needs_truth and is_deep_enough
 
-def warn_about_ties(
-    ranked: RankedEdges, ranges: Mapping[str, TieRange], margins: Mapping[str, float]
-) -> None:
-    """Warns of metrics whose mean depends more on the order of ties than on the users.
+    def range(
+        self, metric: Metric, contributed: Tensor, contribute: Callable[[RankedEdges], Tensor]
+    ) -> TieRange:
+        """Returns the lowest and the highest mean of a metric.
 
-    Args:
-        ranked (RankedEdges): The ranking.
-        ranges (mapping): The range of the mean of each metric.
-        margins (mapping): Half the width of the confidence interval of each mean.
-    """
-    is_all_tied = bool(ranked.has_constant_scores[ranked.edge_label_index[0]].all())
-    if ranked.ties not in _FLATTERING and not is_all_tied:
-        return
-    # A single user has no interval.
-    widths = {name: 0.0 if is_all_tied else 2 * margin for name, margin in margins.items()}
-    movable = [
-        f"{name} is {span}"
-        for name, span in ranges.items()
-        if span.high > span.low and not span.high - span.low <= widths[name]
-    ]
-    if movable:
-        warn(
-            f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
-            f"{count_tied(ranked):,} of {ranked.rank.numel():,} ground-truth edges have the same "
-            f"score as another candidate. See 'ties', which may be 'mean' or 'worst'"
-        )
+        Args:
+            metric (Metric): The metric.
+            contributed (torch.Tensor): What every user contributes to it, of shape `[num_users]`.
+            contribute (callable): Returns the same for another order of ties.
+        """
+        if not (metric.needs_truth and self.num_tied):
+            mean = float(contributed.nanmean())
+            return TieRange(mean, mean)
+        # The value of a user without ties stays as it is, unless it depends on other users.
+        is_micro = dict(metric.arguments).get("average") == "micro"
+        means = [
+            float(torch.where(self._has_tie, contribute(ranked), contributed).nanmean())
+            for ranked in (self._orders_of_all if is_micro else self._orders_of_tied)
+        ]
+        return TieRange(min(means), max(means))
+
+    @property
+    def may_flatter(self) -> bool:
+        """Whether the order of ties may flatter, or is all that there is."""
+        return bool(self.num_tied) and (self.ranked.ties in _FLATTERING or self._is_all_tied)
+
+    def warn(self, ranges: Mapping[str, TieRange], margins: Mapping[str, float]) -> None:
+        """Warns of metrics whose mean depends more on the order of ties than on the users.
+
+        Args:
+            ranges (mapping): The range of the mean of each metric.
+            margins (mapping): Half the width of the confidence interval of each mean.
+        """
+        movable = [
+            f"{name} is {span}"
+            for name, span in ranges.items()
+            if span.high > span.low and not span.high - span.low <= self._width(margins[name])
+        ]
+        if movable:
+            warn(
+                f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
+                f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
+                f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
+            )
+
+    def _width(self, margin: float) -> float:
+        # A single user has no interval.
+        return 0.0 if self._is_all_tied else 2 * margin
+
+    @cached_property
+    def _is_all_tied(self) -> bool:
+        return bool(self.ranked.has_constant_scores[self.ranked.edge_label_index[0]].all())
+
+    @cached_property
+    def _has_tie(self) -> Tensor:
+        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
+        return self.ranked.sum(self._is_tied) > 0
+
+    @property
+    def _is_tied(self) -> Tensor:
+        """Whether each edge has the score of another candidate, `[num_edges]`."""
+        if self.ranked.num_tied is None:
+            return torch.zeros_like(self.ranked.rank, dtype=torch.bool)
+        return self.ranked.num_tied > 0
+
+    @cached_property
+    def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
+        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
+
+    @cached_property
+    def _orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
+        tied = self.ranked.select_users(self._has_tie)
+        return tied.with_ties("worst"), tied.with_ties("best")

@@ -1,6 +1,7 @@
 """A report on a split: its leaks, sizes, degrees, repeated edges and cold nodes."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -8,9 +9,12 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import check_device
-from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.tables import Table, Tabular, to_data_frame
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import UserItemEdges, is_reversed, read_data
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -115,13 +119,23 @@ class SplitReport(Tabular):
             for stage in (self.val, self.test)
         )
 
-    def _table(self) -> Table:
-        stages = (self.train, self.val, self.test)
-        rows = [
-            [label, *(_format(getattr(stage, name)) for stage in stages)] for label, name in _ROWS
-        ]
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a column for each part, and a row for each of its attributes.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
+        names = [name for _, name in _ROWS]
+        return to_data_frame(map(self._of_stages, names), ["train", "val", "test"], index=names)
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = [[label, *map(_format, self._of_stages(name))] for label, name in _ROWS]
         verdict = "There are leaks." if self.has_leaks else "No leaks."
         return Table(["", "train", "val", "test"], rows, (verdict,))
+
+    def _of_stages(self, name: str) -> list[Any]:
+        return [getattr(stage, name) for stage in (self.train, self.val, self.test)]
 
 
 def check_split(

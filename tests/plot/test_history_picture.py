@@ -84,7 +84,11 @@ def test_colours_are_those_of_results_in_the_same_order(histories):
         ({"metric": "ndcg@5"}, ValueError, r"'metric' needs to be one that was evaluated \(got 'n"),
         ({"every": 0}, ValueError, r"'every' needs to be a positive integer \(got 0\)"),
         ({"histories": {}}, ValueError, r"'histories' needs to hold at least one 'History'"),
-        ({"histories": torch.ones(2)}, TypeError, r"'histories' needs .* 'History' \(got Tensor"),
+        (
+            {"histories": torch.ones(2)},
+            TypeError,
+            r"'histories' needs .* 'History', .* \(got T",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(histories, change, error, message):

@@ -107,7 +107,8 @@ class TestFiles:
         more = [metrics.recall(shown.ranked, k=1).nan_to_num(-1) for shown in (loaded, result)]
         assert torch.equal(*more)
         assert str(loaded.by_degree(2)) == str(result.by_degree(2))
-        assert [row.difference for row in compare(result, loaded)] == [0.0] * len(result)
+        differences = [row.difference for row in compare({"a": result, "b": loaded})]
+        assert differences == [0.0] * len(result)
 
     @pytest.mark.parametrize("exclude_seen", [True, False])
     def test_popularity_is_known_afterwards_and_stored_once(self, tmp_path, exclude_seen):

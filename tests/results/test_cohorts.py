@@ -113,12 +113,12 @@ class TestGroups:
         for metric in METRICS:
             assert everybody[metric].value == pytest.approx(result[metric])
             assert everybody[metric].num_users == result.num_evaluated
-            low, high = result.confidence_interval(metric, method="normal")
+            low, high = result.confidence_interval(metric)
             assert everybody[metric][1:3] == pytest.approx((low, high))
 
     def test_level_and_method_of_the_interval(self, result):
         (everybody,) = result.by(["all"] * NUM_USERS, level=0.5, method="bootstrap").values()
-        assert everybody["ndcg@3"][1:3] == result.confidence_interval("ndcg@3", level=0.5)
+        assert everybody["ndcg@3"][1:3] == result.confidence_interval("ndcg@3", 0.5, "bootstrap")
 
     def test_groups_may_be_on_another_device(self, device):
         groups = [user % 2 for user in range(NUM_USERS)]

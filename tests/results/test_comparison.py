@@ -95,8 +95,8 @@ class TestNumbers:
         assert frame.p_adjusted.tolist() == inference.holm(frame.p_value.tolist())
 
     def test_swapping_two_results_swaps_signs(self, results):
-        forwards = compare(results["good"], results["none"])
-        backwards = compare(results["none"], results["good"])
+        forwards = compare({"a": results["good"], "b": results["none"]})
+        backwards = compare({"a": results["none"], "b": results["good"]})
         for forth, back in zip(forwards, backwards, strict=True):
             assert forth.difference == -back.difference
             assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
@@ -104,7 +104,7 @@ class TestNumbers:
             assert forth.p_value == pytest.approx(back.p_value)
 
     def test_a_result_does_not_differ_from_itself(self, results):
-        for row in compare(results["good"], results["good"]):
+        for row in compare({"a": results["good"], "b": results["good"]}):
             assert (row.difference, row.low, row.high) == (0, 0, 0)
             assert (row.p_value, row.p_adjusted, row.effect_size) == (1, 1, 0)
             assert (row.wins, row.losses) == (0, 0)
@@ -114,13 +114,13 @@ class TestNumbers:
             evaluate(scores_of(task, skill, 0), task, METRICS, empty_target_action="neg")
             for skill in (0.5, 0.0)
         )
-        for row in compare(good, none):
+        for row in compare({"a": good, "b": none}):
             assert row.wins + row.ties + row.losses == task.num_users
             assert row.difference == pytest.approx(good[row.metric] - none[row.metric])
 
     def test_users_for_whom_either_is_undefined_are_left_out(self, results):
         name = "r_precision(users=hit)"
-        (row,) = compare(results["good"], results["none"], metrics=name)
+        (row,) = compare({"a": results["good"], "b": results["none"]}, metrics=name)
         good, none = (results[which].contributions(name) for which in ("good", "none"))
         both = ~(good.isnan() | none.isnan())
         assert row.wins + row.ties + row.losses == int(both.sum()) < int((~good.isnan()).sum())
@@ -131,7 +131,7 @@ class TestNumbers:
             evaluate(scores_of(task, skill, 0), task, ["mean_rank", "mrr@3"])
             for skill in (0.5, 0.0)
         )
-        mean_rank, mrr = compare(good, none)
+        mean_rank, mrr = compare({"a": good, "b": none})
         assert mrr.difference > 0 > mean_rank.difference
         assert mrr.wins > mrr.losses
         assert mean_rank.wins < mean_rank.losses
@@ -139,7 +139,8 @@ class TestNumbers:
     def test_results_may_be_on_different_devices(self, device, task, results):
         scores = scores_of(task, 0.25, 1).to(device)
         moved = evaluate(scores, task.to(device), METRICS)
-        here, there = compare(results["good"], results["fair"]), compare(results["good"], moved)
+        good, fair = results["good"], results["fair"]
+        here, there = (compare({"a": good, "b": other}) for other in (fair, moved))
         assert [row[:3] for row in here] == [row[:3] for row in there]
         assert [row.p_value for row in here] == pytest.approx([row.p_value for row in there])
 
@@ -161,7 +162,7 @@ class TestNumbers:
             result.contributions("recall@2")
         (everybody,) = result.by_degree(1).values()
         assert list(everybody) == METRICS[1:] == list(result.per_user)
-        comparison = compare(result, result)
+        comparison = compare({"a": result, "b": result})
         assert math.isnan(comparison[0].p_value)
         assert (comparison[0].difference, comparison[0].wins) == (0, None)
         assert comparison[1].p_value == 1
@@ -171,21 +172,9 @@ class TestNumbers:
 
 
 class TestNames:
-    def test_results_are_lettered_or_named(self, results):
-        good, fair, none = results.values()
-        names = [
-            {(row.a, row.b) for row in comparison}
-            for comparison in (
-                compare(good, fair, none),
-                compare(good, fair=fair),
-                compare(results),
-                compare(results, other=good),
-            )
-        ]
-        assert names[0] == {("a", "b"), ("a", "c"), ("b", "c")}
-        assert names[1] == {("a", "fair")}
-        assert names[2] == {("good", "fair"), ("good", "none"), ("fair", "none")}
-        assert ("none", "other") in names[3]
+    def test_pairs_are_in_the_order_of_the_results(self, results):
+        pairs = {(row.a, row.b) for row in compare(results)}
+        assert pairs == {("good", "fair"), ("good", "none"), ("fair", "none")}
 
     def test_against_a_baseline(self, results):
         comparison = compare(results, baseline="fair", metrics="recall@3")
@@ -193,36 +182,31 @@ class TestNames:
         with pytest.raises(ValueError, match=r"'baseline' needs to be one of \['good', 'fair'"):
             compare(results, baseline="best")
 
-    def test_more_results_than_letters(self, results):
-        many = compare(*[results["good"]] * 28, metrics="recall@3")
-        assert (many[-1].a, many[-1].b) == ("27", "28")
-
     def test_what_is_wrong_is_named(self, results):
         good = results["good"]
         with pytest.raises(ValueError, match=r"at least two results \(got 1\)"):
+            compare({"good": good})
+        with pytest.raises(TypeError, match=r"as in {'A': a, 'B': b} \(got EvaluationResult\)"):
             compare(good)
-        with pytest.raises(ValueError, match=r"\(got 1\); a list holds runs of one recommender"):
-            compare([good, results["fair"]])
-        with pytest.raises(ValueError, match=r"a name of its own \(got \['a', 'b', 'a'\]\)"):
-            compare(good, good, a=good)
-        with pytest.raises(TypeError, match=r"or sequences of these \(got float\)"):
-            compare(good, 0.3)
-        with pytest.raises(TypeError, match=r"or sequences of these \(got dict\)"):
+        with pytest.raises(TypeError, match=r"hold .* or 'Runs' \(got dict as 'other'\)"):
             compare({"good": good, "other": {"recall@3": 0.5}})
+        with pytest.raises(TypeError, match=r"'results' needs to hold .* \(got float\)"):
+            compare({"good": good, "other": [good, 0.5]})
         with pytest.raises(ValueError, match=r"'test' needs to be one of \['t-test', 'wilcoxon'"):
-            compare(good, good, test="sign")
+            compare({"a": good, "b": good}, test="sign")
         with pytest.raises(ValueError, match="'level' needs to be"):
-            compare(good, good, level=95)
+            compare({"a": good, "b": good}, level=95)
         with pytest.raises(ValueError, match="'num_samples' needs to be"):
-            compare(good, good, num_samples=0)
+            compare({"a": good, "b": good}, num_samples=0)
 
     def test_only_metrics_that_all_have(self, task, results):
         ranked_well = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
-        assert [row.metric for row in compare(ranked_well, results["fair"])] == ["ndcg@3"]
+        (row,) = compare({"a": ranked_well, "b": results["fair"]})
+        assert row.metric == "ndcg@3"
         of_map = evaluate(scores_of(task, 0.5, 0), task, ["map@3"])
         with pytest.raises(ValueError, match="metrics in common"):
-            compare(ranked_well, of_map)
-        assert len(compare(ranked_well, of_map, metrics=["recall@3"])) == 1
+            compare({"a": ranked_well, "b": of_map})
+        assert len(compare({"a": ranked_well, "b": of_map}, metrics=["recall@3"])) == 1
 
     def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
         hide_package(monkeypatch, "scipy")
@@ -242,27 +226,43 @@ class TestSameTask:
         scores = scores_of(task, 0.5, 0)
         reference = evaluate(scores, task, METRICS)
         for name, (same, different) in variants.items():
-            assert compare(evaluate(scores, make_task(**{name: same}), METRICS), reference)
+            again = evaluate(scores, make_task(**{name: same}), METRICS)
+            assert compare({"a": again, "b": reference})
             other = evaluate(scores, make_task(**{name: different}), METRICS)
             with pytest.raises(ValueError, match=rf"'a' and 'b', which differ in .*{name}"):
-                compare(reference, other)
+                compare({"a": reference, "b": other})
         wider = make_task(truth=task.truth, seen=task.seen, num_items=16)
         wider = evaluate(torch.rand(80, 16), wider, METRICS)
         with pytest.raises(ValueError, match="differ in num_items"):
-            compare(reference, wider)
+            compare({"a": reference, "b": wider})
 
     def test_the_order_of_edges_makes_no_difference(self, task):
         scores = scores_of(task, 0.5, 0)
         shuffled = make_task(truth=task.truth.flip(1), seen=task.seen.flip(1))
-        assert compare(evaluate(scores, task), evaluate(scores, shuffled))
+        assert compare({"a": evaluate(scores, task), "b": evaluate(scores, shuffled)})
 
     def test_conventions_and_actions_must_agree(self, task):
         scores = scores_of(task, 0.5, 0)
         reference = evaluate(scores, task, METRICS)
-        with pytest.raises(ValueError, match="differ in convention"):
-            compare(reference, evaluate(scores, task, ["ndcg@3"], convention="trec_eval"))
-        with pytest.raises(ValueError, match="differ in empty_target_action"):
-            compare(reference, evaluate(scores, task, METRICS, empty_target_action="neg"))
+        for name, other in (("convention", "trec_eval"), ("empty_target_action", "neg")):
+            differing = evaluate(scores, task, ["ndcg@3"], **{name: other})
+            with pytest.raises(ValueError, match=f"differ in {name}"):
+                compare({"a": reference, "b": differing})
+
+    def test_two_thresholds_may_select_the_same_truth(self, task):
+        weight = 3 + torch.arange(task.truth.size(1)) % 2
+        results = {
+            name: evaluate(
+                scores_of(task, 0.5, 0),
+                make_task(truth=task.truth, seen=task.seen, weight=weight, threshold=threshold),
+                METRICS,
+            )
+            for name, threshold in (("two", 2), ("three", 3), ("four", 4))
+        }
+        for row in compare({name: results[name] for name in ("two", "three")}):
+            assert row.difference == 0
+        with pytest.raises(ValueError, match="'two' and 'four', which differ in truth, weight"):
+            compare({name: results[name] for name in ("two", "four")})
 
     def test_lists_alone_are_compared_by_their_truth(self):
         truth = torch.tensor([[0, 0, 1, 2], [1, 3, 0, 2]])
@@ -276,13 +276,13 @@ class TestSameTask:
                 (lists_b, truth[:, 1:]),
             )
         ]
-        row, _ = compare(*results[:2])
+        row, _ = compare({"a": results[0], "b": results[1]})
         assert (row.wins, row.ties, row.losses) == (0, 2, 1)
         with pytest.raises(ValueError, match="differ in truth"):
-            compare(results[0], results[2])
+            compare({"a": results[0], "b": results[2]})
         task = RankingTask(truth, num_users=3, num_items=4)
         with pytest.raises(ValueError, match="differ in"):
-            compare(results[0], evaluate(lists_a, task, ["recall@1"]))
+            compare({"a": results[0], "b": evaluate(lists_a, task, ["recall@1"])})
 
 
 class TestTable:

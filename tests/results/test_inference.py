@@ -39,13 +39,13 @@ class TestIntervals:
         assert inference.bootstrap_means(Sample(values), 50, seed=7).tolist() == pytest.approx(
             means
         )
-        low, high = result.confidence_interval("ndcg@3", 0.9, num_samples=50, seed=7)
+        low, high = result.confidence_interval("ndcg@3", 0.9, "bootstrap", num_samples=50, seed=7)
         assert (low, high) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])))
 
     def test_chunks_make_no_difference(self, monkeypatch, result):
-        whole = result.confidence_interval("ndcg@3")
+        whole = result.confidence_interval("ndcg@3", method="bootstrap")
         monkeypatch.setattr(inference, "_NUM_DRAWS", 500)
-        assert result.confidence_interval("ndcg@3") == whole
+        assert result.confidence_interval("ndcg@3", method="bootstrap") == whole
 
     def test_bootstrap_agrees_with_scipy(self, result):
         values = result.contributions("recall@2")
@@ -53,7 +53,7 @@ class TestIntervals:
         theirs = stats.bootstrap(
             (values,), np.mean, method="percentile", n_resamples=20000, rng=0
         ).confidence_interval
-        ours = result.confidence_interval("recall@2", num_samples=20000)
+        ours = result.confidence_interval("recall@2", method="bootstrap", num_samples=20000)
         assert ours == pytest.approx(tuple(theirs), abs=0.03 * (theirs.high - theirs.low))
 
     @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
@@ -65,16 +65,24 @@ class TestIntervals:
 
     def test_it_is_the_same_on_every_device(self, device, task, result):
         moved = evaluate(random_scores(task, 1).to(device), task.to(device), METRICS)
-        expected = result.confidence_interval("ndcg@3")
-        assert moved.confidence_interval("ndcg@3") == pytest.approx(expected, rel=1e-12)
+        for method in ("normal", "bootstrap"):
+            expected = result.confidence_interval("ndcg@3", method=method)
+            found = moved.confidence_interval("ndcg@3", method=method)
+            assert found == pytest.approx(expected, rel=1e-12)
+
+    def test_by_default_it_is_what_the_table_shows(self, result):
+        low, high = result.confidence_interval("r_precision")
+        assert f"{result['r_precision']:.4f} ± {(high - low) / 2:.4f}".replace("± 0", "± ") in str(
+            result
+        )
 
     def test_the_seed_decides_and_no_global_state_is_touched(self, result):
         state = torch.get_rng_state()
-        interval = result.confidence_interval("ndcg@3")
+        interval = result.confidence_interval("ndcg@3", method="bootstrap")
         assert torch.equal(torch.get_rng_state(), state)
         torch.rand(1)
-        assert result.confidence_interval("ndcg@3") == interval
-        assert result.confidence_interval("ndcg@3", seed=1) != interval
+        assert result.confidence_interval("ndcg@3", method="bootstrap") == interval
+        assert result.confidence_interval("ndcg@3", method="bootstrap", seed=1) != interval
 
     def test_it_holds_the_mean_as_often_as_promised(self):
         """Of intervals of 200 samples from a skewed distribution, nine in ten hold its mean."""

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, evaluate, side_by_side
+from pyg_recmetrics import EvaluationResult, RankedEdges, Runs, evaluate, side_by_side
 from tests.support.cases.random_tasks import random_scores, random_task
 
 K = 5
@@ -24,6 +24,10 @@ def make(task, seed, k=K):
 @pytest.fixture(scope="module")
 def pair(task):
     return {"first": make(task, 1), "second": make(task, 2)}
+
+
+def named(results):
+    return dict(zip(["first", "second"], results, strict=True))
 
 
 def lists_of(result, k=K):
@@ -76,7 +80,7 @@ class TestOverlap:
         results = [
             EvaluationResult(RankedEdges.from_topk(items, truth), "recall@2") for items in lists
         ]
-        both = side_by_side(*results, k=6, p=0.8)
+        both = side_by_side(named(results), k=6, p=0.8)
         for user in range(40):
             first, second = ([x for x in items[user].tolist() if x >= 0] for items in lists)
             wanted = naive_jaccard(first, second), naive_rank_biased_overlap(first, second, 0.8)
@@ -91,7 +95,8 @@ class TestOverlap:
             EvaluationResult(RankedEdges.from_topk(items, truth), "recall@2")
             for items in (lists, without)
         ]
-        for both in (side_by_side(*results, k=4), side_by_side(results[0], results[0], k=4)):
+        for other in results:
+            both = side_by_side({"a": results[0], "b": other}, k=4)
             assert both.jaccard.tolist() == [1, 1]
             assert both.rank_biased_overlap.tolist() == pytest.approx([1, 1])
 
@@ -106,12 +111,12 @@ class TestOverlap:
         agreement = [0, 0, 2 / 3, 2 / 4, 3 / 5, 4 / 6, 5 / 7]
         p = 0.9
         wanted = (1 - p) * sum(x * p**d for d, x in enumerate(agreement)) + 5 / 7 * p**7
-        both = side_by_side(*results, k=7, p=p)
+        both = side_by_side(named(results), k=7, p=p)
         assert both.rank_biased_overlap.item() == pytest.approx(wanted)
 
     def test_equal_lists_and_lists_with_nothing_in_common(self, pair):
         first = pair["first"]
-        same = side_by_side(first, first, k=K)
+        same = side_by_side({"a": first, "b": first}, k=K)
         defined = ~same.jaccard.isnan()
         assert same.jaccard[defined].eq(1).all()
         torch.testing.assert_close(
@@ -122,19 +127,19 @@ class TestOverlap:
         results = [
             EvaluationResult(RankedEdges.from_topk(items, truth), "recall@1") for items in lists
         ]
-        apart = side_by_side(*results, k=2)
+        apart = side_by_side(named(results), k=2)
         assert (apart.jaccard.item(), apart.rank_biased_overlap.item()) == (0, 0)
 
     def test_who_is_not_evaluated_does_not_count(self, task):
         some = task.select_users(torch.arange(10))
-        both = side_by_side(make(some, 1), make(some, 2), k=K)
+        both = side_by_side({"a": make(some, 1), "b": make(some, 2)}, k=K)
         assert both.jaccard[10:].isnan().all()
         assert both.rank_biased_overlap[10:].isnan().all()
 
     def test_it_is_the_same_on_every_device(self, device, task, pair):
         scores = random_scores(task, 2).to(device)
         moved = evaluate(scores, task.to(device), f"recall@{K}", keep_items=K)
-        both = side_by_side(first=pair["first"], second=moved, k=K)
+        both = side_by_side({"first": pair["first"], "second": moved}, k=K)
         assert str(both) == str(side_by_side(pair, k=K))
 
     def test_the_table(self, pair):
@@ -184,15 +189,29 @@ class TestFrames:
         assert frame.difference.is_monotonic_decreasing
         assert len(side_by_side(pair, k=K).differing_items(f"recall@{K}", num=2)) == 2
 
+    def test_means_of_overlaps_and_their_intervals(self, pair):
+        both = side_by_side(pair, k=K)
+        frame = both.to_pandas()
+        assert frame["overlap"].tolist() == [f"jaccard@{K}", f"rank-biased overlap@{K}"]
+        for row, values in zip(
+            frame.itertuples(), (both.jaccard, both.rank_biased_overlap), strict=True
+        ):
+            values = values[~values.isnan()]
+            mean, margin = values.mean().item(), 1.959964 * values.std().item() / len(values) ** 0.5
+            assert (row.value, row.low, row.high) == pytest.approx(
+                (mean, mean - margin, mean + margin), abs=1e-6
+            )
+
     def test_original_ids(self, task):
         ids = [f"user {number}" for number in range(50)]
-        named = type(task)(**{**task.to_dict(), "user_ids": ids, "item_ids": list("abcdefghijkl")})
-        both = side_by_side(make(named, 1), make(named, 2), k=K)
+        items = list("abcdefghijkl")
+        renamed = type(task)(**{**task.to_dict(), "user_ids": ids, "item_ids": items})
+        both = side_by_side({"a": make(renamed, 1), "b": make(renamed, 2)}, k=K)
         assert set(both.differing_users(f"recall@{K}").user) <= set(ids)
-        assert set(both.differing_items(f"recall@{K}")["item"]) <= set("abcdefghijkl")
+        assert set(both.differing_items(f"recall@{K}")["item"]) <= set(items)
 
     def test_a_result_never_wins_against_itself(self, pair):
-        both = side_by_side(pair["first"], pair["first"], k=K)
+        both = side_by_side({"a": pair["first"], "b": pair["first"]}, k=K)
         assert (
             len(both.differing_users(f"recall@{K}"))
             == len(both.differing_items(f"recall@{K}"))
@@ -202,18 +221,22 @@ class TestFrames:
 
 def test_what_is_wrong_is_named(task, pair):
     first = pair["first"]
-    with pytest.raises(ValueError, match=r"two results of one run each \(got {'a': 1, 'b': 1, 'c'"):
-        side_by_side(first, first, first)
-    with pytest.raises(ValueError, match=r"two results of one run each \(got {'a': 2, 'b': 1} ru"):
-        side_by_side([first, first], first)
-    with pytest.raises(ValueError, match="at least two results"):
+    with pytest.raises(ValueError, match=r"'results' needs to hold two results \(got 3\)"):
+        side_by_side({"a": first, "b": first, "c": first})
+    with pytest.raises(ValueError, match=r"'results' needs to hold two results \(got 1\)"):
+        side_by_side({"a": first})
+    with pytest.raises(TypeError, match=r"needs to hold 'EvaluationResult' \(got Runs as 'a'\)"):
+        side_by_side({"a": Runs([first, first]), "b": first})
+    with pytest.raises(TypeError, match=r"as in {'A': a, 'B': b} \(got EvaluationResult\)"):
         side_by_side(first)
     with pytest.raises(ValueError, match=r"other names than .* \(got \['degree'\]\)"):
-        side_by_side(degree=first, other=first)
+        side_by_side({"degree": first, "other": first})
     with pytest.raises(TypeError, match="'results' needs to hold 'EvaluationResult'"):
-        side_by_side(first, 3)
+        side_by_side({"a": first, "b": 3})
     with pytest.raises(ValueError, match="which differ in"):
-        side_by_side(first, make(random_task(50, 12, truth_share=0.3, seen_share=0.4), 1))
+        side_by_side(
+            {"a": first, "b": make(random_task(50, 12, truth_share=0.3, seen_share=0.4), 1)}
+        )
     with pytest.raises(ValueError, match=f"'k' needs to be at most {K}"):
         side_by_side(pair, k=K + 1)
     with pytest.raises(ValueError, match="'p' needs to be in"):

@@ -55,8 +55,9 @@ class TestSample:
         assert repeated.variance == pytest.approx(Sample(values).variance)
         for test in ("wilcoxon", "randomization"):
             assert p_value(repeated, test) == pytest.approx(p_value(Sample(values), test), abs=1e-9)
-        wanted = interval_of_mean(Sample(values), seed=3)
-        assert interval_of_mean(repeated, seed=3) == pytest.approx(wanted)
+        for method in ("normal", "bootstrap"):
+            wanted = interval_of_mean(Sample(values), method=method, seed=3)
+            assert interval_of_mean(repeated, method=method, seed=3) == pytest.approx(wanted)
 
     def test_persons_are_those_of_statsmodels(self):
         statsmodels = pytest.importorskip("statsmodels.api")

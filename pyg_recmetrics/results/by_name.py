@@ -1,0 +1,69 @@
+"""Results by name, as all functions take them that show or compare several."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.runs import Runnable, Runs, as_recommender, runs_of
+
+#: What a recommender has: one run, or several.
+_KINDS, _WHAT = EvaluationResult | Sequence, "'EvaluationResult' or 'Runs'"
+
+
+def by_name(results: Any, kinds: Any, what: str, argument: str = "results") -> dict[str, Any]:
+    """Returns what a mapping holds by name.
+
+    Args:
+        results (Any): What the caller gave.
+        kinds (type or types.UnionType): What the mapping has to hold.
+        what (str): What the error calls these types.
+        argument (str): The name of the argument.
+
+    Raises:
+        TypeError: If it is no mapping, a name is no string, or something has another type.
+        ValueError: If it is empty.
+    """
+    return _read(results, kinds, what, argument, f"{argument} by name")
+
+
+def one_or_by_name(
+    results: Any, kinds: Any, what: str, argument: str = "results"
+) -> dict[str, Any]:
+    """Returns what a mapping holds by name, or a single object without a name.
+
+    Arguments and errors are those of :func:`by_name`.
+    """
+    if isinstance(results, kinds):
+        return {"": results}
+    return _read(results, kinds, what, argument, f"one {what}, or {argument} by name")
+
+
+def runs_by_name(results: Mapping[str, Runnable]) -> dict[str, tuple[EvaluationResult, ...]]:
+    """Returns the runs of each recommender by name."""
+    return {name: runs_of(result) for name, result in by_name(results, _KINDS, _WHAT).items()}
+
+
+def recommenders_by_name(
+    results: Runnable | Mapping[str, Runnable],
+) -> dict[str, EvaluationResult | Runs]:
+    """Returns recommenders with one run or several by name; a single one has no name."""
+    found = one_or_by_name(results, _KINDS, _WHAT)
+    return {name: as_recommender(result) for name, result in found.items()}
+
+
+def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> dict[str, Any]:
+    if not isinstance(results, Mapping) or isinstance(results, EvaluationResult):
+        raise TypeError(
+            f"'{argument}' needs to be {wanted}, as in {{'A': a, 'B': b}} "
+            f"(got {type(results).__name__})"
+        )
+    if not results:
+        raise ValueError(f"'{argument}' needs to hold at least one {what} (got none)")
+    for name, result in results.items():
+        if not isinstance(name, str):
+            raise TypeError(f"'{argument}' needs to have strings as names (got {name!r})")
+        if not isinstance(result, kinds):
+            raise TypeError(
+                f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}')"
+            )
+    return dict(results)

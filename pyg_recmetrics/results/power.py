@@ -1,0 +1,108 @@
+"""The power of a comparison: which differences its test detects, and what smaller ones need."""
+
+from dataclasses import dataclass
+
+from pyg_recmetrics.checks import check_finite_number, check_fraction
+from pyg_recmetrics.results.uncertainty import Source, Uncertainty
+
+
+@dataclass(frozen=True)
+class Power:
+    r"""How large a difference of two recommenders has to be for a test to detect it.
+
+    :meth:`Comparison.power` returns it. It follows from how much the difference varies over users,
+    and over runs if there are several. It is that of one t-test, without correction for others.
+
+    Attributes:
+        metric (str): The metric, as `name@k`.
+        a (str): The name of one recommender.
+        b (str): The name of the other.
+        level (float): The level of confidence of the test.
+
+    Sources: Cohen, "Statistical power analysis for the behavioral sciences" (1988); Sakai,
+    "Statistical power analysis and reproducibility in information retrieval" (2018).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> power = compare({"perfect": perfect, "popular": popular}).power("recall@1")
+        >>> power
+        Power(recall@1 of perfect and popular: detects a difference of 0.7857 in 80% of cases)
+        >>> round(power.detectable(0.5), 2), power.users(difference=0.1)
+        (0.56, 238)
+    """
+
+    metric: str
+    a: str
+    b: str
+    level: float
+    uncertainty: Uncertainty
+
+    def detectable(self, power: float = 0.8) -> float:
+        """Returns the smallest difference that the test detects with probability `power`.
+
+        Args:
+            power (float, optional): The probability, in :math:`(0, 1)`. (default: `0.8`)
+
+        Raises:
+            ValueError: If `power` is not between 0 and 1.
+        """
+        return self.uncertainty.detectable(check_fraction(power, "power"), self.level)
+
+    def users(self, difference: float, power: float = 0.8) -> int | None:
+        """Returns how many users are needed to detect a difference.
+
+        If persons have several rows, it is the number of persons.
+
+        Args:
+            difference (float): The size of the difference.
+            power (float, optional): The probability of detecting it, in :math:`(0, 1)`.
+                (default: `0.8`)
+
+        Returns:
+            The number; `None` if no number is enough, because runs alone vary too much.
+
+        Raises:
+            ValueError: If `difference` is zero, or `power` is not between 0 and 1.
+        """
+        return self._needed("users", difference, power)
+
+    def runs(self, difference: float, power: float = 0.8) -> int | None:
+        """Returns how many runs of each recommender are needed to detect a difference.
+
+        A recommender with one run stays as it is and needs no more.
+
+        Args:
+            difference (float): The size of the difference.
+            power (float, optional): The probability of detecting it, in :math:`(0, 1)`.
+                (default: `0.8`)
+
+        Returns:
+            The number; `None` if no number is enough, because there are too few users.
+
+        Raises:
+            ValueError: If `difference` is zero, `power` is not between 0 and 1, or neither
+                recommender has several runs.
+        """
+        if not self.uncertainty.has_runs:
+            raise ValueError(
+                f"'results' needs to hold several runs of '{self.a}' or '{self.b}' (got one of "
+                f"each)"
+            )
+        return self._needed("runs", difference, power)
+
+    def _needed(self, source: Source, difference: float, power: float) -> int | None:
+        if check_finite_number(difference, "difference") == 0:
+            raise ValueError(f"'difference' needs to be other than zero (got {difference!r})")
+        power = check_fraction(power, "power")
+        return self.uncertainty.needed(source, difference, power, self.level)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.metric} of {self.a} and {self.b}: detects a difference "
+            f"of {self.detectable():.4f} in 80% of cases)"
+        )

@@ -1,0 +1,78 @@
+"""What a report is about: recommenders of one task, and the split that they are of."""
+
+import re
+
+import pytest
+import torch
+
+from pyg_recmetrics import Runs, datasets, evaluate, transforms
+from pyg_recmetrics.reporting.contents import Contents
+
+
+def test_runs_alone_may_be_a_list_or_runs(runs):
+    for given in (runs, Runs(runs)):
+        contents = Contents.of(given, None)
+        assert list(contents.recommenders) == list(contents.several) == [""]
+        assert list(contents.several[""]) == runs
+        assert contents.first is runs[0]
+
+
+def test_one_run_is_no_several(popular):
+    for given in (popular, [popular], {"": popular}):
+        contents = Contents.of(given, None)
+        assert contents.recommenders == contents.singles == {"": popular}
+        assert not contents.several
+
+
+def test_metrics_are_those_of_users_that_all_results_have(task, popular):
+    other = evaluate(torch.rand(60), task, ["mrr", "coverage@10", "recall@10"])
+    contents = Contents.of({"a": popular, "b": other}, None)
+    assert list(map(str, contents.metrics)) == ["recall@10"]
+    assert str(contents.main_metric) == "recall@10"
+
+
+def test_checks_of_a_split_may_be_given(popular, split):
+    checked = transforms.check_split(*split)
+    assert Contents.of(popular, checked).split is checked
+    assert Contents.of(popular, split).split == checked
+
+
+def test_another_split_is_refused(popular, split):
+    data = datasets.synthetic_interactions(num_users=300, num_items=40, mean_degree=9)
+    with pytest.raises(ValueError, match="'split' does not match the results: neither its test"):
+        Contents.of(popular, transforms.PerUserSplit(seed=7)(data))
+    assert Contents.of(popular, (split[0], split[2], split[0])).split is not None
+
+
+def test_homogeneous_data_need_not_say_who_is_a_user(split):
+    parts = [part.to_homogeneous() for part in split]
+    result = evaluate(torch.rand(60), parts[2], "recall@5", num_users=120)
+    assert not Contents.of(result, parts).split.has_leaks
+
+
+@pytest.mark.parametrize(
+    ("results", "parts", "error", "message"),
+    [
+        ({}, None, ValueError, "'results' needs to hold at least one 'EvaluationResult'"),
+        ([], None, ValueError, "'results' needs to hold at least one run"),
+        (
+            {"a": 1},
+            None,
+            TypeError,
+            "'results' needs to hold 'EvaluationResult' or 'Runs' (got int",
+        ),
+        ("x", None, TypeError, "'results' needs to hold 'EvaluationResult'"),
+        (None, 3, TypeError, "'split' needs to be training, validation and test data"),
+        (None, (1, 2), ValueError, "'split' needs to hold training, validation and"),
+        (None, (1, 2, 3), TypeError, "'data' needs to be a 'Data' or 'HeteroData'"),
+    ],
+)
+def test_odd_arguments_are_named(results, parts, error, message, popular):
+    with pytest.raises(error, match=re.escape(message)):
+        Contents.of(popular if results is None else results, parts)
+
+
+def test_results_are_of_the_same_task(popular, split):
+    other = evaluate(torch.rand(60), split[1], "recall@5")
+    with pytest.raises(ValueError, match="needs to be of the same task"):
+        Contents.of({"a": popular, "b": other}, None)

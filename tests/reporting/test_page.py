@@ -1,0 +1,167 @@
+"""The page of a report: what is on it, and that it is a page that stands alone."""
+
+import re
+
+import pytest
+import torch
+
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, Runs, evaluate, report
+from pyg_recmetrics.plot.style import COLORS
+from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
+from tests.support.machines.missing_packages import hide_package
+
+ALL = ["Task", "Recipe", "Means", "Comparison", "Curves", "Users", "Items", "Long tail", "Ties"]
+NASTY = "<script>alert('x')</script> & \"$a_b$\""
+
+
+def luminance(color):
+    """The formula of the Web Content Accessibility Guidelines 2.2."""
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return sum(weight * x for weight, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted(luminance(color) + 0.05 for color in (one, other))
+    return high / low
+
+
+@pytest.fixture
+def lists():
+    """A result of two lists, which makes a short page."""
+    ranked = RankedEdges.from_topk(torch.tensor([[2, 0], [1, 3]]), torch.tensor([[0, 1], [2, 0]]))
+    return EvaluationResult(ranked, "recall@2")
+
+
+def left_out(page):
+    return page.text.partition("Left out\n")[2]
+
+
+def test_all_sections_are_there(full, popular, runs):
+    assert full.headings == ["All of it", *ALL, "Split"]
+    assert full.tags["svg"] == 6
+    text = " ".join(full.text.split())
+    for part in (
+        "Random (3 runs), Popular: 120 users evaluated",
+        f"{popular['ndcg@10']:.4f}",
+        f"{Runs(runs).mean('ndcg@10').value:.4f}",
+        " ".join(popular.recipe().split()),
+        "Holm's method",
+        "sd of runs",
+        "No leaks.",
+        "Of several runs of Random, the first is shown.",
+        "The mean ndcg@k over 120 users at every cut-off k",
+    ):
+        assert part in text
+
+
+def test_a_single_result_has_no_comparison(made, popular):
+    page = made(popular)
+    assert page.headings == [
+        "Evaluation of recommenders",
+        *(name for name in ALL if name != "Comparison"),
+        "Left out",
+    ]
+    assert "Comparison: it needs two recommenders or more" in left_out(page)
+    assert "Checks of the split: pass 'split=(train, val, test)'" in left_out(page)
+    assert "Of several runs" not in page.text
+
+
+def test_lists_that_were_given_have_no_task_and_no_ties(made, lists):
+    page = made(lists)
+    assert {"Task", "Ties"}.isdisjoint(page.headings)
+    assert "Means" in page.headings
+
+
+def test_without_matplotlib_tables_remain(made, popular, monkeypatch):
+    hide_package(monkeypatch, "matplotlib")
+    page = made(popular)
+    assert page.tags["svg"] == 0
+    assert {"Means", "Users", "Items"} <= set(page.headings)
+    assert left_out(page).count("pip install 'pyg-recmetrics[plot]'") == 6
+
+
+def test_items_have_their_original_ids(made):
+    seen = torch.tensor([[0, 1, 2, 0], [0, 0, 0, 1]])
+    truth = torch.tensor([[0, 1, 2], [2, 1, 2]])
+    names = ["Abba", "<i>Björk</i>", "Can"]
+    task = RankingTask(truth, num_users=3, num_items=3, seen=seen, item_ids=names)
+    page = made(evaluate(torch.tensor([0.9, 0.5, 0.1]), task, "recall@2", keep_items=True))
+    assert all(name in page.text for name in names)
+    assert page.tags["i"] == 0
+
+
+def test_names_and_titles_are_escaped(made, lists):
+    page = made({NASTY: lists, "</title>": lists}, title=NASTY)
+    assert page.tags["script"] == 0
+    assert page.headings[0] == NASTY
+    assert page.tags["svg"] > 2
+    assert page.tags["title"] == 1 + page.tags["svg"]
+    assert page.text.count(NASTY) > 5
+
+
+def test_nothing_comes_from_elsewhere(full):
+    assert {"script", "link", "img", "iframe", "object", "base"}.isdisjoint(full.tags)
+    references = full.values("href") + full.values("src") + full.values("clip-path")
+    assert references
+    for reference in references:
+        name = re.fullmatch(r"#([\w-]+)|url\(#([\w-]+)\)", reference)
+        assert (name[1] or name[2]) in full.ids
+    assert "@import" not in full.source
+    assert all(part.startswith("(#picture-") for part in full.source.split("url")[1:])
+    assert "http" not in full.source
+
+
+def test_it_can_be_read_by_a_screen_reader(full):
+    assert ("html", {"lang": "en"}) in full.attributes
+    assert len(set(full.ids)) == len(full.ids)
+    for name in full.values("aria-labelledby"):
+        assert name in full.ids
+    assert full.tags["figure"] == full.tags["figcaption"] == full.tags["svg"] + full.tags["table"]
+    assert all(x.get("scope") in ("col", "row") for tag, x in full.attributes if tag == "th")
+    assert all(x.get("role") == "img" for tag, x in full.attributes if tag == "svg")
+    assert full.tags["h1"] == 1
+
+
+def test_pictures_have_the_colours_of_the_page(full):
+    for style in full.values("style"):
+        assert "font-family" not in style
+        assert set(re.findall(r"#\w+", style)) <= {"#b0b0b0"}  # the grid
+    assert any("var(--curve-1)" in style for style in full.values("style"))
+
+
+def test_the_same_results_give_the_same_file(full, made, popular, runs, split):
+    import matplotlib
+
+    with matplotlib.style.context("dark_background"):
+        again = made({"Random": runs, "Popular": popular}, split=split, title="All of it")
+        assert matplotlib.rcParams["text.color"] == "white"
+    assert again.source == full.source
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_have_a_contrast_of_three(dark, full):
+    light_rules, dark_rules = full.source.partition("* {")[0].split("@media")
+    rules = dict(re.findall(r"--([\w-]+): (#\w+);", light_rules))
+    if dark:
+        rules |= re.findall(r"--([\w-]+): (#\w+);", dark_rules)
+    used = [rules[f"curve-{n}"] for n in range(len(COLORS))]
+    assert used == list(DARK_COLORS if dark else COLORS)
+    for name in ("text", "muted", "link"):
+        assert contrast(rules[name], rules["page"]) >= 4.5
+        assert contrast(rules[name], rules["shade"]) >= 4.5
+    for color in [*used, rules["seen"]]:
+        assert contrast(color, rules["page"]) >= 3
+
+
+def test_a_file_that_cannot_be_written(lists, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        report(lists, tmp_path / "nowhere" / "report.html")
+    with pytest.raises(IsADirectoryError):
+        report(lists, tmp_path)
+
+
+def test_nothing_is_written_if_something_is_wrong(lists, tmp_path):
+    with pytest.raises(TypeError, match="'split' needs to be"):
+        report(lists, tmp_path / "report.html", split=3)
+    assert not list(tmp_path.iterdir())
