@@ -285,22 +285,7 @@ class Docstring:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What the author of a metric says about it.
-
-    Attributes:
-        bounds (tuple): The smallest and the largest value that it can have by default.
-        needs_all_ranks (bool): Whether it needs the rank of every item, however deep.
-        higher_is_better (bool): Whether higher values are better.
-        needs_truth (bool): Whether it is undefined for users without truth.
-        needs (tuple): What it needs besides ranks, whatever its arguments: `"items"` for the lists,
-            or what a :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces
-            stands for the value of that parameter. Some values need more.
-        depends_on_order (bool): Whether it depends on the order within the top k.
-        depends_on_weight (bool): Whether it tells relevant items of different weight apart,
-            whatever its arguments.
-        needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
-            tell.
-        aliases (tuple): Other names under which it is known, in lower case.
+    """What the author of a metric says about it, see :func:`register` and :class:`Definition`.
 
     Raises:
         ValueError: If an alias is not a name in lower case, or the bounds are not in ascending
@@ -349,8 +334,19 @@ class Definition(Description):
         has_cut_off (bool): Whether it can be measured at k.
         needs_cut_off (bool): Whether the cut-off is required.
         parameters (mapping): Its other parameters, by name.
-
-    All others are those of a :class:`Description`.
+        bounds (tuple): The smallest and the largest value that it can have by default.
+        needs_all_ranks (bool): Whether it needs the rank of every item, however deep.
+        higher_is_better (bool): Whether higher values are better.
+        needs_truth (bool): Whether it is undefined for users without truth.
+        needs (tuple): What it needs besides ranks, whatever its arguments: `"items"` for the lists,
+            or what a :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces
+            stands for the value of that parameter. Some values need more.
+        depends_on_order (bool): Whether it depends on the order within the top k.
+        depends_on_weight (bool): Whether it tells relevant items of different weight apart,
+            whatever its arguments.
+        needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
+            tell.
+        aliases (tuple): Other names under which it is known, in lower case.
     """
 
     name: str

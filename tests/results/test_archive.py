@@ -476,9 +476,9 @@ class TestDamagedFiles:
             ),
             ("ranked.catalogue.seen", lambda seen: seen + 9, r"'seen' .* item ids in \[0, 7\)"),
             ("ranked.catalogue.item_category", np.negative, "'item_category' needs to be zero"),
-            ("task.truth", lambda truth: truth[:, ::-1].copy(), "'truth' needs to be as a task"),
+            ("task.truth", lambda truth: truth[:, ::-1].copy(), "'truth' is not in canonical form"),
             ("ranked.users", lambda users: users + 2, r"'users' .* user ids in \[0, 6\)"),
-            ("task.candidates", lambda ids: ids * 0, "'truth' needs|'candidates' needs"),
+            ("task.candidates", lambda ids: ids * 0, "'truth' is not in canonical form"),
         ],
     )
     @pytest.mark.filterwarnings("ignore:.*taken out of the truth")

@@ -36,7 +36,7 @@ EXPECTED_WARNINGS = (
     ".*taken out of the truth",
     ".*holds lists of",
     ".*depending on the order of ties",
-    ".*are no ground truth, while all other ratings are",
+    ".*have a rating of zero or less and are ignored; all others count as",
     ".*have a score of '-inf'",
 )
 

@@ -150,13 +150,16 @@ def check_order_and_repetition(case, data):
 def check_halves(case):
     """Evaluating one half of the users and then the other gives the values of all."""
     whole = rank(case.score_matrix, case.task(), k=12)
+    halves_of_users = [torch.arange(remainder, case.num_users, 2) for remainder in (0, 1)]
+    ranked_halves = [
+        (users, rank(case.score_matrix, case.task(users=users), k=12))
+        for users in halves_of_users
+        if any(case.truths[user] for user in users.tolist())
+    ]
     for metric in metrics_of_ranks(5):
         halves = torch.full_like(metric(whole), math.nan)
-        for remainder in (0, 1):
-            users = torch.arange(remainder, case.num_users, 2)
-            if not any(case.truths[user] for user in users.tolist()):
-                continue
-            half = metric(rank(case.score_matrix, case.task(users=users), k=12))
+        for users, ranked in ranked_halves:
+            half = metric(ranked)
             halves[users] = half[users]
             assert half.isnan().sum() >= case.num_users - users.numel()
         if dict(metric.arguments).get("average") == "micro":
