@@ -258,6 +258,12 @@ class TestFormats:
         log = typeset("\n\n".join(shown.to_latex() for shown in tables.values()), tmp_path)
         assert "Missing character" not in log
 
+    def test_all_but_plain_tables_become_data_frames(self, tables):
+        pytest.importorskip("pandas")
+        for name, shown in tables.items():
+            if not isinstance(shown, Table):
+                assert len(shown.to_pandas()) >= len(shown.table().rows), name
+
     def test_all_kinds_of_tables_are_among_them(self, tables):
         kinds = {kind for kind in Tabular.__subclasses__() if "pyg_recmetrics" in kind.__module__}
         assert kinds == {type(shown) for shown in tables.values()}

@@ -33,7 +33,7 @@ class Power:
         >>> power
         Power(recall@1 of perfect and popular: detects a difference of 0.7857 in 80% of cases)
         >>> round(power.detectable(0.5), 2), power.users(difference=0.1)
-        (0.56, 238)
+        (0.54, 238)
     """
 
     metric: str

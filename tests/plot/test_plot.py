@@ -231,9 +231,10 @@ class TestNotes:
             "metric_by_degree": f"means over {num_users} users, 95% confidence intervals",
             "long_tail": f"top 5 of {lists} users",
         }
-        assert {name: note(draw(results)) for name, draw in PICTURES.items()} == expected
-        assert note(plot.metric_at_k(results, level=0.995)).endswith(", 99.5% confidence band")
-        by_degree = plot.metric_by_degree(results, "recall@5", level=0.8)
+        assert {name: note(draw(results["Good"])) for name, draw in PICTURES.items()} == expected
+        band = plot.metric_at_k(results["Good"], level=0.995)
+        assert note(band).endswith(", 99.5% confidence band")
+        by_degree = plot.metric_by_degree(results["Good"], "recall@5", level=0.8)
         assert note(by_degree).endswith(", 80% confidence intervals")
 
     def test_results_of_different_numbers_of_users(self, results):
@@ -336,9 +337,9 @@ class TestManners:
         with pytest.raises(ValueError, match=r"at most 5, .* 'keep_items=20' \(got 20\)"):
             plot.long_tail(narrow, k=20)
         other = evaluate(scores_like(0.1), make_task(11), "recall@5", keep_items=True)
-        with pytest.raises(ValueError, match="of the same users"):
+        with pytest.raises(ValueError, match="of users with the same training degrees"):
             plot.metric_by_degree({"a": good, "b": other}, "recall@5")
-        with pytest.raises(ValueError, match="of the same seen edges"):
+        with pytest.raises(ValueError, match="of tasks with the same seen edges"):
             plot.long_tail({"a": good, "b": other}, k=5)
         everything = evaluate(scores_like(0.1), make_task(), "mean_rank")
         with pytest.raises(ValueError, match="'max_k' needs to be given"):

@@ -80,6 +80,15 @@ class TestCheckSplit:
         careless = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
         assert str(check_split(*careless)).endswith("There are leaks.")
 
+    def test_it_is_a_data_frame(self):
+        report = check_split(*LeaveLastOut()(interactions()))
+        frame = report.to_pandas()
+        assert list(frame.columns) == ["train", "val", "test"]
+        assert set(frame.index) == set(vars(report.train))
+        assert frame.loc["num_truth", "test"] == report.test.num_truth
+        assert frame.loc["num_leaks", "train"] is None
+        assert frame.loc["user_degree", "val"] == report.val.user_degree
+
     def test_repeated_edges_are_counted_but_not_reverse_ones(self):
         graph = Graph(2, 3, [(0, 0), (0, 0), (0, 1), (0, 2), (1, 1)], [1, 2, 3, 4, 5])
         for form in FORMS:
