@@ -21,21 +21,15 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
 from pyg_recmetrics.messages import warn
+from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.evaluation_mode import method_owner
+from pyg_recmetrics.ranking.forms import describe, unknown_form
+from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, Recommend, find_model
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
-from pyg_recmetrics.ranking.models import (
-    HasRecommend,
-    ModelRecommender,
-    Recommend,
-    find_recommend,
-    lightgcn_of,
-    takes_edges,
-    with_edges,
-)
+from pyg_recmetrics.ranking.models import ModelRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
-from pyg_recmetrics.ranking.recommender import Recommender
-from pyg_recmetrics.ranking.recommenders import (
+from pyg_recmetrics.ranking.scores_and_lists import (
+    SCORES_ARE_FLOATS,
     FixedListRecommender,
     FunctionRecommender,
     MatrixRecommender,
@@ -54,6 +48,9 @@ RecommenderLike: TypeAlias = (
     | PairScorer
     | Recommend
 )
+
+#: Edges as they are passed to :func:`as_recommender`, and their weights.
+_GivenEdges: TypeAlias = tuple[EdgesLike | None, TensorLike | None]
 
 
 def as_recommender(
@@ -77,24 +74,19 @@ def as_recommender(
     """
     if isinstance(value, PairScorer):
         return PairRecommender(value, task)
-    recommend = find_recommend(value)
-    if recommend is not None:
-        return _from_model(recommend, task, edge_index, edge_weight)
-    if isinstance(value, torch.nn.Module):
-        name = type(value).__name__
-        raise TypeError(f"'recommender' needs to have a method 'recommend' (got {name} without)")
+    if model := find_model(value):
+        return _from_model(model, task, (edge_index, edge_weight))
+    if isinstance(value, torch.nn.Module | type):
+        raise unknown_form(value)
     if isinstance(value, tuple | list):
-        return _from_embeddings(task, *_check_embeddings(tuple(value), task))
-    if callable(value) and not isinstance(value, type):
+        return _from_embeddings(tuple(value), task)
+    if callable(value):
         return FunctionRecommender(value, task)
     if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
         tensor = as_tensor(value, "recommender")
         _check_order(value, tensor, task)
         return _from_tensor(tensor, task)
-    raise TypeError(
-        f"'recommender' needs to be a model with 'recommend', a pair of embeddings, a tensor or an "
-        f"array of scores or item ids, or a function of users (got {type(value).__name__})"
-    )
+    raise unknown_form(value)
 
 
 def ask_model(
@@ -111,69 +103,56 @@ def ask_model(
         TypeError: If `recommend` cannot be asked.
         ValueError: If `value` has no `recommend`, or does not fit the task.
     """
-    recommend = find_recommend(value)
-    if recommend is None:
-        raise ValueError(
-            f"'algorithm' can be 'recommend' for a model that has a method 'recommend' "
-            f"(got {type(value).__name__})"
-        )
-    return _ask(recommend, task, edge_index, edge_weight)
-
-
-def _from_model(
-    recommend: Recommend,
-    task: RankingTask,
-    edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
-) -> Recommender:
-    model = lightgcn_of(recommend)
+    model = find_model(value)
     if model is None:
-        return _ask(recommend, task, edge_index, edge_weight)
-    num_nodes = task.num_users + task.num_items
-    if model.num_nodes != num_nodes:
+        raise ValueError(
+            f"'recommender' needs to be a model with a method 'recommend' for "
+            f"algorithm='recommend' (got {describe(value)})"
+        )
+    return _ask(model, task, (edge_index, edge_weight))
+
+
+def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
+    return ModelRecommender(model.with_edges(*_message_passing(model, task, given)), task)
+
+
+def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
+    if model.lightgcn is None:
+        return _ask(model, task, given)
+    _check_num_nodes(model.lightgcn.num_nodes, task)
+    # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
+    embedding = model.lightgcn.get_embedding(*_message_passing(model, task, given))
+    embedding = check_scores(embedding, "recommender.get_embedding()")
+    shape = (task.num_users + task.num_items, *embedding.shape[1:])
+    check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
+    return _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
+
+
+def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:
+    if num_nodes != (wanted := task.num_users + task.num_items):
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
-            f"{task.num_items} items (got {model.num_nodes} nodes)"
+            f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
+            f"or give the task the 'num_users' and 'num_items' that it was made for"
         )
-    edges = _message_passing(recommend, task, edge_index, edge_weight)
-    # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
-    embedding = check_scores(model.get_embedding(*edges), "recommender.get_embedding()")
-    shape = (num_nodes, *embedding.shape[1:])
-    check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
-    user, item = embedding.split([task.num_users, task.num_items])
-    return _from_embeddings(task, *_check_embeddings((user, item), task))
-
-
-def _ask(
-    recommend: Recommend,
-    task: RankingTask,
-    edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
-) -> Recommender:
-    edges = _message_passing(recommend, task, edge_index, edge_weight)
-    return ModelRecommender(with_edges(recommend, *edges), task)
 
 
 def _message_passing(
-    recommend: Recommend,
-    task: RankingTask,
-    edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
+    model: FoundModel, task: RankingTask, given: _GivenEdges
 ) -> tuple[Adj | None, Tensor | None]:
     """Returns the edges that a model propagates over, and their weights, after checking them."""
-    model = method_owner(recommend)
-    if isinstance(model, torch.nn.Module):
-        parameter = next(model.parameters(), None)
+    if isinstance(model.bound_object, torch.nn.Module):
+        parameter = next(model.bound_object.parameters(), None)
         if parameter is not None:
             check_device(parameter, "recommender", task.device, "task")
     num_nodes = task.num_users + task.num_items
-    edges, weight = read_message_passing(edge_index, edge_weight, num_nodes)
+    edges, weight = read_message_passing(*given, num_nodes)
     if edges is None:
         edges, weight = task.edge_index, task.edge_weight if weight is None else weight
-    if edges is None and takes_edges(recommend):
+    if edges is None and model.edges:
         raise ValueError(
-            f"'edge_index' needs to be given for {type(model).__name__}: the edges it propagates "
-            f"over, in its own numbering (a task that was read from data knows them)"
+            f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
+            f"its own numbering (a task that was read from data knows them)"
         )
     if edges is not None and not is_sparse(edges):
         plain = check_edges(edges, "edge_index")
@@ -182,40 +161,46 @@ def _message_passing(
         if weight is not None:
             check_device(weight, "edge_weight", task.device, "task")
             check_weight(weight, "edge_weight", plain)
-    if takes_edges(recommend) and (doubt := find_doubt(edges, task.num_users)):
+    if model.edges and (doubt := find_doubt(edges, task.num_users)):
         warn(doubt)
     return edges, weight
 
 
-def _check_embeddings(parts: tuple[Any, ...], task: RankingTask) -> tuple[Tensor, ...]:
-    if len(parts) not in (2, 3):
+def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
+    if len(given) not in (2, 3):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
-            f"item_embedding, item_bias) (got {len(parts)} parts)"
+            f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
+            f"scores or lists of items"
         )
-    for part, ids in zip(parts, (task.user_ids, task.item_ids, task.item_ids), strict=False):
+    for part, ids in zip(given, (task.user_ids, task.item_ids, task.item_ids), strict=False):
         check_labels(part, "recommender", ids)
-    parts = tuple(check_scores(part, "recommender") for part in parts)
-    dim = parts[0].size(-1) if parts[0].dim() else 0
-    check_shape(parts[0], "recommender", (task.num_users, dim), "user embeddings")
-    check_shape(parts[1], "recommender", (task.num_items, dim), "item embeddings")
-    if len(parts) == 3:
-        check_shape(parts[2], "recommender", (task.num_items,), "item biases")
-    if dim == 0:
-        raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
-    for part in parts:
+    user, item, *biases = (check_scores(part, "recommender") for part in given)
+    _check_embeddings(user, item, task)
+    for part in (user, item, *biases):
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
         check_finite(part, "recommender")
-    return parts
-
-
-def _from_embeddings(
-    task: RankingTask, user: Tensor, item: Tensor, bias: Tensor | None = None
-) -> Recommender:
-    if bias is not None:
+    for bias in biases:
+        check_shape(bias, "recommender", (task.num_items,), "item biases")
         _check_range(user, item, bias)
-    return EmbeddingRecommender(user, item, bias, task.device)
+    return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
+
+
+def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
+    num_rows = [part.size(0) if part.dim() == 2 else None for part in (user, item)]
+    num_users, num_items = task.num_users, task.num_items
+    if num_users != num_items and num_rows == [num_items, num_users]:
+        raise ValueError(
+            f"'recommender' needs to hold embeddings of {num_users} users, and then of "
+            f"{num_items} items (got {num_rows[0]} and {num_rows[1]} rows); write "
+            f"(user_embedding, item_embedding) in this order"
+        )
+    dim = user.size(-1) if user.dim() else 0
+    check_shape(user, "recommender", (num_users, dim), "user embeddings")
+    check_shape(item, "recommender", (num_items, dim), "item embeddings")
+    if dim == 0:
+        raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
 
 
 def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
@@ -250,9 +235,13 @@ def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
     if value.dim() == 1:
         check_shape(value, "recommender", (task.num_items,), "one score per item")
         return _from_item_scores(value, task)
-    check_shape(
-        value, "recommender", (task.num_users, task.num_items), "scores [num_users, num_items]"
-    )
+    shape = (task.num_users, task.num_items)
+    if value.shape == shape[::-1] != shape:
+        raise ValueError(
+            f"'recommender' needs to hold scores [num_users, num_items] of shape {list(shape)} "
+            f"(got {list(value.shape)}); transpose them"
+        )
+    check_shape(value, "recommender", shape, "scores [num_users, num_items]")
     return MatrixRecommender(value, task)
 
 
@@ -267,12 +256,13 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
 
 def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     if value.dtype == torch.bool or value.is_complex():
-        raise ValueError(f"'recommender' needs to hold scores or item ids (got {value.dtype})")
+        raise ValueError(
+            f"'recommender' needs to hold floating-point scores or integer item ids "
+            f"(got {value.dtype})"
+        )
     if value.dim() != 2 or value.size(0) != task.num_users or value.size(1) == 0:
-        is_one_per_item = value.shape == (task.num_items,)
-        hint = "; scores need to be floating-point numbers" if is_one_per_item else ""
         raise ValueError(
             f"'recommender' needs to hold item ids of shape [{task.num_users}, K] "
-            f"(got {list(value.shape)}){hint}"
+            f"(got {list(value.shape)}); {SCORES_ARE_FLOATS}"
         )
     return FixedListRecommender(value, task)

@@ -24,11 +24,11 @@ from pyg_recmetrics.kernels.fast.rank_counting import RankCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
 from pyg_recmetrics.kernels.gpu.fusing import can_fuse
+from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
-from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
-from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender, MatrixRecommender
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, rows_in_memory
+from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound

@@ -16,7 +16,7 @@ from pyg_recmetrics.kernels.exact.factors import ItemFactors, with_column
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
-from pyg_recmetrics.ranking.recommender import BestItems, ScoreRecommender
+from pyg_recmetrics.ranking.base import BestItems, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk
 
 #: How many bytes the embeddings of all items may take in double precision. Larger tables pass

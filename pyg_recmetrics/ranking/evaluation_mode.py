@@ -45,7 +45,7 @@ def evaluation_mode(recommender: object) -> Iterator[None]:
         _restore(modules)
 
 
-def method_owner(function: object) -> object:
+def bound_object(function: object) -> object:
     """Returns the object whose method a function is, or else the function (or object) itself."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -55,10 +55,10 @@ def method_owner(function: object) -> object:
 
 
 def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
-    source = method_owner(recommender)
+    source = bound_object(recommender)
     # An object may have been given the method of another one, and a scorer of pairs its function.
     given = (getattr(source, name, None) for name in ("recommend", "function"))
-    for candidate in (source, *map(method_owner, given)):
+    for candidate in (source, *map(bound_object, given)):
         if isinstance(candidate, torch.nn.Module):
             yield candidate
         else:

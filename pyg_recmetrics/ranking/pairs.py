@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
+from pyg_recmetrics.frozen import settle
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
-from pyg_recmetrics.ranking.recommender import Recommender
-from pyg_recmetrics.ranking.recommenders import name_users_in_errors
+from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
+from pyg_recmetrics.ranking.scores_and_lists import name_users_in_errors
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
 
@@ -55,9 +56,7 @@ class PairScorer:
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
             )
-        object.__setattr__(
-            self, "batch_size", check_positive_integer(self.batch_size, "batch_size")
-        )
+        settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 
 
 class PairRecommender(Recommender):

@@ -63,15 +63,15 @@ def rank(
     Args:
         recommender: What to rank, one of
 
-            - a model with `recommend(edge_index, src_index=, dst_index=, k=)` that numbers its
-              items from `num_users` on, such as PyG's
-              :class:`~torch_geometric.nn.models.LightGCN`: a module, any other object, or just the
-              method. It is given `edge_weight=` only if there are weights. A LightGCN is propagated
-              once, and then scored by its embeddings;
+            - a model with `recommend(edge_index, src_index, dst_index, k)` that numbers its items
+              from `num_users` on, such as PyG's :class:`~torch_geometric.nn.models.LightGCN`: a
+              module, any other object, or just the method. All arguments but the first are given by
+              name, and `edge_weight` only if there are weights. A LightGCN is propagated once, and
+              then scored by its embeddings;
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
-              once to single precision. Item biases as a third entry are added. Each table may stay
-              in the memory of the host or in a memory-mapped file. It then passes through the
-              device of the task in parts;
+              once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
+              biases are added. Each table may stay in the memory of the host or in a memory-mapped
+              file. It then passes through the device of the task in parts;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;

@@ -90,6 +90,8 @@ def test_a_model_is_left_as_it_was_found_also_when_it_raises():
         assert torch.is_grad_enabled()
 
 
+OUTSIDE = r"ids in \[0, 3\) or -1 \(got 2 ids outside\); scores need to be floating-point numbers"
+WRONG_ORDER = r"of 2 users, and then of 3 items \(got 3 and 2 rows\); write \(user_embedding, item_"
 WRONG_SCORES = r"scores that are finite, or '-inf' for .*\(got NaN or 'inf'\)"
 
 
@@ -99,14 +101,14 @@ class TestWrongRecommenders:
     @pytest.mark.parametrize(
         ("recommender", "error", "message"),
         [
-            ("model", TypeError, r"'recommender' needs to be a model .*\(got str\)"),
-            (torch.nn.Linear(1, 1), TypeError, r"method 'recommend' \(got Linear without\)"),
-            (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\)"),
+            ("model", TypeError, r"'recommender' needs to be one of these \(got str\):"),
+            (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\)$"),
+            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\); transpose them"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
             (torch.zeros(3, 3).long(), ValueError, r"item ids of shape \[2, K\] \(got \[3, 3\]\)"),
             (torch.ones(3).long(), ValueError, r"\(got \[3\]\); scores need to be floating-point"),
-            (torch.zeros(2, 3).bool(), ValueError, "scores or item ids .*bool"),
-            (torch.tensor([[0, 1, 2], [3, -2, 0]]), ValueError, r"\[0, 3\) or -1 \(got 2 others\)"),
+            (torch.zeros(2, 3).bool(), ValueError, "scores or integer item ids .*bool"),
+            (torch.tensor([[0, 1, 2], [3, -2, 0]]), ValueError, OUTSIDE),
             (torch.tensor([[0, 1, torch.nan]] * 2), ValueError, WRONG_SCORES),
             (torch.tensor([0, torch.inf, 1]), ValueError, WRONG_SCORES),
             (lambda users: torch.rand(1, 3), ValueError, r"\[2, 3\] \(got \[1, 3\]\)"),
@@ -114,6 +116,8 @@ class TestWrongRecommenders:
             (lambda users: None, TypeError, "needs to be a tensor, .*got NoneType"),
             (lambda users: torch.zeros(2, 3).long(), ValueError, "floating-point"),
             ((torch.rand(2, 4),), ValueError, "got 1 parts"),
+            ([0.1, 0.2, 0.3, 0.4], ValueError, r"got 4 parts\); write torch.tensor\(...\) around"),
+            ((torch.rand(3, 4), torch.rand(2, 4)), ValueError, WRONG_ORDER),
             ((torch.rand(2, 4), torch.rand(3, 5)), ValueError, r"item embeddings .*\[3, 4\]"),
             ((torch.rand(3, 4), torch.rand(3, 4)), ValueError, r"user embeddings .*\[2, 4\]"),
             (
@@ -144,7 +148,8 @@ class TestWrongRecommenders:
             rank(LightGCN(5, 4, 1), self.task)
 
     def test_a_lightgcn_of_another_size_is_named(self):
-        with pytest.raises(ValueError, match=r"2 users and 3 items \(got 6 nodes\)"):
+        message = r"2 users and 3 items \(got 6 nodes\); make it as LightGCN\(5, ...\)"
+        with pytest.raises(ValueError, match=message):
             rank(LightGCN(6, 4, 1), self.task, edge_index=self.task.truth)
 
     def test_edges_beyond_the_nodes_are_named(self):
@@ -168,8 +173,8 @@ class TestWrongRecommenders:
     @pytest.mark.parametrize(
         ("answer", "message"),
         [
-            (torch.tensor([[2, 1], [3, 4]]), "got 1 others"),
-            (torch.tensor([[2, 5], [3, -2]]), "got 2 others"),
+            (torch.tensor([[2, 1], [3, 4]]), "got 1 ids outside"),
+            (torch.tensor([[2, 5], [3, -2]]), "got 2 ids outside"),
             (torch.tensor([[2, 3]]), r"shape \[2, k\] with k > 0 \(got \[1, 2\]\)"),
             (torch.rand(2, 2), "integers"),
         ],

@@ -60,5 +60,5 @@ def rank_by_all_algorithms(user, item, task, k, batch_size=None):
 
 def assert_same_ranks(one, other):
     """Two rankings have the same ranks and ties."""
-    for name in ("edge_index", "rank", "num_above", "num_tied"):
+    for name in ("edge_label_index", "rank", "num_above", "num_tied"):
         assert torch.equal(getattr(one, name), getattr(other, name)), name

@@ -564,7 +564,7 @@ def draw_ranking(draw):
     elif options["algorithm"] not in allowed:
         case.error = "'algorithm' can be 'search' for a part of the ranking by scores or embeddings"
         if options["algorithm"] == "recommend":
-            case.error = "'algorithm' can be 'recommend' for a model that has a method"
+            case.error = "'recommender' needs to be a model with a method 'recommend'"
     elif made.scores is None and case.ties != "index":
         case.error = "'ties' needs to be 'index' where scores are not known"
     else:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
-from pyg_recmetrics.ranking.recommender import Recommender, ScoreRecommender
-from pyg_recmetrics.ranking.recommenders import GivenScoresRecommender
+from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Schedule
+from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 

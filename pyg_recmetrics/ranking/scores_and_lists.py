@@ -15,10 +15,13 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.messages import list_some
-from pyg_recmetrics.ranking.recommender import BestItems, Recommender, ScoreRecommender
+from pyg_recmetrics.ranking.base import BestItems, Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
+
+#: What to do with integers that are no item ids.
+SCORES_ARE_FLOATS = "scores need to be floating-point numbers, as '.float()' makes them"
 
 
 class GivenScoresRecommender(ScoreRecommender):
@@ -144,8 +147,8 @@ class ListRecommender(Recommender):
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
             raise ValueError(
-                f"'recommender' needs to recommend item ids in [0, {self.num_items}) or -1 "
-                f"(got {num_wrong} others)"
+                f"'recommender' needs to hold item ids in [0, {self.num_items}) or -1 "
+                f"(got {num_wrong} ids outside); {SCORES_ARE_FLOATS}"
             )
 
 
