@@ -221,7 +221,7 @@ def of_metrics():
     yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
     for arguments in (None, 1, "gain", ["gain"], [("gain",)], [(1, 2)], SCORES, [SCORES]):
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
-    yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' can"
+    yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
     pair = "'bounds' needs to be a pair of numbers"
     for bounds in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):

@@ -1,6 +1,5 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from pyg_recmetrics.ranking.algorithms import (
     Request,
     find_algorithms,
 )
+from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.task import RankingTask, as_task
@@ -150,35 +150,8 @@ def rank(
         _warn_about_short_lists(request)
         ranking = _rank_share(request, algorithm, batch_size, progress)
     processes.check_same(*task.to_dict().values(), depth, full, keep_items, ties, seed)
-    processes.take_smallest(ranking.ranks.rank)
-    processes.take_smallest(ranking.ranks.num_above)
-    processes.take_largest(ranking.ranks.num_tied)
-    num_candidates = task.num_candidates
-    if ranker.mask is not None:
-        ranker.mask.combine()
-        ranker.mask.apply(ranking.ranks)
-        num_candidates = ranker.mask.num_candidates
-    num_masked = task.num_candidates - num_candidates
-    if ranking.lists is not None:
-        processes.take_largest(ranking.lists)
-    ranker.warn()
-    ranked = RankedEdges.from_ranks(
-        task.truth,
-        ranking.ranks.rank,
-        num_users=task.num_users,
-        num_above=ranking.ranks.num_above if ranker.has_scores else None,
-        num_tied=ranking.ranks.num_tied if ranker.has_scores else None,
-        weight=task.weight,
-        users=None if task.users.numel() == task.num_users else task.users,
-        num_candidates=num_candidates,
-        num_masked=num_masked if bool(num_masked.any()) else None,
-        depth=None if depth >= int(num_candidates.max()) else depth,
-        lists=None if ranking.lists is None else Lists.from_matrix(ranking.lists),
-        catalogue=task.catalogue,
-        user_ids=task.user_ids,
-        item_ids=task.item_ids,
-    )
-    return ranked.with_ties(ties, seed=seed)
+    ranking.combine()
+    return ranking.to_ranked_edges(ranker, depth).with_ties(ties, seed=seed)
 
 
 class _Ranking:
@@ -187,41 +160,66 @@ class _Ranking:
     Edges without a rank are left as not retrieved, and empty entries of lists as `-1`.
     """
 
-    def __init__(self, request: Request) -> None:
-        self.task = task = request.task
+    def __init__(self, task: RankingTask, list_width: int) -> None:
+        self.task = task
         self.ranks = Ranks.unknown(task.truth[1])
         self.lists: Tensor | None = None
-        if request.list_width:
-            shape = (task.num_users, request.list_width)
-            self.lists = torch.full(shape, -1, device=task.device)
+        if list_width:
+            self.lists = torch.full((task.num_users, list_width), -1, device=task.device)
 
     def find_out(
-        self,
-        algorithm: RankingAlgorithm,
-        users: Tensor,
-        batch_size: int | None,
-        bar: "tqdm[Any]",
+        self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
-        num_rows = _rows_per_chunk(algorithm, batch_size)
+        num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
         for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
-        algorithm.check()
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         unsettled = users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
 
+    def combine(self) -> None:
+        """Combines what all processes found out."""
+        processes.take_smallest(self.ranks.rank)
+        processes.take_smallest(self.ranks.num_above)
+        processes.take_largest(self.ranks.num_tied)
+        if self.lists is not None:
+            processes.take_largest(self.lists)
+
+    def to_ranked_edges(self, recommender: Recommender, depth: int) -> RankedEdges:
+        """Returns the ranked edges, without what the recommender keeps out of the rankings."""
+        task, num_candidates = self.task, self.task.num_candidates
+        if recommender.mask is not None:
+            recommender.mask.combine()
+            recommender.mask.apply(self.ranks)
+            num_candidates = recommender.mask.num_candidates
+        recommender.warn()
+        num_masked = task.num_candidates - num_candidates
+        return RankedEdges.from_ranks(
+            task.truth,
+            self.ranks.rank,
+            num_users=task.num_users,
+            num_above=self.ranks.num_above if recommender.has_scores else None,
+            num_tied=self.ranks.num_tied if recommender.has_scores else None,
+            weight=task.weight,
+            users=None if task.users.numel() == task.num_users else task.users,
+            num_candidates=num_candidates,
+            num_masked=num_masked if bool(num_masked.any()) else None,
+            depth=None if depth >= int(num_candidates.max()) else depth,
+            lists=None if self.lists is None else Lists.from_matrix(self.lists),
+            catalogue=task.catalogue,
+            user_ids=task.user_ids,
+            item_ids=task.item_ids,
+        )
+
     def _write(self, chunk: Chunk, findings: Findings) -> None:
-        if isinstance(findings.rank, Ranks):
-            self.ranks.update(chunk.truth.index, findings.rank)
-        else:
-            self.ranks.rank[chunk.truth.index] = findings.rank
+        self.ranks.update(chunk.truth.index, findings.ranks)
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
@@ -239,28 +237,25 @@ def _rank_share(
         algorithm = algorithm if algorithm == "auto" else "dense"
         ranking.lists = _rank_share(lists, algorithm, batch_size, progress).lists
         return ranking
-    ranking = _Ranking(request)
+    ranking = _Ranking(task, request.list_width)
     users = task.users if request.list_width else task.users[task.degree[task.users] > 0]
     pending = processes.share(users)
     is_quiet = not progress or processes.process_index() > 0
     with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
         for way in find_algorithms(algorithm, request):
-            pending = ranking.find_out(way, pending, batch_size, bar)
+            if pending.numel() > 0:
+                pending = ranking.find_out(way, pending, batch_size, bar)
+                request.recommender.check()
     # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own depth
     # are discarded, since they would depend on the size of the chunks.
     ranking.ranks.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
     return ranking
 
 
-def _rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Callable[[int], int]:
-    """Returns how many users a chunk has, as a function of the depth of its deepest user."""
-    return algorithm.num_rows if batch_size is None else lambda depth: batch_size
-
-
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:
     if check_boolean(full, "full"):
         if k is not None:
-            raise ValueError(f"'k' can only be given if not everything is ranked (got {k!r})")
+            raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
         return task.num_items
     if k is None:
         return int(task.degree.max())
@@ -279,6 +274,6 @@ def _warn_about_short_lists(request: Request) -> None:
     needed = min(max(request.depth, int(task.degree.max())), task.num_items)
     if max_depth is not None and max_depth < needed:
         warn(
-            f"'recommender' holds lists of {max_depth} items, but {needed} are needed (for the "
-            f"largest k, or the largest R); all others count as not retrieved"
+            f"'recommender' holds lists of {max_depth} items, but {needed} are needed. Missing "
+            f"items count as not retrieved, so values for the largest k or R are too low"
         )

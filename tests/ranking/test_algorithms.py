@@ -1,5 +1,7 @@
 """All algorithms find the same ranks, and the one that applies is chosen."""
 
+import re
+
 import pytest
 import torch
 from embeddings import KINDS, assert_same_ranks, rank_by_all_algorithms
@@ -240,24 +242,35 @@ def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(used, options, expe
     assert ranked.num_tied.tolist() == [1999]
 
 
-APPLIES = r"'algorithm' can be 'search' for a part of .* by scores or embeddings, .* \(got '{}'\)"
+NO_SCORES = "for a recommender that gives neither embeddings nor scores of all items"
+NO_EMBEDDINGS = "for a recommender that does not give embeddings"
+ALL_ITEMS = "to rank all items: a search finds the first k of them"
+OWN_CANDIDATES = "for a task with candidates of each user"
+
+
+def expect_obstacle(algorithm, obstacle):
+    message = re.escape(f"'algorithm' needs to be 'auto' or 'dense' {obstacle}")
+    return pytest.raises(ValueError, match=f"{message}.*got '{algorithm}'")
 
 
 @pytest.mark.parametrize(
-    ("recommender", "algorithm", "options"),
+    ("recommender", "algorithm", "options", "obstacle"),
     [
-        *((scores, "count", {}) for scores in GIVEN.values()),
-        *((scores, "search", {"full": True}) for scores in (*GIVEN.values(), EMBEDDINGS, BIASED)),
-        (EMBEDDINGS, "count", {"keep_items": True}),
-        (EMBEDDINGS, "search", {"k": 100}),
-        (PairScorer(lambda user, item: item.float()), "search", {}),
-        (PairScorer(lambda user, item: item.float()), "count", {}),
-        (torch.zeros(1, 3).long(), "search", {}),
-        (torch.zeros(1, 3).long(), "count", {}),
+        *((scores, "count", {}, NO_EMBEDDINGS) for scores in GIVEN.values()),
+        *(
+            (scores, "search", {"full": True}, ALL_ITEMS)
+            for scores in (*GIVEN.values(), EMBEDDINGS, BIASED)
+        ),
+        (EMBEDDINGS, "count", {"keep_items": True}, "to keep items: counting makes no lists"),
+        (EMBEDDINGS, "search", {"k": 100}, ALL_ITEMS),
+        (PairScorer(lambda user, item: item.float()), "search", {}, NO_SCORES),
+        (PairScorer(lambda user, item: item.float()), "count", {}, NO_EMBEDDINGS),
+        (torch.zeros(1, 3).long(), "search", {}, NO_SCORES),
+        (torch.zeros(1, 3).long(), "count", {}, NO_EMBEDDINGS),
     ],
 )
-def test_a_forced_choice_that_does_not_apply_is_an_error(recommender, algorithm, options):
-    with pytest.raises(ValueError, match=APPLIES.format(algorithm)):
+def test_a_forced_choice_that_does_not_apply_is_an_error(recommender, algorithm, options, obstacle):
+    with expect_obstacle(algorithm, obstacle):
         rank(recommender, TASK, algorithm=algorithm, **options)
 
 
@@ -265,8 +278,14 @@ def test_neither_applies_to_candidates_of_each_user():
     candidates = torch.tensor([[0, 0], [1, 2]])
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100, candidates=candidates)
     for algorithm in ("search", "count"):
-        with pytest.raises(ValueError, match=APPLIES.format(algorithm)):
+        with expect_obstacle(algorithm, OWN_CANDIDATES):
             rank(EMBEDDINGS, task, algorithm=algorithm)
+
+
+def test_counting_needs_products_in_single_precision(monkeypatch):
+    processor(monkeypatch, fast=True, precision="medium")
+    with expect_obstacle("count", "where torch.set_float32_matmul_precision() allows less"):
+        rank(EMBEDDINGS, TASK, algorithm="count")
 
 
 def test_what_is_no_algorithm_is_named():

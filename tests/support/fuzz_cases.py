@@ -562,7 +562,7 @@ def draw_ranking(draw):
     if task.max_degree == 0:
         case.error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
-        case.error = "'algorithm' can be 'search' for a part of the ranking by scores or embeddings"
+        case.error = "'algorithm' needs to be 'auto' or 'dense' "
         if options["algorithm"] == "recommend":
             case.error = "'recommender' needs to be a model with a method 'recommend'"
     elif made.scores is None and case.ties != "index":
