@@ -6,7 +6,7 @@ import naive
 import pytest
 import torch
 from cases import cases, ranks
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recommender_forms import forms
 
@@ -26,7 +26,6 @@ def naive_ranks(case, rankings, depth):
     return found
 
 
-@settings(max_examples=200)
 @given(case=cases(), k=st.integers(1, 12), batch_size=st.sampled_from([None, 1, 2, 3]))
 def test_all_forms_of_a_recommender_rank_alike(case, k, batch_size):
     task = case.task()
@@ -38,7 +37,6 @@ def test_all_forms_of_a_recommender_rank_alike(case, k, batch_size):
         assert ranks(ranked) == expected
 
 
-@settings(max_examples=300)
 @given(
     case=cases(),
     num_comparisons=st.sampled_from([1, 5, 17, 2**19]),
@@ -59,7 +57,6 @@ def test_full_rankings_are_those_of_a_sorted_list(case, num_comparisons, batch_s
             assert ranks(ranked) == expected
 
 
-@settings(max_examples=200)
 @given(case=cases(), k=st.integers(1, 12))
 def test_one_score_per_item_is_the_same_for_everybody(case, k):
     case.scores = [case.scores[0]] * case.num_users
@@ -69,7 +66,6 @@ def test_one_score_per_item_is_the_same_for_everybody(case, k):
         assert ranks(ranked) == naive_ranks(case, case.rankings, k)
 
 
-@settings(max_examples=200)
 @given(case=cases(), data=st.data(), shared=st.booleans(), batch_size=st.sampled_from([None, 2]))
 def test_candidates_are_all_that_is_ranked(case, data, shared, batch_size):
     item = st.integers(0, case.num_items - 1)
@@ -104,7 +100,6 @@ def test_candidates_are_all_that_is_ranked(case, data, shared, batch_size):
         assert ranks(ranked) == expected
 
 
-@settings(max_examples=100)
 @given(case=cases(), k=st.integers(1, 12))
 def test_lists_are_kept_if_wanted(case, k):
     ranked = rank(case.score_matrix, case.task(), k=k, keep_items=True, batch_size=2)
