@@ -27,8 +27,8 @@ from pyg_recmetrics.ranking import (
     adapt,
     algorithms,
     pairs,
-    recommenders,
     score_mask,
+    scores_and_lists,
 )
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
@@ -161,7 +161,9 @@ DEFECTS = {
             )
         ),
     ),
-    "of equal scores, the higher id ranks first": wrapped(recommenders, "top_k", higher_id_first),
+    "of equal scores, the higher id ranks first": wrapped(
+        scores_and_lists, "top_k", higher_id_first
+    ),
     "seen items are ranked": wrapped(
         Chunk,
         "_adjacency",
@@ -302,7 +304,7 @@ DEFECTS = {
         lambda find: lambda *lists: (find(*lists)[0], find(*lists)[1] & False),
     ),
     "repeated items stay in lists": wrapped(
-        recommenders, "without_repeats", lambda _: lambda lists: lists
+        scores_and_lists, "without_repeats", lambda _: lambda lists: lists
     ),
     "all users are evaluated": lambda patch: patch.setattr(
         RankedEdges, "is_evaluated", property(lambda self: self.degree >= 0)
@@ -331,7 +333,7 @@ DEFECTS = {
         lambda tiles: lambda self: list(tiles(self))[: max(1, len(list(tiles(self))) - 1)],
     ),
     "scores are rounded to single precision": wrapped(
-        recommenders.FunctionRecommender,
+        scores_and_lists.FunctionRecommender,
         "given",
         lambda given: lambda *users: (given(*users)[0].float(), given(*users)[1]),
     ),

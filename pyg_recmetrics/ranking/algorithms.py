@@ -411,10 +411,7 @@ def _obstacle_to_count(request: Request) -> str | None:
     if request.list_width > 0:
         return "to keep items: counting makes no lists"
     if not (can_fuse(device, recommender.items.dim) or has_exact_single_precision(device)):
-        return (
-            "where matrix products are less precise than single precision, as "
-            "torch.set_float32_matmul_precision() sets them"
-        )
+        return "where torch.set_float32_matmul_precision() allows less than single precision"
     return None
 
 

@@ -21,11 +21,7 @@ Recommend: TypeAlias = Callable[..., Tensor]
 #: What `recommend` is given by name. Edges come first, whatever they are called.
 _NAMED = ("edge_weight", "src_index", "dst_index", "k")
 
-_POSITIONAL = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.VAR_POSITIONAL,
-)
+_BY_NAME_ONLY = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
 class HasRecommend(Protocol):
@@ -128,7 +124,7 @@ def _find_recommend(value: object) -> Recommend | None:
 
 def _find_edges(recommend: Recommend) -> Literal["first", "edge_index"] | None:
     first = next(iter(_parameters(recommend).values()), None)
-    if first is not None and first.kind in _POSITIONAL and first.name not in _NAMED:
+    if first is not None and first.kind not in _BY_NAME_ONLY and first.name not in _NAMED:
         return "first"
     return "edge_index" if _takes(recommend, "edge_index") else None
 

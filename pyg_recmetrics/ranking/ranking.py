@@ -1,6 +1,5 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -169,15 +168,11 @@ class _Ranking:
             self.lists = torch.full((task.num_users, list_width), -1, device=task.device)
 
     def find_out(
-        self,
-        algorithm: RankingAlgorithm,
-        users: Tensor,
-        batch_size: int | None,
-        bar: "tqdm[Any]",
+        self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
-        num_rows = _rows_per_chunk(algorithm, batch_size)
+        num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
         for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
@@ -255,11 +250,6 @@ def _rank_share(
     # are discarded, since they would depend on the size of the chunks.
     ranking.ranks.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
     return ranking
-
-
-def _rows_per_chunk(algorithm: RankingAlgorithm, batch_size: int | None) -> Callable[[int], int]:
-    """Returns how many users a chunk has, as a function of the depth of its deepest user."""
-    return algorithm.num_rows if batch_size is None else lambda depth: batch_size
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:

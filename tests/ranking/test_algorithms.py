@@ -284,7 +284,7 @@ def test_neither_applies_to_candidates_of_each_user():
 
 def test_counting_needs_products_in_single_precision(monkeypatch):
     processor(monkeypatch, fast=True, precision="medium")
-    with expect_obstacle("count", "where matrix products are less precise than single precision"):
+    with expect_obstacle("count", "where torch.set_float32_matmul_precision() allows less"):
         rank(EMBEDDINGS, TASK, algorithm="count")
 
 
