@@ -22,23 +22,27 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module", params=[2, 3])
-def seen(request, tmp_path_factory):
-    """What each process has seen, and after that, what became of those that were not killed."""
+#: How many processes evaluate together.
+SIZES = [2, 3]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A folder for each number of processes, which the last of them was killed while filling."""
     folder = tmp_path_factory.mktemp("processes")
-    command = [sys.executable, "-m", processes.__name__]
-    running = [
-        subprocess.Popen(
-            [*command, str(process), str(request.param), folder],
-            env=ENVIRONMENT,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for process in range(request.param)
-    ]
-    errors = [process.communicate(timeout=120)[1] for process in running]
-    codes = [process.returncode for process in running]
-    assert codes == [*[0] * (request.param - 1), -9], "\n".join(errors)
+    command = [sys.executable, "-m", processes.__name__, folder, *map(str, SIZES)]
+    done = subprocess.run(
+        command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=240
+    )
+    codes = [" ".join([*["0"] * (size - 1), "-9"]) for size in SIZES]
+    assert done.stdout.splitlines() == codes, done.stderr
+    return {size: folder / str(size) for size in SIZES}
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def seen(request, folders):
+    """What each process has seen, and after that, what became of those that were not killed."""
+    folder = folders[request.param]
     by_process = [
         torch.load(folder / f"{process}.pt", weights_only=False) for process in range(request.param)
     ]

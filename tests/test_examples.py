@@ -17,7 +17,7 @@ from tests.support.tools.examples import EXAMPLES, run_example
 
 
 def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys):
-    results = run_example(monkeypatch, "lightgcn.py")
+    results = run_example(monkeypatch, "lightgcn.py", "--epochs", "50")
     for metric in ("recall@20", "ndcg@20", "r_precision"):
         assert (
             results["LightGCN"][metric]
@@ -35,7 +35,7 @@ def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
 
 
 def test_hetero_link_split(monkeypatch):
-    result = run_example(monkeypatch, "hetero_link_split.py")
+    result = run_example(monkeypatch, "hetero_link_split.py", "--epochs", "120")
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
 
 
@@ -60,7 +60,7 @@ def test_report(monkeypatch, capsys, tmp_path):
     pytest.importorskip("scipy")
     pytest.importorskip("matplotlib")
     files = ["--report", str(tmp_path / "report.html"), "--picture", str(tmp_path / "report.png")]
-    comparison = run_example(monkeypatch, "report.py", *files, "--epochs", "60")
+    comparison = run_example(monkeypatch, "report.py", *files, "--epochs", "30")
     assert (tmp_path / "report.png").stat().st_size > 20_000
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 6

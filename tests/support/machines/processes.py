@@ -1,8 +1,9 @@
 """What one of several processes does in the tests of `test_distributed.py`, and what it sees.
 
-python -m tests.support.machines.processes PROCESS NUM_PROCESSES FOLDER
+python -m tests.support.machines.processes FOLDER 2 3  # two processes, and after them three
 """
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -213,9 +214,8 @@ def killed():
     return outcome(lambda: rank(scores, small_task()))
 
 
-def main():
-    process, num_processes, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-    torch.set_num_threads(1)
+def work(process, num_processes, folder):
+    """What one process does, and writes into the folder."""
     dist.init_process_group(
         "gloo",
         init_method=f"file://{folder / 'store'}",
@@ -233,6 +233,21 @@ def main():
     torch.save(killed(), folder / f"{process}.killed.pt")
     # As the interpreter ends, gloo's threads may abort a process whose peer was killed.
     os._exit(0)
+
+
+def main():
+    """Forks processes, which need not import torch again, and prints how those of a group end."""
+    torch.set_num_threads(1)
+    fork = multiprocessing.get_context("fork")
+    for size in map(int, sys.argv[2:]):
+        folder = Path(sys.argv[1]) / str(size)
+        folder.mkdir()
+        group = [fork.Process(target=work, args=(process, size, folder)) for process in range(size)]
+        for process in group:
+            process.start()
+        for process in group:
+            process.join()
+        print(*(process.exitcode for process in group))
 
 
 if __name__ == "__main__":
