@@ -23,7 +23,7 @@ class Frozen:
         ...         self._freeze()
         >>> Circle(1).area = 2
         Traceback (most recent call last):
-        AttributeError: 'area' of a 'Circle' cannot be set: make another one
+        AttributeError: 'Circle.area' cannot be set: make another one
     """
 
     #: What to do instead of setting an attribute.
@@ -37,12 +37,12 @@ class Frozen:
     def __setattr__(self, name: str, value: object) -> None:
         if self._is_frozen:
             raise AttributeError(
-                f"'{name}' of a '{type(self).__name__}' cannot be set: {self._INSTEAD}"
+                f"'{type(self).__name__}.{name}' cannot be set: {self._INSTEAD}"
             )
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"'{name}' of a '{type(self).__name__}' cannot be deleted")
+        raise AttributeError(f"'{type(self).__name__}.{name}' cannot be deleted")
 
 
 def settle(value: object, **fields: Any) -> None:

@@ -217,7 +217,7 @@ class TestEvaluator:
     @pytest.mark.parametrize("name", ["task", "metrics", "best", "should_stop", "history", "ties"])
     def test_what_was_prepared_cannot_be_replaced(self, name):
         evaluator = Evaluator(TASK, ["recall@2"])
-        message = f"'{name}' of a 'Evaluator' cannot be set: make another one with other options"
+        message = f"'Evaluator.{name}' cannot be set: make another one with other options"
         with pytest.raises(AttributeError, match=message):
             setattr(evaluator, name, None)
         assert evaluator(GOOD_SCORES) == evaluate(GOOD_SCORES, TASK, ["recall@2"])

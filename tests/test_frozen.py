@@ -90,9 +90,9 @@ class TestFrozen:
     )
     def test_no_attribute_can_be_set_or_deleted(self, copied, name):
         circle = copied(Circle(2))
-        with pytest.raises(AttributeError, match=f"'{name}' of a 'Circle' cannot be set: draw an"):
+        with pytest.raises(AttributeError, match=f"'Circle.{name}' cannot be set: draw an"):
             setattr(circle, name, 1)
-        with pytest.raises(AttributeError, match=f"'{name}' of a 'Circle' cannot be deleted"):
+        with pytest.raises(AttributeError, match=f"'Circle.{name}' cannot be deleted"):
             delattr(circle, name)
         assert (circle.radius, circle.area) == (2, 12)
 

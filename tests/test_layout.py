@@ -6,11 +6,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Modules without a file of tests, and where they are tested instead.
 TESTED_ELSEWHERE = {
-    "kernels/fast/blocks": "kernels/fast/test_searching.py",
     "kernels/fast/fast_scores": "kernels/fast/test_fast_products.py, test_given_scores.py",
-    "kernels/fast/rank_counting": "kernels/fast/test_bounded_counting.py",
-    "kernels/gpu/fusing": "kernels/gpu/test_fused_products.py",
-    "kernels/gpu/programs": "kernels/gpu/test_fused_products.py, test_fused_counting.py",
     "modules/classes": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",
     "modules/streaming_metric": "modules/test_modules.py",
@@ -22,13 +18,9 @@ TESTED_ELSEWHERE = {
     "plot/legend": "plot/test_layout.py",
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
-    "reporting/contents": "test_report.py",
-    "reporting/inline_svg": "test_report.py",
-    "reporting/page": "test_report.py",
-    "reporting/parts": "test_report.py",
-    "reporting/sections": "test_report.py",
+    "reporting/inline_svg": "reporting/test_page.py",
+    "reporting/parts": "reporting/test_sections.py",
     "results/estimates": "results/test_uncertainty.py",
-    "results/runs": "results/test_several_runs.py",
     "results/same_task": "results/test_comparison.py",
     "version": "test_documentation.py",
 }
@@ -47,12 +39,11 @@ OF_SEVERAL_MODULES = {
     "metrics/propensities": "one argument of several metrics",
     "modules/situations": "the classes beside those of PyG and torchmetrics",
     "notebooks": "notebooks/",
+    "options": "what `evaluate` and `Evaluator` take",
     "plot/history_picture": "one picture",
     "plot/layout": "what any picture looks like",
     "ranking/gowalla": "numbers that were published",
     "readme": "README.md",
-    "report": "a whole report",
-    "results/several_runs": "several runs",
     "trackers": "the files of trackers",
     "transforms/peers_splits": "splits of another library",
 }
