@@ -36,9 +36,7 @@ class Frozen:
 
     def __setattr__(self, name: str, value: object) -> None:
         if self._is_frozen:
-            raise AttributeError(
-                f"'{type(self).__name__}.{name}' cannot be set: {self._INSTEAD}"
-            )
+            raise AttributeError(f"'{type(self).__name__}.{name}' cannot be set: {self._INSTEAD}")
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
