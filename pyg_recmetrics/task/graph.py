@@ -218,7 +218,7 @@ def _truth_name(store: BaseStorage) -> str | None:
 def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None, int]:
     name = _truth_name(store)
     if name is None:
-        raise ValueError(f"{_NEEDS_TRUTH} (got {list(store.keys())})")
+        raise ValueError(f"{_NEEDS_TRUTH} (got {sorted(store.keys())})")
     truth = check_edges(store[f"{name}_index"], f"{name}_index")
     label = store.get(name)
     if label is None:
@@ -273,7 +273,7 @@ def read_edge_index(store: Data | EdgeStorage) -> Tensor:
     if "edge_index" not in store:
         raise ValueError(
             f"'data' needs to hold message-passing edges, which are what users have seen, as "
-            f"'edge_index' (got {list(store.keys())})"
+            f"'edge_index' (got {sorted(store.keys())})"
         )
     return check_edges(store["edge_index"], "edge_index")
 

@@ -271,7 +271,7 @@ class TestData:
 
     def test_ground_truth_is_needed(self):
         message = r"'edge_label_index': pass one part of a split, as 'RandomLinkSplit' of PyG"
-        with pytest.raises(ValueError, match=rf"{message} .*\(got \['num_nodes', 'edge_index'\]\)"):
+        with pytest.raises(ValueError, match=rf"{message} .*\(got \['edge_index', 'num_nodes'\]\)"):
             RankingTask.from_data(homogeneous(), num_users=40)
         with pytest.raises(ValueError, match=rf"{message} .*\(got none in \[\('user', 'rates', .*"):
             RankingTask.from_data(hetero())
