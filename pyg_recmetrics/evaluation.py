@@ -192,7 +192,8 @@ class Evaluator(Frozen):
             (default: `None`, the first metric)
         patience (int, optional): How many calls in a row without improvement to wait for before
             :attr:`should_stop` is `True`. (default: `None`, it never is)
-        **options: All other options of :func:`evaluate`, with the same names and defaults.
+
+    All other arguments are those of :func:`evaluate`.
 
     Attributes:
         history (History): The means of every call, in their order.
@@ -240,14 +241,7 @@ class Evaluator(Frozen):
         patience: int | None = None,
     ) -> None:
         # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
-        if empty_target_action is not None:
-            check_empty_target_action(empty_target_action)
-        if batch_size is not None:
-            check_positive_integer(batch_size, "batch_size")
-        if not isinstance(keep_items, bool):
-            check_positive_integer(keep_items, "keep_items")
-        check_ties("index" if ties is None else ties, seed)
-        check_boolean(progress, "progress")
+        _check_options(empty_target_action, batch_size, keep_items, ties, seed, progress)
         task = as_task(data, edge_type=edge_type, num_users=num_users, threshold=threshold)
         self.metrics = parse_all(metrics)
         self._convention = conventions.get(convention)
@@ -266,9 +260,7 @@ class Evaluator(Frozen):
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
-        is_eligible = self._convention.population.is_eligible(task)[task.users]
-        self._num_left_out = int((~is_eligible).sum())
-        self.task = task if self._num_left_out == 0 else task.select_users(task.users[is_eligible])
+        self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
         self._batch_size, self._keep_items = batch_size, keep_items
         self._ties, self._seed = ties, seed
@@ -343,6 +335,8 @@ class Evaluator(Frozen):
             keep_items=self._items_to_keep(),
             progress=self._progress,
         )
+        # Not in `rank`, as the ranking by item id tells who has constant scores. Lists know no
+        # ties: only those that were asked for are an error.
         ties = self._ties or self._convention.ties
         processes.check_same(self.task.users, ties, self._seed, self._empty_target_action)
         if self._ties is not None or ranked.num_tied is not None:
@@ -378,6 +372,31 @@ class Evaluator(Frozen):
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
+def _check_options(
+    empty_target_action: EmptyTargetAction | None,
+    batch_size: int | None,
+    keep_items: bool | int,
+    ties: Ties | None,
+    seed: int,
+    progress: bool,
+) -> None:
+    if empty_target_action is not None:
+        check_empty_target_action(empty_target_action)
+    if batch_size is not None:
+        check_positive_integer(batch_size, "batch_size")
+    if not isinstance(keep_items, bool):
+        check_positive_integer(keep_items, "keep_items")
+    check_ties("index" if ties is None else ties, seed)
+    check_boolean(progress, "progress")
+
+
+def _select_eligible(task: RankingTask, population: Population) -> tuple[RankingTask, int]:
+    """Returns the task of the users of a population, and how many others it had."""
+    is_eligible = population.is_eligible(task)[task.users]
+    num_left_out = int((~is_eligible).sum())
+    return task.select_users(task.users[is_eligible]) if num_left_out else task, num_left_out
+
+
 def _read_catalogue(
     task: RankingTask, catalogue: Catalogue | None, **facts: TensorLike | None
 ) -> Catalogue:
@@ -390,8 +409,8 @@ def _read_catalogue(
         for name, value in facts.items():
             if value is not None:
                 raise ValueError(
-                    f"'{name}' needs to be None if 'catalogue' is given, which may hold it "
-                    f"(got both)"
+                    f"'{name}' and 'catalogue' exclude each other: write "
+                    f"Catalogue({task.num_items}, {name}=...) (got both)"
                 )
         known = catalogue.of_task(task.num_items, task.catalogue.seen)
     known.check_device(task.device, "truth")

@@ -55,8 +55,8 @@ def check_same(*values: object) -> None:
     lowest, highest = bounds.tolist()
     if lowest != -highest:
         raise ValueError(
-            "'task' and all other arguments need to be the same in every process (got different "
-            "ones); to evaluate in one process only, use 'pyg_recmetrics.distributed.alone()'"
+            "'data' and all other arguments need to be the same in every process; to evaluate in "
+            "one process only, use 'pyg_recmetrics.distributed.alone()'"
         )
 
 

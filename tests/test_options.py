@@ -63,7 +63,8 @@ class TestOptions:
 
     def test_the_options_of_an_evaluator_are_explained(self):
         explained = documented_arguments(Evaluator)
-        assert set(explained) == {"data", "metrics", "monitor", "patience", "**options"}
+        assert set(explained) == {"data", "metrics", "monitor", "patience"}
+        assert "All other arguments are those of :func:`evaluate`." in Evaluator.__doc__
 
     def test_an_unknown_option_is_a_type_error(self):
         with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
@@ -199,7 +200,7 @@ class TestCatalogue:
 
     @pytest.mark.parametrize("name", facts)
     def test_a_fact_that_is_given_twice_is_named(self, name):
-        with pytest.raises(ValueError, match=f"'{name}' needs to be None if 'catalogue' is given"):
+        with pytest.raises(ValueError, match=f"'{name}' and 'catalogue' exclude each other"):
             Evaluator(self.task, catalogue=Catalogue(4), **{name: self.facts[name]})
 
     def test_the_items_of_another_task_are_refused(self):

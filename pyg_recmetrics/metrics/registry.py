@@ -40,8 +40,12 @@ P = ParamSpec("P")
 class AggregateMetric(Protocol):
     """A metric that has one value for all users together."""
 
+    # Without a docstring, so that editors show that of the metric.
     def __call__(self, ranked: RankedEdges, k: int) -> Tensor: ...  # noqa: D102
 
+
+_, *_called_with = inspect.signature(AggregateMetric.__call__).parameters.values()
+_SIGNATURE_OF_AGGREGATES = inspect.Signature(_called_with)
 
 _DEFINITIONS: dict[str, Definition] = {}
 
@@ -153,17 +157,19 @@ def register_aggregate(
     )
 
     def decorate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
-        def checked_state(ranked: RankedEdges, k: int) -> Tensor:
-            return state(ranked, defined.check(ranked, {"k": k})["k"])
+        unchecked = _define(compute, _SIGNATURE_OF_AGGREGATES, description)
 
+        def checked_state(ranked: RankedEdges, k: int) -> Tensor:
+            return state(ranked, unchecked.check(ranked, {"k": k})["k"])
+
+        # The docstring stands where the metric is computed, but describes how it is called.
+        @functools.wraps(compute, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
         def function(ranked: RankedEdges, k: int) -> Tensor:
             return compute(checked_state(ranked, k))
 
-        # The docstring stands where the metric is computed, but describes how it is called.
-        for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
-            setattr(function, attribute, getattr(compute, attribute))
-        defined = _define(function, inspect.signature(function), description)
-        _add(AggregateDefinition(**vars(defined), state=checked_state, compute=compute))
+        del function.__wrapped__
+        fields = vars(unchecked) | {"function": function}
+        _add(AggregateDefinition(**fields, state=checked_state, compute=compute))
         return function
 
     return decorate

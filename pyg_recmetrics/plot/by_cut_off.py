@@ -17,7 +17,7 @@ from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, user
 from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.by_name import one_or_by_name, recommenders_by_name
+from pyg_recmetrics.results.by_name import one_or_by_name, results_or_runs_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def metric_at_k(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('k', 'recall@k')
     """
-    by_name = recommenders_by_name(results)
+    by_name = results_or_runs_by_name(results)
     check_level(level)
     cut_offs = cut_offs_of(by_name.values(), max_k)
     y_label = f"{parse(f'{metric}@{cut_offs[-1]}').label}@k"

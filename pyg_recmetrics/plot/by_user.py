@@ -6,7 +6,7 @@ from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.arguments import Recommenders, Results, label, named_results
 from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, span, users
 from pyg_recmetrics.plot.style import line_style, point_style
-from pyg_recmetrics.results.by_name import recommenders_by_name
+from pyg_recmetrics.results.by_name import results_or_runs_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def distribution(
         >>> axes.get_xlabel()
         'recall@2'
     """
-    by_name = recommenders_by_name(results)
+    by_name = results_or_runs_by_name(results)
     axes = axes_for(ax)
     num_users = []
     for index, (name, result) in enumerate(by_name.items()):

@@ -300,7 +300,7 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         case "count":
             _check_applies(wanted, _obstacle_to_count(request))
             return [*_counting(request), *_exact(request)]
-        case _:
+        case "dense" | "recommend":
             return _exact(request)
 
 

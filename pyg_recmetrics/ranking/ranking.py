@@ -57,8 +57,8 @@ def rank(
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. If the function raises in one process, it
-    raises in all (see :mod:`pyg_recmetrics.distributed`).
+    return the ranks that a single process would return. If the function raises in one process after
+    it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     Args:
         recommender: What to rank, one of

@@ -10,7 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
-from pyg_recmetrics.results.by_name import recommenders_by_name
+from pyg_recmetrics.results.by_name import results_or_runs_by_name
 from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -54,7 +54,7 @@ class Contents:
                 three parts of one graph, or neither its test nor its validation part holds the
                 ground truth of the results.
         """
-        recommenders = recommenders_by_name(results)
+        recommenders = results_or_runs_by_name(results)
         singles = {name: runs_of(runs)[0] for name, runs in recommenders.items()}
         check_same_task(singles)
         first = next(iter(singles.values()))

@@ -170,7 +170,7 @@ def ties(contents: Contents) -> Iterator[Part]:
         metric
         for metric in contents.metrics
         if all(
-            TieRanges(result.ranked).can_move(result.definitions[metric])
+            TieRanges(result.ranked).can_tell(result.definitions[metric])
             for result in singles.values()
         )
     ]
@@ -216,7 +216,7 @@ def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
     if counts.num_left_out:
         yield ["users whom the convention leaves out", f"{counts.num_left_out:,}"]
     if result.person is not None:
-        yield ["persons who own them", f"{result.person.unique().numel():,}"]
+        yield ["persons behind them", f"{result.person.unique().numel():,}"]
 
 
 def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:

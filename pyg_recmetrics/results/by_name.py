@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runnable, Runs, as_recommender, runs_of
+from pyg_recmetrics.results.runs import Runnable, Runs, result_or_runs, runs_of
 
 #: What a recommender has: one run, or several.
 _KINDS, _WHAT = EvaluationResult | Sequence, "'EvaluationResult' or 'Runs'"
@@ -20,8 +20,9 @@ def by_name(results: Any, kinds: Any, what: str, argument: str = "results") -> d
         argument (str): The name of the argument.
 
     Raises:
-        TypeError: If it is no mapping, a name is no string, or something has another type.
-        ValueError: If it is empty.
+        TypeError: If it is no mapping, a name is neither a string nor a number, or something has
+            another type.
+        ValueError: If it is empty, or two names print alike.
     """
     return _read(results, kinds, what, argument, f"{argument} by name")
 
@@ -43,12 +44,12 @@ def runs_by_name(results: Mapping[str, Runnable]) -> dict[str, tuple[EvaluationR
     return {name: runs_of(result) for name, result in by_name(results, _KINDS, _WHAT).items()}
 
 
-def recommenders_by_name(
+def results_or_runs_by_name(
     results: Runnable | Mapping[str, Runnable],
 ) -> dict[str, EvaluationResult | Runs]:
     """Returns recommenders with one run or several by name; a single one has no name."""
     found = one_or_by_name(results, _KINDS, _WHAT)
-    return {name: as_recommender(result) for name, result in found.items()}
+    return {name: result_or_runs(result) for name, result in found.items()}
 
 
 def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> dict[str, Any]:
@@ -60,10 +61,13 @@ def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> di
     if not results:
         raise ValueError(f"'{argument}' needs to hold at least one {what} (got none)")
     for name, result in results.items():
-        if not isinstance(name, str):
-            raise TypeError(f"'{argument}' needs to have strings as names (got {name!r})")
-        if not isinstance(result, kinds):
+        if not isinstance(name, str | int | float):
+            raise TypeError(f"'{argument}' needs strings or numbers as names (got {name!r})")
+        if not isinstance(result, kinds) or isinstance(result, str):
             raise TypeError(
                 f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}')"
             )
-    return dict(results)
+    named = {str(name): result for name, result in results.items()}
+    if len(named) < len(results):
+        raise ValueError(f"'{argument}' needs a name of its own for each (got {list(results)})")
+    return named

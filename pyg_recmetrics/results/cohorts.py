@@ -203,7 +203,7 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
         r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
 
         The intervals are normal ones. They allow for users who count in several groups, and for
-        persons who own several rows. They are not corrected for several pairs.
+        persons who have several rows. They are not corrected for several pairs.
 
         Args:
             reference (label, optional): The group with which each of the others is compared, as

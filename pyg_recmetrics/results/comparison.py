@@ -137,9 +137,11 @@ class Comparison(Tabular, Sequence[PairedDifference]):
             raise ValueError(
                 f"'metric' needs to be one that was tested, of {tested} (got '{name}')"
             )
-        named = {a, b} - {None}
-        found = [power for power in powers if named <= {power.a, power.b}]
-        if len(found) != 1 or (a == b and a is not None):
+        named = [name for name in (a, b) if name is not None]
+        # A name that stands twice names no pair.
+        is_pair = len(set(named)) == len(named)
+        found = [power for power in powers if is_pair and {*named} <= {power.a, power.b}]
+        if len(found) != 1:
             pairs = [(power.a, power.b) for power in powers]
             raise ValueError(
                 f"'a' and 'b' need to name one pair that was tested, of {pairs} "

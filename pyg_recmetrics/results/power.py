@@ -40,7 +40,7 @@ class Power:
     a: str
     b: str
     level: float
-    uncertainty: Uncertainty
+    _uncertainty: Uncertainty
 
     def detectable(self, power: float = 0.8) -> float:
         """Returns the smallest difference that the test detects with probability `power`.
@@ -51,7 +51,7 @@ class Power:
         Raises:
             ValueError: If `power` is not between 0 and 1.
         """
-        return self.uncertainty.detectable(check_fraction(power, "power"), self.level)
+        return self._uncertainty.detectable(check_fraction(power, "power"), self.level)
 
     def users(self, difference: float, power: float = 0.8) -> int | None:
         """Returns how many users are needed to detect a difference.
@@ -88,7 +88,7 @@ class Power:
             ValueError: If `difference` is zero, `power` is not between 0 and 1, or neither
                 recommender has several runs.
         """
-        if not self.uncertainty.has_runs:
+        if not self._uncertainty.has_runs:
             raise ValueError(
                 f"'results' needs to hold several runs of '{self.a}' or '{self.b}' (got one of "
                 f"each)"
@@ -99,7 +99,7 @@ class Power:
         if check_finite_number(difference, "difference") == 0:
             raise ValueError(f"'difference' needs to be other than zero (got {difference!r})")
         power = check_fraction(power, "power")
-        return self.uncertainty.needed(source, difference, power, self.level)
+        return self._uncertainty.needed(source, difference, power, self.level)
 
     def __repr__(self) -> str:
         return (

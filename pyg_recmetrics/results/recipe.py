@@ -57,7 +57,7 @@ def note_on_intervals(level: float, person: Tensor | None) -> str:
     note = f"±: {100 * level:.4g}% confidence interval of the mean over users"
     if person is None:
         return note
-    return f"{note}, for other persons ({person.unique().numel():,} own all rows)"
+    return f"{note}, for other persons ({person.unique().numel():,} behind all rows)"
 
 
 def summarize_users(

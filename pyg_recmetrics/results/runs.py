@@ -288,7 +288,7 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     return runs
 
 
-def as_recommender(results: Runnable) -> EvaluationResult | Runs:
+def result_or_runs(results: Runnable) -> EvaluationResult | Runs:
     """Returns the only run of a recommender, or all of its runs.
 
     Raises:

@@ -40,7 +40,7 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     }
     if task is not None:
         fields = task.to_dict()
-        # It has already selected the truth. Two of them may select the same, for the same pairs.
+        # Tasks with different thresholds have the same pairs if these select the same truth.
         del fields["threshold"]
         return how | fields
     edges = ranked.edge_label_index

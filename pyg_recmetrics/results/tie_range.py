@@ -41,8 +41,8 @@ class TieRanges:
         """How many edges have the score of another candidate; `None` if scores are unknown."""
         return None if self.ranked.num_tied is None else int(self._is_tied.sum())
 
-    def can_move(self, metric: Metric) -> bool:
-        """Returns whether ties can move a metric, and the ranking is deep enough to say how far."""
+    def can_tell(self, metric: Metric) -> bool:
+        """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
         is_deep_enough = self.ranked.depth is None or metric.depth is not None
         return metric.needs_truth and is_deep_enough
 

@@ -13,7 +13,7 @@ from pyg_recmetrics import (
     report,
     side_by_side,
 )
-from pyg_recmetrics.results.by_name import recommenders_by_name
+from pyg_recmetrics.results.by_name import results_or_runs_by_name
 
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 RESULT = evaluate(torch.tensor([0.1, 0.3, 0.2]), TASK, "recall@2", keep_items=True)
@@ -51,7 +51,9 @@ def test_several_have_names(call, results):
     ("results", "error", "message"),
     [
         ({}, ValueError, "'results' needs to hold at least one 'EvaluationResult'.* \\(got none"),
-        ({3: RESULT, "b": RESULT}, TypeError, "needs to have strings as names \\(got 3\\)"),
+        ({None: RESULT}, TypeError, "needs strings or numbers as names \\(got None\\)"),
+        ({3: RESULT, "3": RESULT}, ValueError, "a name of its own for each \\(got \\[3, '3'\\]\\)"),
+        ({"a": RESULT, "b": "abc"}, TypeError, "\\(got str as 'b'\\)"),
         ({"a": RESULT, "b": 0.5}, TypeError, "'results' needs to hold .* \\(got float as 'b'\\)"),
         (0.5, TypeError, "'results' needs to be .*results by name, as in .* \\(got float\\)"),
     ],
@@ -68,14 +70,19 @@ def test_histories_are_called_so():
         plot.history([history])
 
 
+def test_numbers_of_a_sweep_are_names():
+    differences = compare({64: RESULT, 0.5: RESULT})
+    assert (differences[0].a, differences[0].b) == ("64", "0.5")
+
+
 def test_options_are_no_names():
     named = compare({"level": RESULT, "test": RESULT})
     assert (named[0].a, named[0].b) == ("level", "test")
 
 
 def test_a_recommender_has_one_run_or_several():
-    found = recommenders_by_name({"one": RESULT, "list": [RESULT], "two": [RESULT, RESULT]})
+    found = results_or_runs_by_name({"one": RESULT, "list": [RESULT], "two": [RESULT, RESULT]})
     assert found["one"] is found["list"] is RESULT
     assert isinstance(found["two"], Runs)
-    assert recommenders_by_name(found["two"]) == {"": found["two"]}
-    assert recommenders_by_name(RESULT) == {"": RESULT}
+    assert results_or_runs_by_name(found["two"]) == {"": found["two"]}
+    assert results_or_runs_by_name(RESULT) == {"": RESULT}

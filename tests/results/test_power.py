@@ -52,7 +52,7 @@ def test_it_is_that_of_statsmodels(results, single):
 
 
 def test_as_many_users_as_there_are_detect_what_is_detectable(single):
-    number = round(single.uncertainty.components[0].num_users)
+    number = round(single._uncertainty.components[0].num_users)
     assert single.users(single.detectable()) == pytest.approx(number, abs=1)
 
 
@@ -67,7 +67,7 @@ def test_runs_that_are_needed(comparison):
     power = comparison.power("ndcg@3", "good", "fair")
     assert power.runs(1e-9) is None
     needed = power.runs(0.5)
-    assert power.uncertainty.with_number("runs", needed).power(0.5, 0.95) >= 0.8
+    assert power._uncertainty.with_number("runs", needed).power(0.5, 0.95) >= 0.8
 
 
 def test_a_pair_is_named_in_any_order(comparison):

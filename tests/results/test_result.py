@@ -119,7 +119,9 @@ class TestResult:
 
     def test_nothing_in_it_can_be_set(self, result):
         for name in ("empty_target_action", "ranked", "num_tied", "comment"):
-            with pytest.raises(AttributeError, match=f"'EvaluationResult.{name}' .* another one of"):
+            with pytest.raises(
+                AttributeError, match=f"'EvaluationResult.{name}' .* another one of"
+            ):
                 setattr(result, name, None)
         assert result.empty_target_action == "skip"
 

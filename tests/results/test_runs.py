@@ -203,7 +203,7 @@ class TestOwners:
         sample = Sample.of(values, person)
         low, high = result.confidence_interval("recall@3")
         assert (high - low) / 2 == pytest.approx(1.959964 * math.sqrt(sample.variance))
-        assert "over users, for other persons (23 own all rows)" in str(result)
+        assert "over users, for other persons (23 behind all rows)" in str(result)
         total, num_rows = {}, {}
         for value, number in zip(values.tolist(), person.tolist(), strict=True):
             if value == value:

@@ -314,7 +314,7 @@ class Search:
         scores = self.relevant_scores[rows[row], slot], self.scores.of_items(rows, found)
         item = torch.cat([part.side_by_side(part.column, -1) for part in entries], 1)
         pairs = zip(entries, scores, strict=True)
-        score = torch.cat([part.side_by_side(own, -torch.inf) for part, own in pairs], 1)
+        score = torch.cat([part.side_by_side(of_part, -torch.inf) for part, of_part in pairs], 1)
         score, origin = score.sort(dim=1, descending=True)
         num_slots = max_id(relevant.slot) + 1
         ranking = _Ranking(item.gather(1, origin), score, origin, edge, relevant, num_slots)
