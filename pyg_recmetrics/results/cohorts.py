@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Estimate, mean_of_users
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, Tabular, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class Gap(NamedTuple):
     ratio_high: float
 
 
-class Gaps(Tabular, Sequence[Gap]):
+class Gaps(Rows[Gap]):
     """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
 
     :meth:`Cohorts.gaps` returns it.
@@ -127,7 +127,7 @@ class Gaps(Tabular, Sequence[Gap]):
     """
 
     def __init__(self, gaps: Iterable[Gap], level: float) -> None:
-        self._gaps, self.level = tuple(gaps), level
+        self._rows, self.level = tuple(gaps), level
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair of groups.
@@ -135,19 +135,7 @@ class Gaps(Tabular, Sequence[Gap]):
         Raises:
             ImportError: If pandas is not installed.
         """
-        return to_data_frame(self._gaps, Gap._fields)
-
-    @overload
-    def __getitem__(self, index: int) -> Gap: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Gap]: ...
-
-    def __getitem__(self, index: int | slice) -> Gap | Sequence[Gap]:
-        return self._gaps[index]
-
-    def __len__(self) -> int:
-        return len(self._gaps)
+        return to_data_frame(self._rows, Gap._fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} gaps)"
