@@ -3,7 +3,7 @@
 import copy
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -56,6 +56,9 @@ def first_message_passing(stage: Tensor) -> Tensor:
 class UserItemSplit(BaseTransform):
     """Splits the user-item edges of a graph. A subclass assigns each edge to its stages."""
 
+    #: The arguments that the representation shows.
+    _shown: ClassVar[tuple[str, ...]]
+
     def __init__(
         self,
         edge_type: EdgeType | None,
@@ -84,6 +87,10 @@ class UserItemSplit(BaseTransform):
             The data to cut and the assignment. The data may number its users in another way than
             before, but has the same edges in the same order.
         """
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({shown})"
 
 
 def cut(
