@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
@@ -370,7 +371,7 @@ def by_popularity(
     popularity = recall.ranked.required_catalogue.popularity
     is_item = torch.ones_like(popularity, dtype=torch.bool)
     if candidates is not None:
-        is_item = torch.zeros_like(is_item).index_fill_(0, candidates, True)
+        is_item = index_to_mask(candidates, popularity.numel())
     bin_of_item = quantile_bins(popularity[is_item], bins)
     bucket = torch.full_like(popularity, -1)
     bucket[is_item] = bin_of_item

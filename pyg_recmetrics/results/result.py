@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
@@ -343,13 +344,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0.5
         """
         group, labels = read_labels(groups, "groups", "user", self.ranked.num_users)
-        return cohorts.by_groups(
-            self._contributions,
-            group,
-            labels,
-            "group",
-            Intervals(self.person, level, method),
-        )
+        intervals = Intervals(self.person, level, method)
+        return cohorts.by_groups(self._contributions, group, labels, "group", intervals)
 
     def by_degree(
         self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "normal"
@@ -388,13 +384,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         if self.empty_target_action == "skip":
             is_counted = is_counted & (self.ranked.degree > 0)
         group, labels = cohorts.group_by_degree(degree, is_counted, bins)
-        return cohorts.by_groups(
-            self._contributions,
-            group,
-            labels,
-            "training degree",
-            Intervals(self.person, level, method),
-        )
+        intervals = Intervals(self.person, level, method)
+        return cohorts.by_groups(self._contributions, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
         self,
@@ -497,12 +488,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
-        return item_groups.measure_item_groups(
-            recall,
-            group.to(self.ranked.rank.device),
-            labels,
-            Intervals(self.person, check_level(level)),
-        )
+        group = group.to(self.ranked.rank.device)
+        intervals = Intervals(self.person, check_level(level))
+        return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
@@ -872,5 +860,4 @@ def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
         ranked = ranked.with_catalogue(task.catalogue)
     if ranked.users is not None or task.users.numel() == task.num_users:
         return ranked
-    is_user = torch.zeros_like(ranked.is_evaluated)
-    return ranked.select_users(is_user.index_fill_(0, task.users, True))
+    return ranked.select_users(index_to_mask(task.users, ranked.num_users))

@@ -11,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, NodeStorage
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import select
+from torch_geometric.utils import index_to_mask, select
 
 from pyg_recmetrics.transforms.interactions import EdgeGroup, Interactions, read_interactions
 
@@ -182,9 +182,7 @@ def _label(
 def _evaluate_only(data: Data | HeteroData, interactions: Interactions, users: Tensor) -> None:
     """Marks the users to evaluate, as PyG marks the nodes of its node splits."""
     store = _user_store(data, interactions)
-    mask = torch.zeros(store.num_nodes, dtype=torch.bool, device=interactions.device)
-    mask[users] = True
-    store["eval_mask"] = mask
+    store["eval_mask"] = index_to_mask(users, store.num_nodes)
 
 
 def _user_store(data: Data | HeteroData, interactions: Interactions) -> NodeStorage:
