@@ -44,6 +44,11 @@ class CohortMean(NamedTuple):
     num_users: int
 
 
+def format_cohort(mean: CohortMean) -> str:
+    """Returns a mean with half the width of its interval, as tables show it."""
+    return format_mean(mean.value, (mean.high - mean.low) / 2)
+
+
 @dataclass(frozen=True)
 class Intervals:
     """How to find the confidence intervals of means over users.
@@ -160,7 +165,7 @@ class Gaps(Rows[Gap]):
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
 
 
-class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
+class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
     :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree`,
@@ -180,9 +185,7 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
         level: float,
         notes: Sequence[str],
     ) -> None:
-        self._means = FrozenDict(
-            {label: FrozenDict(of_metric) for label, of_metric in means.items()}
-        )
+        super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
         self._notes = tuple(notes)
         self.name = name
@@ -262,15 +265,6 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
         ]
         return to_data_frame(rows, ["group", "metric", *CohortMean._fields])
 
-    def __getitem__(self, label: Hashable) -> Mapping[str, CohortMean]:
-        return self._means[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._means)
-
-    def __len__(self) -> int:
-        return len(self._means)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {', '.join(map(str, self))})"
 
@@ -280,10 +274,7 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
             [
                 str(label),
                 f"{max((mean.num_users for mean in means.values()), default=0):,}",
-                *(
-                    format_mean(means[metric].value, (means[metric].high - means[metric].low) / 2)
-                    for metric in self._metrics
-                ),
+                *(format_cohort(means[metric]) for metric in self._metrics),
             ]
             for label, means in self.items()
         ]
