@@ -69,7 +69,7 @@ class History(Rows[dict[str, float]]):
     @property
     def is_best(self) -> bool:
         """Whether the last evaluation is the best so far."""
-        return self.best_index is not None and self.best_index == len(self) - 1
+        return self.best_index == len(self) - 1
 
     @property
     def should_stop(self) -> bool:

@@ -378,8 +378,11 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
-        task = self._required_task("by_degree")
-        degree = torch.bincount(task.seen[0], minlength=task.num_users)
+        if self.task is None:
+            raise ValueError(
+                "'by_degree' needs the seen edges of a task (got a result without a task)"
+            )
+        degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
         is_counted = self.ranked.is_evaluated
         if self.empty_target_action == "skip":
             is_counted = is_counted & (self.ranked.degree > 0)
@@ -761,13 +764,6 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     @property
     def _contributions(self) -> dict[str, Tensor]:
         return {name: self.contributions(name) for name in self.per_user}
-
-    def _required_task(self, needed_by: str) -> RankingTask:
-        if self.task is None:
-            raise ValueError(
-                f"'{needed_by}' needs the seen edges of a task (got a result without a task)"
-            )
-        return self.task
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
