@@ -1,5 +1,6 @@
 """Checks of what comes in from outside. The code behind them trusts its arguments."""
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
@@ -226,19 +227,12 @@ def check_ranked_scores(scores: Tensor, name: str) -> None:
 
 def check_integer(value: object, name: str) -> int:
     """Returns `value` as an integer if it is one, of Python or any other library."""
-    number = as_integer(value)
-    if number is None:
-        raise ValueError(f"'{name}' needs to be an integer (got {value!r})")
-    _check_exact(abs(number), name)
-    return number
+    return _check_integer(value, name, "an integer")
 
 
 def check_positive_integer(value: object, name: str) -> int:
     """Returns `value` as an integer if it is a positive one, of Python or any other library."""
-    number = as_integer(value)
-    if number is None or number <= 0:
-        raise ValueError(f"'{name}' needs to be a positive integer (got {value!r})")
-    return _check_exact(number, name)
+    return _check_integer(value, name, "a positive integer", least=1)
 
 
 def check_scores(scores: object, name: str) -> Tensor:
@@ -261,10 +255,7 @@ def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str) -> 
 
 def check_natural_number(value: object, name: str) -> int:
     """Returns `value` as an integer if it is one that is not negative."""
-    number = as_integer(value)
-    if number is None or number < 0:
-        raise ValueError(f"'{name}' needs to be a non-negative integer (got {value!r})")
-    return _check_exact(number, name)
+    return _check_integer(value, name, "a non-negative integer", least=0)
 
 
 def check_boolean(value: object, name: str) -> bool:
@@ -331,14 +322,17 @@ def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
     return edge_type
 
 
-def _check_exact(value: int, name: str) -> int:
+def _check_integer(value: object, name: str, what: str, least: float = -math.inf) -> int:
+    number = as_integer(value)
+    if number is None or number < least:
+        raise ValueError(f"'{name}' needs to be {what} (got {value!r})")
     # Numbers that large also overflow when they are added or multiplied in 64 bits.
-    if value >= 2**53:
+    if abs(number) >= 2**53:
         raise ValueError(
             f"'{name}' needs to be less than 2**53, up to where double precision is exact (got an "
-            f"integer of {value.bit_length()} bits)"
+            f"integer of {number.bit_length()} bits)"
         )
-    return value
+    return number
 
 
 def _check_real(values: Tensor, name: str) -> None:

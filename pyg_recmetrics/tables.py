@@ -5,15 +5,17 @@ import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import settle
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>"})
 _MINUS = "\N{MINUS SIGN}"
@@ -101,6 +103,27 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+
+class Rows(Tabular, Sequence[T]):
+    """A sequence that is shown as a table. A subclass sets `_rows`, which hold its elements."""
+
+    _rows: Sequence[T]
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 @dataclass(frozen=True)

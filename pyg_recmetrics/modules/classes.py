@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import cast, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import torch
 
@@ -36,32 +36,27 @@ class _ClassArgument:
     applies_to: Callable[[Definition], bool]
 
 
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
 _CLASS_ARGUMENTS = (
     _ClassArgument(
-        inspect.Parameter("catalogue", inspect.Parameter.KEYWORD_ONLY, annotation=Catalogue),
+        _keyword("catalogue", Catalogue, inspect.Parameter.empty),
         """\
     catalogue (Catalogue): What is known about the items.""",
         lambda definition: bool(set(definition.needs) - {"items"}),
     ),
     _ClassArgument(
-        inspect.Parameter(
-            "catalogue",
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Catalogue | None,
-        ),
+        _keyword("catalogue", Catalogue | None, None),
         """\
     catalogue (Catalogue, optional): What is known about the items, which some arguments need.
         (default: `None`)""",
         lambda definition: bool(definition.may_need) and not set(definition.needs) - {"items"},
     ),
     _ClassArgument(
-        inspect.Parameter(
-            "empty_target_action",
-            inspect.Parameter.KEYWORD_ONLY,
-            default="skip",
-            annotation=EmptyTargetAction,
-        ),
+        _keyword("empty_target_action", EmptyTargetAction, "skip"),
         """\
     empty_target_action (str, optional): What users without ground truth count as. `"skip"` leaves
         them out of the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and
@@ -69,9 +64,7 @@ _CLASS_ARGUMENTS = (
         lambda definition: definition.needs_truth,
     ),
     _ClassArgument(
-        inspect.Parameter(
-            "keep_per_user", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool
-        ),
+        _keyword("keep_per_user", bool, False),
         """\
     keep_per_user (bool, optional): Whether to keep the value of every user for
         `compute_per_user()`. (default: `False`)""",

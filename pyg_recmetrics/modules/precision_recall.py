@@ -1,8 +1,10 @@
 """Curves of precision and recall over mini-batches of scored pairs, as torchmetrics' own are."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from functools import partial
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -35,74 +37,62 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 _NOT_RANKED = 2**53
 
 
-class _State(Protocol):
-    """What is kept between updates."""
-
-    def merged_by(self) -> dict[str, Merging]:
-        """Returns how to merge each tensor, by its name."""
-
-    def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
-        """Returns the tensors of some users."""
-
-    def curve(self, state: dict[str, Tensor]) -> Curve:
-        """Returns the curve of all users."""
-
-
 @dataclass(frozen=True)
 class _Sums:
     """Sums over users at every cut-off, which are enough for a mean: `[max_k]`."""
 
-    max_k: int
-    adaptive_k: bool
+    #: The curve of ranked users, for any aggregation.
+    measure: Callable[..., Curve]
     empty_target_action: EmptyTargetAction
 
     def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge each tensor, by its name."""
         return {"precision": "sum", "recall": "sum", "count": "sum"}
 
     def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
-        precision, recall, _ = precision_recall_curve(
-            ranked,
-            self.max_k,
-            self.adaptive_k,
-            empty_target_action=self.empty_target_action,
-            aggregation=torch.sum,
-        )
+        """Returns the tensors of some users."""
+        precision, recall, _ = self.measure(ranked, aggregation=torch.sum)
         is_counted = ranked.is_evaluated & counts_in_mean(ranked.degree, self.empty_target_action)
         return {"precision": precision, "recall": recall, "count": is_counted.sum()}
 
     def curve(self, state: dict[str, Tensor]) -> Curve:
+        """Returns the curve of all users."""
+        precision, recall = state["precision"], state["recall"]
         count = state["count"].clamp(min=1)  # so that it is zero, and not NaN, if there is nobody
-        top_k = torch.arange(1, self.max_k + 1, device=count.device)
-        return state["precision"] / count, state["recall"] / count, top_k
+        top_k = torch.arange(1, precision.numel() + 1, device=count.device)
+        return precision / count, recall / count, top_k
 
 
 @dataclass(frozen=True)
 class _Ranks:
     """The ranks of all relevant items, which are enough for every curve: `[num_edges]`."""
 
-    max_k: int | None
-    adaptive_k: bool
+    #: The curve of ranked users.
+    measure: Callable[[RankedEdges], Curve]
     empty_target_action: EmptyTargetAction
-    aggregation: Aggregation
+    needs_candidates: bool
 
     def merged_by(self) -> dict[str, Merging]:
+        """Returns how to merge each tensor, by its name."""
         merged_by: dict[str, Merging] = {"rank": "cat", "degree": "cat"}
-        if self.max_k is None or self.adaptive_k:
+        if self.needs_candidates:
             merged_by["num_candidates"] = "cat"
         return merged_by
 
     def of(self, ranked: RankedEdges) -> dict[str, Tensor]:
+        """Returns the tensors of some users."""
         is_evaluated = ranked.is_evaluated
         degree, user = ranked.degree[is_evaluated], ranked.edge_label_index[0]
         check_num_without_truth(int((degree == 0).sum()), self.empty_target_action)
         # A relevant item at rank 2.5 is in the top 3, and not in the top 2.
         rank = ranked.rank[is_evaluated[user]].ceil().clamp(max=_NOT_RANKED).long()
         state = {"rank": rank, "degree": degree}
-        if "num_candidates" in self.merged_by():
+        if self.needs_candidates:
             state["num_candidates"] = ranked.required_candidates[is_evaluated]
         return state
 
     def curve(self, state: dict[str, Tensor]) -> Curve:
+        """Returns the curve of all users."""
         rank, degree = state["rank"], state["degree"]
         edge = torch.arange(rank.numel(), device=rank.device)
         user = torch.arange(degree.numel(), device=rank.device).repeat_interleave(degree)
@@ -112,13 +102,7 @@ class _Ranks:
             degree.numel(),
             num_candidates=state.get("num_candidates"),
         )
-        return precision_recall_curve(
-            ranked,
-            self.max_k,
-            self.adaptive_k,
-            empty_target_action=self.empty_target_action,
-            aggregation=self.aggregation,
-        )
+        return self.measure(ranked)
 
 
 class PrecisionRecallCurve(StreamingMetric):
@@ -189,10 +173,18 @@ class PrecisionRecallCurve(StreamingMetric):
         self._kept = self._what_to_keep()
         self._declare_states()
 
-    def _what_to_keep(self) -> _State:
+    def _what_to_keep(self) -> _Sums | _Ranks:
+        action = self.empty_target_action
+        measure = partial(
+            precision_recall_curve,
+            max_k=self.max_k,
+            adaptive_k=self.adaptive_k,
+            empty_target_action=action,
+        )
         if self.max_k is not None and self.aggregation == "mean":
-            return _Sums(self.max_k, self.adaptive_k, self.empty_target_action)
-        return _Ranks(self.max_k, self.adaptive_k, self.empty_target_action, self.aggregation)
+            return _Sums(measure, action)
+        needs_candidates = self.max_k is None or self.adaptive_k
+        return _Ranks(partial(measure, aggregation=self.aggregation), action, needs_candidates)
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments that are not the default."""

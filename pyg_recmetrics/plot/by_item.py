@@ -74,12 +74,9 @@ def long_tail(results: Results, *, k: int = 20, ax: "Axes | None" = None) -> Pic
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1, linscale=0.5)
     axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
-    note = f"top {k:,} of {users(_num_with_list(result) for result in by_name.values())}"
+    num_with_list = [result.user_counts.num_with_list or 0 for result in by_name.values()]
+    note = f"top {k:,} of {users(num_with_list)}"
     return finish(axes, "items, most popular first", "users per item", note, is_new=ax is None)
-
-
-def _num_with_list(result: EvaluationResult) -> int:
-    return result.user_counts.num_with_list or 0
 
 
 def _popularity(by_name: Mapping[str, EvaluationResult]) -> Tensor:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import spread
@@ -177,8 +178,7 @@ class Schedule:
         if task.candidates is not None and task.candidates.dim() == 2:
             self._candidates = _EdgesByUser(task.candidates, self.users, task.num_users)
         elif task.candidates is not None:
-            self._is_excluded = torch.ones(task.num_items, dtype=torch.bool, device=task.device)
-            self._is_excluded[task.candidates] = False
+            self._is_excluded = ~index_to_mask(task.candidates, task.num_items)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers."""

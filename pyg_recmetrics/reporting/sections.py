@@ -13,7 +13,8 @@ from pyg_recmetrics.plot.picture import users
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
-from pyg_recmetrics.results import CohortMean, Cohorts, EvaluationResult, Runs, compare
+from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
+from pyg_recmetrics.results.cohorts import format_cohort
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
 from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Table, format_mean
@@ -293,15 +294,11 @@ def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str) -> Table:
         [
             str(label),
             f"{first[label][metric].num_users:,}",
-            *(_format_cohort(groups[label][metric]) for groups in cohorts.values()),
+            *(format_cohort(groups[label][metric]) for groups in cohorts.values()),
         ]
         for label in first
     ]
     return Table(head, rows)
-
-
-def _format_cohort(mean: CohortMean) -> str:
-    return format_mean(mean.value, (mean.high - mean.low) / 2)
 
 
 def _most_recommended(contents: Contents) -> Table:

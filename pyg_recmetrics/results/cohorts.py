@@ -5,10 +5,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
@@ -17,7 +18,7 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Estimate, mean_of_users
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, Tabular, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,11 @@ class CohortMean(NamedTuple):
     low: float
     high: float
     num_users: int
+
+
+def format_cohort(mean: CohortMean) -> str:
+    """Returns a mean with half the width of its interval, as tables show it."""
+    return format_mean(mean.value, (mean.high - mean.low) / 2)
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class Gap(NamedTuple):
     ratio_high: float
 
 
-class Gaps(Tabular, Sequence[Gap]):
+class Gaps(Rows[Gap]):
     """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
 
     :meth:`Cohorts.gaps` returns it.
@@ -127,7 +133,7 @@ class Gaps(Tabular, Sequence[Gap]):
     """
 
     def __init__(self, gaps: Iterable[Gap], level: float) -> None:
-        self._gaps, self.level = tuple(gaps), level
+        self._rows, self.level = tuple(gaps), level
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair of groups.
@@ -135,19 +141,7 @@ class Gaps(Tabular, Sequence[Gap]):
         Raises:
             ImportError: If pandas is not installed.
         """
-        return to_data_frame(self._gaps, Gap._fields)
-
-    @overload
-    def __getitem__(self, index: int) -> Gap: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Gap]: ...
-
-    def __getitem__(self, index: int | slice) -> Gap | Sequence[Gap]:
-        return self._gaps[index]
-
-    def __len__(self) -> int:
-        return len(self._gaps)
+        return to_data_frame(self._rows, Gap._fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} gaps)"
@@ -171,7 +165,7 @@ class Gaps(Tabular, Sequence[Gap]):
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
 
 
-class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
+class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
     :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree`,
@@ -191,9 +185,7 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
         level: float,
         notes: Sequence[str],
     ) -> None:
-        self._means = FrozenDict(
-            {label: FrozenDict(of_metric) for label, of_metric in means.items()}
-        )
+        super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
         self._notes = tuple(notes)
         self.name = name
@@ -273,15 +265,6 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
         ]
         return to_data_frame(rows, ["group", "metric", *CohortMean._fields])
 
-    def __getitem__(self, label: Hashable) -> Mapping[str, CohortMean]:
-        return self._means[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._means)
-
-    def __len__(self) -> int:
-        return len(self._means)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {', '.join(map(str, self))})"
 
@@ -291,10 +274,7 @@ class Cohorts(Tabular, Mapping[Hashable, Mapping[str, CohortMean]]):
             [
                 str(label),
                 f"{max((mean.num_users for mean in means.values()), default=0):,}",
-                *(
-                    format_mean(means[metric].value, (means[metric].high - means[metric].low) / 2)
-                    for metric in self._metrics
-                ),
+                *(format_cohort(means[metric]) for metric in self._metrics),
             ]
             for label, means in self.items()
         ]
@@ -382,7 +362,7 @@ def by_popularity(
     popularity = recall.ranked.required_catalogue.popularity
     is_item = torch.ones_like(popularity, dtype=torch.bool)
     if candidates is not None:
-        is_item = torch.zeros_like(is_item).index_fill_(0, candidates, True)
+        is_item = index_to_mask(candidates, popularity.numel())
     bin_of_item = quantile_bins(popularity[is_item], bins)
     bucket = torch.full_like(popularity, -1)
     bucket[is_item] = bin_of_item

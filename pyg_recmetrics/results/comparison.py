@@ -1,10 +1,10 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple, get_args, overload
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -37,7 +37,7 @@ from pyg_recmetrics.results.runs import (
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import uncertainty_of
-from pyg_recmetrics.tables import Table, Tabular, format_error, format_mean, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class PairedDifference(NamedTuple):
     run_error: float = math.nan
 
 
-class Comparison(Tabular, Sequence[PairedDifference]):
+class Comparison(Rows[PairedDifference]):
     r"""The differences of recommenders: a :class:`PairedDifference` for every metric and pair.
 
     :func:`compare` returns it.
@@ -107,7 +107,7 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         powers: Iterable[Power],
         unit: str,
     ) -> None:
-        self._differences = tuple(differences)
+        self._rows = tuple(differences)
         self.test = test
         self.level = level
         self.num_runs = FrozenDict(num_runs)
@@ -155,27 +155,12 @@ class Comparison(Tabular, Sequence[PairedDifference]):
         Raises:
             ImportError: If pandas is not installed.
         """
-        frame = to_data_frame(self._differences, PairedDifference._fields)
+        frame = to_data_frame(self._rows, PairedDifference._fields)
         return frame.astype({"wins": "Int64", "ties": "Int64", "losses": "Int64"})
 
     @property
     def _has_runs(self) -> bool:
         return max(self.num_runs.values()) > 1
-
-    @overload
-    def __getitem__(self, index: int) -> PairedDifference: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PairedDifference]: ...
-
-    def __getitem__(self, index: int | slice) -> PairedDifference | Sequence[PairedDifference]:
-        return self._differences[index]
-
-    def __iter__(self) -> Iterator[PairedDifference]:
-        return iter(self._differences)
-
-    def __len__(self) -> int:
-        return len(self._differences)
 
     def __repr__(self) -> str:
         num_significant = sum(map(self.is_significant, self))

@@ -31,14 +31,9 @@ def frame_of_users(ranked: RankedEdges, values: Mapping[str, Tensor]) -> "pd.Dat
         ranked (RankedEdges): The ranked ground truth.
         values (mapping): The value of every user by metric, of shape `[num_users]`.
     """
-    with requires_extra("pandas", "pandas", "to_pandas"):
-        import pandas as pd
     users = ranked.is_evaluated.nonzero().squeeze(1)
-    columns = {name: value[users].cpu().numpy() for name, value in values.items()}
-    frame = pd.DataFrame(columns, index=range(users.numel()))
-    frame.insert(0, "user", named_ids(users, ranked.user_ids))
-    frame.insert(1, "degree", ranked.degree[users].cpu().numpy())
-    return frame
+    columns = {name: value[users] for name, value in {"degree": ranked.degree, **values}.items()}
+    return frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
 
 
 def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> "pd.DataFrame":
@@ -78,8 +73,6 @@ def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFr
         is_hit (torch.Tensor): Whether each edge counts as retrieved, of shape `[num_edges]`.
         name (str): What the ratio is called.
     """
-    with requires_extra("pandas", "pandas", "per_item"):
-        import pandas as pd
     items, index, degree = ranked.edge_label_index[1].unique(
         return_inverse=True, return_counts=True
     )
@@ -87,8 +80,29 @@ def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFr
     columns = {"degree": degree, "hits": hits, name: hits.double() / degree}
     if ranked.catalogue is not None and ranked.catalogue.seen is not None:
         columns["popularity"] = ranked.catalogue.popularity[items]
+    return frame_by_id("item", items, ranked.item_ids, columns, "per_item")
+
+
+def frame_by_id(
+    key: str,
+    numbers: Tensor,
+    ids: Sequence[Any] | None,
+    columns: Mapping[str, Tensor],
+    needed_by: str,
+) -> "pd.DataFrame":
+    """Returns a row for each of some users or items: its original id, and the given columns.
+
+    Args:
+        key (str): The name of the column of ids.
+        numbers (torch.Tensor): The numbers of users or items, of shape `[num_rows]`.
+        ids (sequence, optional): The original ids of all users or items; `None` if there are none.
+        columns (mapping): The other columns by name, of shape `[num_rows]`.
+        needed_by (str): The function that an error names if pandas is not installed.
+    """
+    with requires_extra("pandas", "pandas", needed_by):
+        import pandas as pd
     frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
-    frame.insert(0, "item", named_ids(items, ranked.item_ids))
+    frame.insert(0, key, named_ids(numbers, ids))
     return frame
 
 

@@ -1,19 +1,18 @@
 """History: the evaluations of one training, the best of them, and whether to go on."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.tables import Table, Tabular, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class History(Tabular, Sequence[dict[str, float]]):
+class History(Rows[dict[str, float]]):
     r"""The means of every evaluation of a training so far, and the whole result of the best.
 
     An evaluation is the best if its monitored metric is better than that of all before. An
@@ -54,23 +53,23 @@ class History(Tabular, Sequence[dict[str, float]]):
         self.patience = None if patience is None else check_positive_integer(patience, "patience")
         self.best: EvaluationResult | None = None
         self.best_index: int | None = None
-        self._means: list[dict[str, float]] = []
+        self._rows: list[dict[str, float]] = []
 
     def append(self, result: EvaluationResult) -> None:
         """Adds an evaluation."""
         if self._is_improvement(result[self.monitor]):
             self.best, self.best_index = result, len(self)
-        self._means.append(result.to_dict())
+        self._rows.append(result.to_dict())
 
     def clear(self) -> None:
         """Forgets all evaluations."""
         self.best = self.best_index = None
-        self._means.clear()
+        self._rows.clear()
 
     @property
     def is_best(self) -> bool:
         """Whether the last evaluation is the best so far."""
-        return self.best_index is not None and self.best_index == len(self) - 1
+        return self.best_index == len(self) - 1
 
     @property
     def should_stop(self) -> bool:
@@ -92,19 +91,6 @@ class History(Tabular, Sequence[dict[str, float]]):
             return not math.isnan(value)
         best = self.best[self.monitor]
         return value > best if self.monitor.definition.higher_is_better else value < best
-
-    @overload
-    def __getitem__(self, index: int) -> dict[str, float]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[dict[str, float]]: ...
-    def __getitem__(self, index: int | slice) -> dict[str, float] | list[dict[str, float]]:
-        return self._means[index]
-
-    def __iter__(self) -> Iterator[dict[str, float]]:
-        return iter(self._means)
-
-    def __len__(self) -> int:
-        return len(self._means)
 
     def __str__(self) -> str:
         return super().__str__() if self else "no evaluation so far"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
@@ -343,13 +344,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0.5
         """
         group, labels = read_labels(groups, "groups", "user", self.ranked.num_users)
-        return cohorts.by_groups(
-            self._contributions,
-            group,
-            labels,
-            "group",
-            Intervals(self.person, level, method),
-        )
+        intervals = Intervals(self.person, level, method)
+        return cohorts.by_groups(self._contributions, group, labels, "group", intervals)
 
     def by_degree(
         self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "normal"
@@ -382,19 +378,17 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
-        task = self._required_task("by_degree")
-        degree = torch.bincount(task.seen[0], minlength=task.num_users)
+        if self.task is None:
+            raise ValueError(
+                "'by_degree' needs the seen edges of a task (got a result without a task)"
+            )
+        degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
         is_counted = self.ranked.is_evaluated
         if self.empty_target_action == "skip":
             is_counted = is_counted & (self.ranked.degree > 0)
         group, labels = cohorts.group_by_degree(degree, is_counted, bins)
-        return cohorts.by_groups(
-            self._contributions,
-            group,
-            labels,
-            "training degree",
-            Intervals(self.person, level, method),
-        )
+        intervals = Intervals(self.person, level, method)
+        return cohorts.by_groups(self._contributions, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
         self,
@@ -497,12 +491,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
-        return item_groups.measure_item_groups(
-            recall,
-            group.to(self.ranked.rank.device),
-            labels,
-            Intervals(self.person, check_level(level)),
-        )
+        group = group.to(self.ranked.rank.device)
+        intervals = Intervals(self.person, check_level(level))
+        return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
@@ -774,13 +765,6 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _contributions(self) -> dict[str, Tensor]:
         return {name: self.contributions(name) for name in self.per_user}
 
-    def _required_task(self, needed_by: str) -> RankingTask:
-        if self.task is None:
-            raise ValueError(
-                f"'{needed_by}' needs the seen edges of a task (got a result without a task)"
-            )
-        return self.task
-
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
         return Sample.of(self.contributions(metric), self.person)
@@ -872,5 +856,4 @@ def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
         ranked = ranked.with_catalogue(task.catalogue)
     if ranked.users is not None or task.users.numel() == task.num_users:
         return ranked
-    is_user = torch.zeros_like(ranked.is_evaluated)
-    return ranked.select_users(is_user.index_fill_(0, task.users, True))
+    return ranked.select_users(index_to_mask(task.users, ranked.num_users))

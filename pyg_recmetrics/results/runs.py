@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from pyg_recmetrics.results.inference import Sample, check_scipy
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import Uncertainty, uncertainty_of, uncertainty_of_means
-from pyg_recmetrics.tables import Table, Tabular, format_error, format_mean, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ class MeanOfRuns(NamedTuple):
     run_error: float
 
 
-class Runs(Tabular, Sequence[EvaluationResult]):
+class Runs(Rows[EvaluationResult]):
     r"""The results of several runs of one recommender on one task, such as one for each seed.
 
     A mean over users and runs has two sources of variance: other users might have been evaluated,
@@ -89,14 +89,14 @@ class Runs(Tabular, Sequence[EvaluationResult]):
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:
         check_scipy("Runs")
-        self.results = runs_of(results)
-        if len(self.results) < 2:
-            raise ValueError(f"'results' needs to hold at least two (got {len(self.results)})")
-        check_same_task({f"run {i}": result for i, result in enumerate(self.results, start=1)})
-        self.metrics = common_metrics(self.results)
+        self._rows = runs_of(results)
+        if len(self) < 2:
+            raise ValueError(f"'results' needs to hold at least two (got {len(self)})")
+        check_same_task({f"run {i}": result for i, result in enumerate(self, start=1)})
+        self.metrics = common_metrics(self)
         if not self.metrics:
             raise ValueError(
-                f"'results' needs to have metrics in common (got {list(map(list, self.results))})"
+                f"'results' needs to have metrics in common (got {list(map(list, self))})"
             )
 
     def mean(self, metric: str | Metric, level: float = 0.95) -> MeanOfRuns:
@@ -124,7 +124,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         Raises:
             ValueError: If there is no such metric, or it has one value for all users together.
         """
-        return values_of_runs(self.results, metric, self.results[0].ranked.rank.device).mean(dim=0)
+        return values_of_runs(self, metric, self[0].ranked.rank.device).mean(dim=0)
 
     def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric.
@@ -150,7 +150,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
         """
-        runs = {str(number): result._to_fields() for number, result in enumerate(self.results)}
+        runs = {str(number): result._to_fields() for number, result in enumerate(self)}
         archive.write(path, {"runs": runs})
 
     @classmethod
@@ -173,31 +173,16 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         runs = check_fields(fields["runs"], map(str, range(len(fields["runs"]))), "runs")
         return cls(EvaluationResult._from_fields(runs[str(i)]) for i in range(len(runs)))
 
-    @overload
-    def __getitem__(self, index: int) -> EvaluationResult: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[EvaluationResult]: ...
-
-    def __getitem__(self, index: int | slice) -> EvaluationResult | Sequence[EvaluationResult]:
-        return self.results[index]
-
-    def __iter__(self) -> Iterator[EvaluationResult]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
     def __repr__(self) -> str:
         means = ", ".join(f"{metric}: {self.mean(metric).value:.4f}" for metric in self.metrics)
         return f"{type(self).__name__}({len(self)} runs, {means})"
 
     def _measure(self, metric: str | Metric) -> tuple[Uncertainty, Tensor]:
         """Returns the uncertainty of a mean, and the mean of every run, of shape `[num_runs]`."""
-        first = self.results[0]
-        if (means := means_of_all_users(self.results, metric)) is not None:
+        first = self[0]
+        if (means := means_of_all_users(self, metric)) is not None:
             return uncertainty_of_means(means), means
-        values = values_of_runs(self.results, metric, first.ranked.rank.device)
+        values = values_of_runs(self, metric, first.ranked.rank.device)
         is_counted = ~values.isnan().any(dim=0)
         values = values[:, is_counted]
         person = None if first.person is None else first.person.to(values.device)[is_counted]
@@ -208,7 +193,7 @@ class Runs(Tabular, Sequence[EvaluationResult]):
         """Returns the printed table."""
         head = ["metric", "mean", "sd of runs", "users ±", "runs ±"]
         head += [f"{_MANY_RUNS} runs", "all runs"]
-        unit = "users" if self.results[0].person is None else "persons"
+        unit = "users" if self[0].person is None else "persons"
         measured = {str(metric): self._measure(metric) for metric in self.metrics}
         uncertainties = {name: uncertainty for name, (uncertainty, _) in measured.items()}
         notes = (

@@ -7,13 +7,12 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_fraction, check_positive_integer
-from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.results.by_name import by_name
 from pyg_recmetrics.results.estimates import normal_margin
-from pyg_recmetrics.results.frames import named_ids
+from pyg_recmetrics.results.frames import frame_by_id
 from pyg_recmetrics.results.inference import Sample, interval_of_mean, paired_difference
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
@@ -72,8 +71,6 @@ class SideBySide(Tabular):
                 `num` is not a positive integer.
         """
         num = check_positive_integer(num, "num")
-        with requires_extra("pandas", "pandas", "differing_users"):
-            import pandas as pd
         ranked = self._results[0].ranked
         device = ranked.rank.device
         first, second = (result.contributions(metric).to(device) for result in self._results)
@@ -85,9 +82,7 @@ class SideBySide(Tabular):
             self.names[1]: second[user],
             "difference": difference[user],
         }
-        frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
-        frame.insert(0, "user", named_ids(user, ranked.user_ids))
-        return frame
+        return frame_by_id("user", user, ranked.user_ids, columns, "differing_users")
 
     def differing_items(self, metric: str | Metric, num: int = 10) -> "pd.DataFrame":
         r"""Returns the relevant items that one result finds more often than the other.

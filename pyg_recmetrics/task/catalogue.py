@@ -26,8 +26,6 @@ from pyg_recmetrics.task.edges import coalesce_edges
 #: For each thing that a metric may need to know, how to give it.
 _HOW_TO_GIVE = {
     "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
-    "popularity": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the "
-    "'Catalogue')",
     "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
     "item_category": "the category of every item: give 'item_category' to 'evaluate' (or to the "
     "'Catalogue')",
@@ -76,13 +74,6 @@ class Catalogue(Frozen):
         tensor([0, 2, 1, 0])
     """
 
-    num_items: int
-    #: `None` if there are no seen edges: popularity is then undefined.
-    seen: Tensor | None
-    item_embedding: Tensor | None
-    item_category: Tensor | None
-    propensity: Tensor | None
-
     def __init__(
         self,
         num_items: int,
@@ -93,6 +84,7 @@ class Catalogue(Frozen):
         propensity: TensorLike | None = None,
     ) -> None:
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
+        #: `None` if there are no seen edges: popularity is then undefined.
         self.seen = None if seen is None else _check_seen(seen, num_items)
         self.item_embedding = (
             None if item_embedding is None else _check_embedding(item_embedding, num_items)
@@ -199,7 +191,7 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if a catalogue lacks what a metric needs, and says how to give it."""
     source = "seen" if name == "popularity" else name
     if getattr(catalogue, source, None) is None:
-        raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[name]} (got none)")
+        raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[source]} (got none)")
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
     check_bipartite,
@@ -124,9 +125,7 @@ def keep_users(
     truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the truth of the users to evaluate."""
-    is_evaluated = torch.zeros(num_users, dtype=torch.bool, device=users.device)
-    is_evaluated[users] = True
-    is_kept = is_evaluated[truth[0]]
+    is_kept = index_to_mask(users, num_users)[truth[0]]
     if not is_kept.any():
         raise ValueError(
             f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "

@@ -100,17 +100,6 @@ class RankingTask(Frozen):
         RankingTask(num_users=3, num_items=4, truth=[2, 3], seen=[2, 3])
     """
 
-    num_users: int
-    num_items: int
-    truth: Tensor
-    weight: Tensor | None
-    threshold: float | None
-    seen: Tensor
-    exclude_seen: bool
-    candidates: Tensor | None
-    users: Tensor
-    user_ids: tuple[Hashable, ...] | None
-    item_ids: tuple[Hashable, ...] | None
     #: The number of the person to whom each user belongs, of shape `[num_users]`.
     person: Tensor | None
     #: The number of items that can be recommended to each user, of shape `[num_users]`.

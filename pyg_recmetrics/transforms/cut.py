@@ -3,7 +3,7 @@
 import copy
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, NodeStorage
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import select
+from torch_geometric.utils import index_to_mask, select
 
 from pyg_recmetrics.transforms.interactions import EdgeGroup, Interactions, read_interactions
 
@@ -56,6 +56,9 @@ def first_message_passing(stage: Tensor) -> Tensor:
 class UserItemSplit(BaseTransform):
     """Splits the user-item edges of a graph. A subclass assigns each edge to its stages."""
 
+    #: The arguments that the representation shows.
+    _shown: ClassVar[tuple[str, ...]]
+
     def __init__(
         self,
         edge_type: EdgeType | None,
@@ -84,6 +87,10 @@ class UserItemSplit(BaseTransform):
             The data to cut and the assignment. The data may number its users in another way than
             before, but has the same edges in the same order.
         """
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({shown})"
 
 
 def cut(
@@ -175,9 +182,7 @@ def _label(
 def _evaluate_only(data: Data | HeteroData, interactions: Interactions, users: Tensor) -> None:
     """Marks the users to evaluate, as PyG marks the nodes of its node splits."""
     store = _user_store(data, interactions)
-    mask = torch.zeros(store.num_nodes, dtype=torch.bool, device=interactions.device)
-    mask[users] = True
-    store["eval_mask"] = mask
+    store["eval_mask"] = index_to_mask(users, store.num_nodes)
 
 
 def _user_store(data: Data | HeteroData, interactions: Interactions) -> NodeStorage:

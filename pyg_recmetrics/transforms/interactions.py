@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import scatter
+from torch_geometric.utils import index_to_mask, scatter
 
 from pyg_recmetrics.checks import check_bipartite, check_device, check_finite
 from pyg_recmetrics.inputs import as_tensor
@@ -95,8 +95,8 @@ class Interactions:
         is_forward = torch.cat([group.is_forward for group in self.groups])
         if bool(is_forward.all()):
             return is_forward
-        has_forward = is_forward.new_zeros(self.pairs.user.size(0))
-        has_forward[self.pairs.of_edge[is_forward]] = True
+        pairs = self.pairs.of_edge[is_forward]
+        has_forward: Tensor = index_to_mask(pairs, self.pairs.user.size(0))
         return is_forward | ~has_forward[self.pairs.of_edge]
 
     def split_by_group(self, value: Tensor) -> tuple[Tensor, ...]:
@@ -211,12 +211,9 @@ def _find_opposite(
 
 def _hold_the_same_pairs(groups: tuple[EdgeGroup, ...], pairs: Pairs) -> list[bool]:
     """Whether each group after the first one connects exactly the pairs of the first one."""
-    masks = []
-    for pair in pairs.of_edge.split([group.edges.size(1) for group in groups]):
-        mask = torch.zeros_like(pairs.user, dtype=torch.bool)
-        mask[pair] = True
-        masks.append(mask)
-    return [torch.equal(masks[0], mask) for mask in masks[1:]]
+    pairs_of_groups = pairs.of_edge.split([group.edges.size(1) for group in groups])
+    first, *others = (index_to_mask(pair, pairs.user.size(0)) for pair in pairs_of_groups)
+    return [torch.equal(first, other) for other in others]
 
 
 def _find_pairs(groups: tuple[EdgeGroup, ...], num_items: int) -> Pairs:

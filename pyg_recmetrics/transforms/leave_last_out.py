@@ -61,6 +61,8 @@ class LeaveLastOut(WithinUserSplit):
         [[2, 3], [4], [1]]
     """
 
+    _shown = ("num_val", "num_test", "users", "time_attr", "seed")
+
     def __init__(
         self,
         *,
@@ -94,9 +96,3 @@ class LeaveLastOut(WithinUserSplit):
         last = interactions.reduce_by_pair(time, "max")
         by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
         return by_time
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(num_val={self.num_val}, num_test={self.num_test}, "
-            f"users={self.users}, time_attr={self.time_attr!r}, seed={self.seed})"
-        )

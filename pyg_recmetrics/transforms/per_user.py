@@ -65,6 +65,8 @@ class PerUserSplit(WithinUserSplit):
         [232, 29, 47]
     """
 
+    _shown = ("num_val", "num_test", "users", "seed")
+
     def __init__(
         self,
         *,
@@ -83,9 +85,3 @@ class PerUserSplit(WithinUserSplit):
     ) -> Tensor:
         """Orders the pairs of each user at random."""
         return shuffle_within_users(interactions, generator)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(num_val={self.num_val}, num_test={self.num_test}, "
-            f"users={self.users}, seed={self.seed})"
-        )

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.utils import select
+from torch_geometric.utils import index_to_mask, select
 
 from pyg_recmetrics.transforms.interactions import Interactions
 
@@ -22,8 +22,7 @@ def users_first(
     data: Data | HeteroData, interactions: Interactions, users: Tensor
 ) -> Data | HeteroData:
     """Renumbers users so that the given `users` are first. All other nodes stay in order."""
-    is_other = torch.ones(interactions.num_users, dtype=torch.bool, device=users.device)
-    is_other[users] = False
+    is_other = ~index_to_mask(users, interactions.num_users)
     order = torch.cat([users, is_other.nonzero().flatten()])
     if interactions.user_type is None:
         items = torch.arange(interactions.num_items, device=users.device)

@@ -74,6 +74,8 @@ class TemporalSplit(UserItemSplit):
         [[10, 20, 30], [40], [50]]
     """
 
+    _shown = ("num_val", "num_test", "time_attr", "new_users", "new_items")
+
     def __init__(
         self,
         *,
@@ -133,13 +135,6 @@ class TemporalSplit(UserItemSplit):
             )
         ordered = first.sort().values
         return ordered[num_train - 1], ordered[num_train + num_val - 1]
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(num_val={self.num_val}, num_test={self.num_test}, "
-            f"time_attr={self.time_attr!r}, new_users={self.new_users!r}, "
-            f"new_items={self.new_items!r})"
-        )
 
 
 def _stage_at(time: Tensor, cuts: tuple[Tensor, Tensor]) -> Tensor:

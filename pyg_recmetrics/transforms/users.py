@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
     check_boolean,
@@ -159,8 +160,7 @@ class SeparatedUsers(EvaluationUsers):
         users: Tensor,
     ) -> tuple[Data | HeteroData, Assignment]:
         """Moves what training has of the drawn users to the message passing of validation."""
-        is_drawn = torch.zeros(interactions.num_users, dtype=torch.bool, device=users.device)
-        is_drawn[users] = True
+        is_drawn = index_to_mask(users, interactions.num_users)
         of_drawn = is_drawn[interactions.pairs.user][interactions.pairs.of_edge]
         is_context = of_drawn & (assignment.truth_of == TRAIN)
         return data, Assignment(

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import check_natural_number
 from pyg_recmetrics.transforms.amounts import Amount, check_amounts, count_held_out
@@ -58,8 +59,7 @@ class WithinUserSplit(UserItemSplit):
             order = self.order(data, interactions, generator)
             return data, hold_out_last(interactions, order, num_val, num_test)
         users = self.users.draw(interactions, num_val, num_test, generator)
-        is_drawn = torch.zeros_like(num_test)
-        is_drawn[users] = 1
+        is_drawn = index_to_mask(users, interactions.num_users)
         order = self.order(data, interactions, generator)
         assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
         return self.users.arrange(data, interactions, assignment, users)
