@@ -120,6 +120,14 @@ def _parse(content: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = _put_tensors(header["fields"], arrays, used)
     if unused := sorted(arrays.keys() - used):
         raise ValueError(f"it has arrays that the header does not name, {unused}")
+    if "runs" in fields:
+        runs = {name: _upgraded(run, number) for name, run in fields["runs"].items()}
+        return fields | {"runs": runs}
+    return _upgraded(fields, number)
+
+
+def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:
+    """Returns the fields of a result as they are today, given the format they were written in."""
     upgrades = {2: _from_format_2, 3: _from_format_3, 4: _from_format_4, 5: _from_format_5}
     for old, upgrade in upgrades.items():
         if number <= old:

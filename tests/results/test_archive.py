@@ -25,6 +25,7 @@ from pyg_recmetrics import (
     EvaluationResult,
     RankedEdges,
     RankingTask,
+    Runs,
     compare,
     conventions,
     evaluate,
@@ -40,6 +41,8 @@ FORMAT_3 = Path(__file__).with_name("format_3.npz")
 FORMAT_4 = Path(__file__).with_name("format_4.npz")
 #: A result in format 5, as it was written before truth edges and persons had names of their own.
 FORMAT_5 = Path(__file__).with_name("format_5.npz")
+#: Two runs of one task in format 5.
+RUNS_IN_FORMAT_5 = Path(__file__).with_name("runs_in_format_5.npz")
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
@@ -242,6 +245,13 @@ class TestFiles:
         assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
         assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
         assert result.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
+
+    def test_runs_of_format_5_are_read(self):
+        first, second = Runs.load(RUNS_IN_FORMAT_5)
+        # The first run recommends what is relevant to users 0 and 1, the second to user 0 alone.
+        assert (first["recall@1"], second["recall@1"]) == (2 / 3, 1 / 3)
+        assert first.ranked.edge_label_index.tolist() == [[0, 1, 2], [2, 0, 1]]
+        assert first.person.tolist() == second.task.person.tolist() == [0, 1, 0]
 
     def test_original_ids_are_words_or_numbers(self, tmp_path):
         kinds = {"ann": ["ann", "böb", ""], "mixed": [3, "3", 0.5], "large": [2**60, -1, 0]}
