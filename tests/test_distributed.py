@@ -96,7 +96,7 @@ def test_also_for_arguments_of_one(seen):
 @pytest.mark.parametrize("what", ["task", "depth", "candidates", "weight", "ties", "seed"])
 def test_processes_that_do_different_things_are_told(seen, what):
     for process in seen:
-        assert process["failures"][what].startswith("ValueError: 'task' and all other arguments")
+        assert process["failures"][what].startswith("ValueError: 'data' and all other arguments")
 
 
 def test_all_goes_on_after_an_error(seen):

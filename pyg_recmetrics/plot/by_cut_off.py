@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyg_recmetrics.checks import check_level, check_positive_integer
+from pyg_recmetrics.checks import check_integers, check_level, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.metrics.curves import Curve
@@ -82,6 +82,10 @@ def metric_at_k(
     """
     by_name = results_or_runs_by_name(results)
     check_level(level)
+    if "@" in str(metric):
+        raise ValueError(
+            f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
+        )
     cut_offs = cut_offs_of(by_name.values(), max_k)
     y_label = f"{parse(f'{metric}@{cut_offs[-1]}').label}@k"
     axes = axes_for(ax)
@@ -205,7 +209,7 @@ def _read(curve: Curve, max_k: int | None) -> _Points:
             f"'results' needs to hold (precisions, recalls, top_k) of one shape [num_cut_offs] "
             f"(got {shapes})"
         )
-    top_k = tensors[2]
+    top_k = check_integers(tensors[2], "results")
     deepest = int(top_k.max())
     max_k = deepest if max_k is None else check_positive_integer(max_k, "max_k")
     if max_k > deepest:

@@ -114,10 +114,10 @@ class FunctionRecommender(GivenScoresRecommender):
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         with name_users_in_errors(users):
             # A function may overwrite what it is given.
-            scores = check_scores(self.function(users.clone()), "recommender")
+            scores = check_scores(self.function(users.clone()), "recommender()")
         shape = (users.numel(), self.task.num_items)
-        check_shape(scores, "recommender", shape, "scores [len(users), num_items]")
-        check_device(scores, "recommender", users.device, "task")
+        check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
+        check_device(scores, "recommender()", users.device, "task")
         return scores, torch.arange(users.numel(), device=users.device)
 
 

@@ -134,9 +134,10 @@ WRONG_SCORES = [
 
 @pytest.mark.parametrize(("scores", "message"), WRONG_SCORES)
 def test_wrong_scores_are_named(scores, message):
-    for recommender in (scores, lambda users: scores):
-        with pytest.raises(ValueError, match=f"'recommender' needs to .*{message}"):
-            rank(recommender, TASK)
+    with pytest.raises(ValueError, match=f"'recommender' needs to .*{message}"):
+        rank(scores, TASK)
+    with pytest.raises(ValueError, match=rf"'recommender\(\)' needs to .*{message}"):
+        rank(lambda users: scores, TASK)
 
 
 @pytest.mark.parametrize(("part", "message"), WRONG_SCORES[:5])
