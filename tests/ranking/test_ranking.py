@@ -28,8 +28,7 @@ def naive_ranks(case, rankings, depth):
     return found
 
 
-@settings(max_examples=50)
-@given(case=cases(max_users=10), k=st.integers(1, 12), batch_size=st.sampled_from([None, 1, 3, 4]))
+@given(case=cases(), k=st.integers(1, 12), batch_size=st.sampled_from([None, 1, 2, 3]))
 def test_all_forms_of_a_recommender_rank_alike(case, k, batch_size):
     task = case.task()
     expected = naive_ranks(case, case.rankings, k)
