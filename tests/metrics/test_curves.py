@@ -27,9 +27,9 @@ def test_a_curve_is_the_metric_at_every_k(case, max_k):
             )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
-    case=cases(),
+    case=cases(max_users=15),
     max_k=st.none() | st.integers(1, 12),
     adaptive_k=st.booleans(),
     action=st.sampled_from(["neg", "pos", "skip"]),
@@ -78,9 +78,9 @@ def naive_recall_at_fixed_precision(case, min_precision, max_k, adaptive_k, acti
     return best if best[1] else (Fraction(0), max_k)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
-    case=cases(),
+    case=cases(max_users=15),
     max_k=st.none() | st.integers(1, 12),
     adaptive_k=st.booleans(),
     action=st.sampled_from(["neg", "pos", "skip"]),
@@ -103,9 +103,9 @@ def test_recall_at_a_fixed_precision_equals_a_naive_loop(
     assert k == wanted[1]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
-    case=cases(),
+    case=cases(max_users=15),
     max_k=st.none() | st.integers(1, 12),
     adaptive_k=st.booleans(),
     action=st.sampled_from(["neg", "pos", "skip"]),

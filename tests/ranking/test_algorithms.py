@@ -35,12 +35,12 @@ def test_ranks_are_those_of_sorting_all_exact_scores(
     users, items, num_items, dim, k, batch_size, seed
 ):
     generator = torch.Generator().manual_seed(seed)
-    user = KINDS[users]((12, dim), generator)
+    user = KINDS[users]((6, dim), generator)
     item = KINDS[items]((num_items, dim), generator)
     truth = torch.stack(
         [
-            torch.randint(12, (40,), generator=generator),
-            torch.randint(num_items, (40,), generator=generator),
+            torch.randint(6, (20,), generator=generator),
+            torch.randint(num_items, (20,), generator=generator),
         ]
     )
     seen = torch.stack([truth[0].roll(1), (truth[1] * 7 + 1) % num_items])
@@ -48,7 +48,7 @@ def test_ranks_are_those_of_sorting_all_exact_scores(
     truth = truth[:, [tuple(edge) not in keys for edge in truth.t().tolist()]]
     if truth.size(1) == 0 or k >= num_items:
         return
-    task = RankingTask(truth, num_users=12, num_items=num_items, seen=seen)
+    task = RankingTask(truth, num_users=6, num_items=num_items, seen=seen)
     rank_by_all_algorithms(user, item, task, k, batch_size)
 
 

@@ -124,15 +124,19 @@ def ranks(ranked):
 
 @st.composite
 def cases(draw, max_users=6, max_items=9):
-    num_users = draw(st.integers(1, max_users))
+    # One of many users can hide the fault that one of few would show, so there are both.
+    num_users = draw(st.integers(1, min(6, max_users)) | st.integers(1, max_users))
     num_items = draw(st.integers(1, max_items))
     row = st.lists(st.integers(-2, 2), min_size=num_items, max_size=num_items)
     pair = st.tuples(st.integers(0, num_users - 1), st.integers(0, num_items - 1))
-    truth = draw(st.lists(pair, min_size=1, max_size=2 * num_items))
+    # Many users have more edges, or else most of them would have none.
+    num_more = max(0, num_users - 6) * draw(st.sampled_from([1, 3]))
+    max_edges = num_items * max_users // 3
+    truth = draw(st.lists(pair, min_size=1 + num_more, max_size=max_edges + num_more))
     weights = draw(
         st.none() | st.lists(st.integers(0, 3), min_size=len(truth), max_size=len(truth))
     )
-    seen = draw(st.lists(pair, max_size=2 * num_items))
+    seen = draw(st.lists(pair, min_size=num_more, max_size=max_edges + num_more))
     if draw(st.booleans()):  # a user who has seen everything
         seen += [(draw(st.integers(0, num_users - 1)), item) for item in range(num_items)]
     scores = draw(st.lists(row, min_size=num_users, max_size=num_users))
