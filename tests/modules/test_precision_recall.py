@@ -85,11 +85,11 @@ def test_mini_batches_add_up_to_the_function(case, options, size, min_precision)
 
 
 @needs_torchmetrics
-@settings(max_examples=120)
+@settings(max_examples=200)
 @given(
-    case=cases(max_users=15),
+    case=cases(),
     options=options,
-    size=st.integers(1, 7),
+    size=st.integers(1, 3),
     min_precision=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     ignored=st.sampled_from([None, -100]),
     data=st.data(),

@@ -87,17 +87,18 @@ def test_a_user_to_whose_items_too_many_are_close_is_left_to_others(given_up):
 
 @pytest.mark.parametrize("num_columns", [1, 300, 1500])
 @pytest.mark.parametrize("slope", [0.0, 0.5])
-def test_what_is_clear_is_counted_and_what_is_not_is_marked(num_columns, slope):
+@pytest.mark.parametrize("num_users", [70, pytest.param(150, marks=pytest.mark.slow)])
+def test_what_is_clear_is_counted_and_what_is_not_is_marked(num_columns, slope, num_users):
     generator = torch.Generator().manual_seed(num_columns)
-    user = torch.randint(-9, 10, (70, 16), generator=generator)
+    user = torch.randint(-9, 10, (num_users, 16), generator=generator)
     item = torch.randint(-3, 4, (num_columns, 16), generator=generator)
     values = (user @ item.t()).float()  # whole numbers are not rounded
     num_blocks = 16 * -(-num_columns // 256)
-    limit = torch.randint(-300, 300, (70, NUM_LIMITS), generator=generator).float()
+    limit = torch.randint(-300, 300, (num_users, NUM_LIMITS), generator=generator).float()
     limit[::3, 2:] = torch.inf
     norm = torch.rand(num_columns, generator=generator).sort(descending=True).values
-    slope, least = torch.full((70,), slope), torch.rand(70, generator=generator)
-    hidden = torch.randint(70 * num_blocks, (40,), generator=generator).unique()
+    slope, least = torch.full((num_users,), slope), torch.rand(num_users, generator=generator)
+    hidden = torch.randint(num_users * num_blocks, (40,), generator=generator).unique()
     blocks = FusedBlocks(
         *(table.half().to(DEVICE) for table in (user, item)),
         num_columns,
@@ -120,7 +121,7 @@ def test_what_is_clear_is_counted_and_what_is_not_is_marked(num_columns, slope):
     found = []
     for rounding, norms in ((-1e-4, norm), (1e-4, norm[first])):
         is_near = distance <= slope.unsqueeze(1) * norms + least.unsqueeze(1) + rounding
-        num_near = torch.zeros(70, num_blocks).index_add_(1, block, is_near.float())
+        num_near = torch.zeros(num_users, num_blocks).index_add_(1, block, is_near.float())
         num_near.view(-1)[hidden] = 1
         found.append(num_near > 0)
     assert (found[0] <= is_open).all()

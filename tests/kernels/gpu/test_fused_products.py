@@ -18,10 +18,16 @@ from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.ranking import algorithms
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+LARGER = (3, 300, 9), (130, 20, 33), (2, 17, 64), (1, 400, 100)
 #: Kinds differ in their errors, and sizes in the programs that they take.
 CASES = [
     *((kind, size) for kind in sorted(KINDS) for size in ((5, 100, 1), (3, 200, 9))),
-    *(("random", size) for size in ((3, 300, 9), (130, 20, 33), (2, 17, 64), (1, 400, 100))),
+    *(("random", size) for size in LARGER),
+    *(
+        pytest.param(kind, size, marks=pytest.mark.slow)
+        for kind in sorted(KINDS.keys() - {"random"})
+        for size in LARGER
+    ),
 ]
 
 
@@ -118,7 +124,13 @@ def test_what_is_hidden_is_neither_the_largest_nor_a_value():
     assert blocks.maxima().isneginf().all()
 
 
-@pytest.mark.parametrize("first", range(9000, 9060, 20))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(9000, 9060, 20),
+        *(pytest.param(first, marks=pytest.mark.slow) for first in range(9060, 9120, 20)),
+    ],
+)
 def test_rankings_are_as_the_oracle_says(monkeypatch, first):
     made = []
     monkeypatch.setattr(algorithms, "can_fuse", lambda device, dim: True)
