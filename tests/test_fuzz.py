@@ -34,7 +34,7 @@ from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.results import result
-from pyg_recmetrics.task import edges, task
+from pyg_recmetrics.task import edges, preparation
 from tests.support.cases.strategies import cases
 from tests.support.references import naive, oracle
 from tests.support.tools import fuzz
@@ -364,7 +364,7 @@ DEFECTS = {
         scores, "_rounded_sums", lambda _: lambda terms: terms.sum(dim=1).float()
     ),
     "a threshold has to be exceeded": wrapped(
-        task,
+        preparation,
         "coalesce_truth",
         lambda coalesce: (
             lambda *truth: coalesce(*truth[:3], truth[3] and math.nextafter(truth[3], math.inf))
