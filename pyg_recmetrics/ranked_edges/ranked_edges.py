@@ -10,7 +10,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch_geometric.utils import segment
+from torch_geometric.index import index2ptr
+from torch_geometric.utils import index_to_mask, segment
 
 from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
 from pyg_recmetrics.frozen import arguments_of
@@ -384,7 +385,8 @@ class RankedEdges:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
             rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
         by_item = self.edge_label_index[1].argsort(stable=True)
-        return dataclasses.replace(self, rank=rank, ties=ties).select_edges(by_item)._sort()
+        ranked = dataclasses.replace(self, rank=rank, ties=ties)
+        return dataclasses.replace(ranked, **ranked._per_edge(by_item))._sort()
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
         r"""Returns a copy with a catalogue, for the metrics that look at the items.
@@ -535,7 +537,8 @@ class RankedEdges:
         """Whether each user is evaluated, of shape `[num_users]`."""
         if self.users is None:
             return torch.ones_like(self.degree, dtype=torch.bool)
-        return torch.zeros_like(self.degree, dtype=torch.bool).index_fill_(0, self.users, True)
+        mask: Tensor = index_to_mask(self.users, self.num_users)
+        return mask
 
     @property
     def has_list(self) -> Tensor:
@@ -620,24 +623,14 @@ class RankedEdges:
             )
         return lists
 
-    def select_edges(self, edges: Tensor) -> "RankedEdges":
+    def select_edges(self, mask: Tensor) -> "RankedEdges":
         """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
 
         Args:
-            edges (torch.Tensor): The edges to keep: booleans of shape `[num_edges]`, or their
-                positions in any order.
+            mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
         """
-        per_edge = {
-            name: value[edges] for name in _PER_EDGE if (value := getattr(self, name)) is not None
-        }
-        edge_label_index = self.edge_label_index[:, edges]
-        num_edges = torch.bincount(edge_label_index[0], minlength=self.num_users)
-        return dataclasses.replace(
-            self,
-            edge_label_index=edge_label_index,
-            ptr=F.pad(num_edges.cumsum(0), (1, 0)),
-            **per_edge,
-        )
+        ptr = index2ptr(self.edge_label_index[0, mask], self.num_users)
+        return dataclasses.replace(self, ptr=ptr, **self._per_edge(mask))
 
     @classmethod
     def from_ranks(
@@ -657,7 +650,13 @@ class RankedEdges:
     def _sort(self) -> "RankedEdges":
         """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order."""
         order = self.rank.argsort(stable=True)
-        return self.select_edges(order[self.edge_label_index[0, order].argsort(stable=True)])
+        order = order[self.edge_label_index[0, order].argsort(stable=True)]
+        return dataclasses.replace(self, **self._per_edge(order))
+
+    def _per_edge(self, edges: Tensor) -> dict[str, Any]:
+        """Returns what the fields hold for a mask of edges, or for edges in another order."""
+        values = {name: getattr(self, name) for name in ("edge_label_index", *_PER_EDGE)}
+        return {name: value[..., edges] for name, value in values.items() if value is not None}
 
     def _check_num_items(self, num_items: int, owner: str) -> None:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""

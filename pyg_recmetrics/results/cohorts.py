@@ -49,7 +49,7 @@ def format_cohort(mean: CohortMean) -> str:
     return format_mean(mean.value, (mean.high - mean.low) / 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Intervals:
     """How to find the confidence intervals of means over users.
 
@@ -75,7 +75,7 @@ class Intervals:
         return CohortMean(sample.mean, low, high, sample.values.numel())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PartialRecall:
     """The recall of users, as if only some of the relevant items were relevant.
 
