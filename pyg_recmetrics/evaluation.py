@@ -20,6 +20,7 @@ from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike, rank
+from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.message_passing import read_message_passing
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.tracker_names import Separator
@@ -34,7 +35,7 @@ DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
 def evaluate(
     recommender: RecommenderLike,
-    data: RankingTask | Data | HeteroData,
+    data: RankingTask | Data | HeteroData | EdgesLike,
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     convention: str | Convention = "standard",
@@ -44,6 +45,8 @@ def evaluate(
     edge_weight: TensorLike | None = None,
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
+    num_items: int | None = None,
+    exclude_seen: bool | None = None,
     threshold: float | None = None,
     catalogue: Catalogue | None = None,
     item_embedding: TensorLike | None = None,
@@ -71,8 +74,11 @@ def evaluate(
             or a triple with item biases; scores `[num_users, num_items]`; a function from users to
             their scores; one score per item `[num_items]`; or lists of recommended items
             `[num_users, K]`. See :func:`rank` for the details.
-        data (RankingTask, Data or HeteroData): What to evaluate on: one part of a split, which
-            :meth:`RankingTask.from_data` reads, or a task.
+        data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on: one part of a
+            split, which :meth:`RankingTask.from_data` reads; a task; or ground-truth edges of shape
+            `[2, num_edges]` from users to items, or as a matrix, with `num_users` and what the
+            recommender does not know of `num_items`. Items of edges are numbered from `0` on, or
+            from `num_users` on as in `edge_index`, which then says what users have seen.
         metrics (str or sequence of str, optional): The metrics, as `name@k`. See
             :func:`metrics.names` for all names. (default: `("r_precision", "precision@20",
             "recall@20", "ndcg@20")`)
@@ -95,7 +101,12 @@ def evaluate(
             (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
             nodes)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
-            first. (default: `None`, the `num_users` of the data)
+            first, or behind edges. (default: `None`, the `num_users` of the data)
+        num_items (int, optional): The number of items behind edges. (default: `None`, those of a
+            LightGCN, of embeddings or of scores)
+        exclude_seen (bool, optional): Whether the items that users have seen are left out of their
+            rankings, see :class:`RankingTask`. (default: `None`, as a task says, and otherwise
+            `True`)
         threshold (float, optional): The smallest `edge_label` of an edge that is ground truth, as
             in "at least 4 stars". Graded metrics keep the ratings as weights; see
             :class:`RankingTask`. (default: `None`, all edges of positive label are ground truth)
@@ -146,6 +157,7 @@ def evaluate(
         >>> result["recall@2"], result.per_user["recall@2"]
         (1.0, tensor([1., 1.], dtype=torch.float64))
     """
+    num_users, num_items = complete_counts(recommender, data, num_users, num_items)
     evaluator = Evaluator(
         data,
         metrics,
@@ -156,6 +168,8 @@ def evaluate(
         edge_weight=edge_weight,
         edge_type=edge_type,
         num_users=num_users,
+        num_items=num_items,
+        exclude_seen=exclude_seen,
         threshold=threshold,
         catalogue=catalogue,
         item_embedding=item_embedding,
@@ -185,7 +199,8 @@ class Evaluator(Frozen):
                 break
 
     Args:
-        data (RankingTask, Data or HeteroData): What to evaluate on, see :func:`evaluate`.
+        data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on, see
+            :func:`evaluate`. Edges need `num_users` and `num_items`.
         metrics (str or sequence of str, optional): The metrics, as `name@k`, see
             :func:`evaluate`.
         monitor (str, optional): The metric that decides which call is the best.
@@ -217,7 +232,7 @@ class Evaluator(Frozen):
 
     def __init__(
         self,
-        data: RankingTask | Data | HeteroData,
+        data: RankingTask | Data | HeteroData | EdgesLike,
         metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
         *,
         convention: str | Convention = "standard",
@@ -227,6 +242,8 @@ class Evaluator(Frozen):
         edge_weight: TensorLike | None = None,
         edge_type: EdgeType | None = None,
         num_users: int | None = None,
+        num_items: int | None = None,
+        exclude_seen: bool | None = None,
         threshold: float | None = None,
         catalogue: Catalogue | None = None,
         item_embedding: TensorLike | None = None,
@@ -242,7 +259,16 @@ class Evaluator(Frozen):
     ) -> None:
         # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
         _check_options(empty_target_action, batch_size, keep_items, ties, seed, progress)
-        task = as_task(data, edge_type=edge_type, num_users=num_users, threshold=threshold)
+        task = as_task(
+            data,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            edge_type=edge_type,
+            num_users=num_users,
+            num_items=num_items,
+            exclude_seen=exclude_seen,
+            threshold=threshold,
+        )
         self.metrics = parse_all(metrics)
         self._convention = conventions.get(convention)
         if population is not None:

@@ -73,6 +73,11 @@ def is_sparse_matrix(value: Any) -> bool:
     return is_sparse(value) or hasattr(value, "tocoo")
 
 
+def is_edges_like(value: Any) -> bool:
+    """Returns whether `value` has one of the forms of edges."""
+    return _is_sequence(value) or hasattr(value, "__array__") or is_sparse_matrix(value)
+
+
 def to_coordinates(matrix: Any) -> tuple[Tensor, Tensor]:
     """Returns rows and columns, and values, of a sparse tensor of PyTorch or `torch_sparse`."""
     if isinstance(matrix, Tensor) and matrix.layout == torch.sparse_coo:

@@ -64,6 +64,8 @@ class RankedEdges:
             is no candidate because its score is `-inf`. `None` if scores are not known.
         num_masked (torch.Tensor or None): How many items of each user are no candidates because
             their score is `-inf`, of shape `[num_users]`; `None` if this is so for nobody.
+        ranked_by (str or None): What ranked them, in words, such as
+            `"recommend(src_index, k) of TwoTower"`; `None` if it is not known.
 
     Example:
         >>> import torch
@@ -93,6 +95,7 @@ class RankedEdges:
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
     num_masked: Tensor | None = None
+    ranked_by: str | None = None
 
     @classmethod
     def from_topk(

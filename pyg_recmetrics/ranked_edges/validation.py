@@ -90,6 +90,9 @@ def check_ranking(fields: Mapping[str, Any]) -> None:
     _check_order(fields["edge_label_index"], rank, ptr)
     _check_users(users, fields["edge_label_index"][0], ptr.numel() - 1)
     _check_tied(fields)
+    ranked_by = fields["ranked_by"]
+    if not isinstance(ranked_by, str | None):
+        raise TypeError(f"'ranked_by' needs to be a string (got {type(ranked_by).__name__})")
     if fields["depth"] is not None:
         check_positive_integer(fields["depth"], "depth")
     num_candidates = fields["num_candidates"]

@@ -24,10 +24,11 @@ from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.forms import describe, unknown_form
-from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, Recommend, find_model
+from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, find_model
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
 from pyg_recmetrics.ranking.models import ModelRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
+from pyg_recmetrics.ranking.recommend_forms import Recommend
 from pyg_recmetrics.ranking.scores_and_lists import (
     SCORES_ARE_FLOATS,
     FixedListRecommender,
@@ -113,7 +114,14 @@ def ask_model(
 
 
 def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
-    return ModelRecommender(model.with_edges(*_message_passing(model, task, given)), task)
+    recommender = ModelRecommender(
+        model.with_edges(*_message_passing(model, task, given)),
+        task,
+        takes_users="src_index" in model.form.arguments,
+        takes_items="dst_index" in model.form.arguments,
+    )
+    recommender.in_words = f"{model.form} of {model.name}"
+    return recommender
 
 
 def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
@@ -125,7 +133,9 @@ def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Rec
     embedding = check_scores(embedding, "recommender.get_embedding()")
     shape = (task.num_users + task.num_items, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
-    return _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
+    recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
+    recommender.in_words = f"the embeddings of {model.name}"
+    return recommender
 
 
 def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:
@@ -149,7 +159,7 @@ def _message_passing(
     edges, weight = read_message_passing(*given, num_nodes)
     if edges is None:
         edges, weight = task.edge_index, task.edge_weight if weight is None else weight
-    if edges is None and model.edges:
+    if edges is None and model.takes_edges:
         raise ValueError(
             f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
             f"its own numbering (a task that was read from data knows them)"
@@ -161,7 +171,7 @@ def _message_passing(
         if weight is not None:
             check_device(weight, "edge_weight", task.device, "task")
             check_weight(weight, "edge_weight", plain)
-    if model.edges and (doubt := find_doubt(edges, task.num_users)):
+    if model.takes_edges and (doubt := find_doubt(edges, task.num_users)):
         warn(doubt)
     return edges, weight
 
@@ -251,7 +261,9 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
     exact = level.float() if scores.numel() <= 2**24 else level.double()
     # What is not finite has no place in that order.
     exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
-    return MatrixRecommender(exact.expand(task.num_users, -1), task)
+    recommender = MatrixRecommender(exact.expand(task.num_users, -1), task)
+    recommender.in_words = "one score per item"
+    return recommender
 
 
 def _from_lists(value: Tensor, task: RankingTask) -> Recommender:

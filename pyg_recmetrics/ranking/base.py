@@ -13,6 +13,9 @@ from pyg_recmetrics.ranking.score_mask import ScoreMask
 class Recommender(ABC):
     """Recommends items to the users of a chunk."""
 
+    #: What ranks, in words.
+    in_words: str
+
     #: How many bytes a chunk takes for each of its users and items, besides the adjacency.
     bytes_per_pair: int
 

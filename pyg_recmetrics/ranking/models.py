@@ -6,7 +6,7 @@ from torch import Tensor
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranking.found_model import Recommend
+from pyg_recmetrics.ranking.recommend_forms import Recommend
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.scores_and_lists import ListRecommender, name_users_in_errors
 from pyg_recmetrics.task import RankingTask
@@ -16,35 +16,52 @@ _BYTES_PER_SCORE = 8
 
 
 class ModelRecommender(ListRecommender):
-    """Asks a model's `recommend`, which numbers its items from `num_users` on.
+    """Asks a model's `recommend`.
+
+    If it is given items, it numbers them from `num_users` on, as they are given. If not, it numbers
+    them from zero on, as lists do. If it is not given users, it is asked once about all of them.
 
     Args:
         recommend (callable): The `recommend`, with its edges.
         task (RankingTask): The task.
+        takes_users (bool, optional): Whether it is given users. (default: `True`)
+        takes_items (bool, optional): Whether it is given items. (default: `True`)
     """
 
-    def __init__(self, recommend: Recommend, task: RankingTask) -> None:
+    def __init__(
+        self,
+        recommend: Recommend,
+        task: RankingTask,
+        *,
+        takes_users: bool = True,
+        takes_items: bool = True,
+    ) -> None:
         max_excluded = int((task.num_items - task.num_candidates[task.users]).max())
         super().__init__(task, max_excluded)
         # A model may propagate whenever it is asked, so the fewer calls, the better.
         self.bytes_per_pair += _BYTES_PER_SCORE
         self.recommend = recommend
         self.num_users = task.num_users
+        self.first_item = task.num_users if takes_items else 0
         items = torch.arange(task.num_items, device=task.device)
-        if task.candidates is not None and task.candidates.dim() == 1:
+        if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
-        self.dst_index = items + task.num_users
+        self.dst_index = items + self.first_item
+        self.max_excluded = max_excluded
+        self.takes_users, self.of_all_users = takes_users, items.new_empty(self.num_users, 0)
         self.num_candidates = task.num_candidates
         self.device = task.device
         # Answers that are shorter than was asked for: how many items were asked for at most, how
         # many came at least, and whether anybody has fewer than are needed because of that.
         self.most_asked, self.fewest_returned = 0, task.num_items
         self.is_short = torch.zeros((), dtype=torch.bool, device=task.device)
+        #: The lowest id of an item that came.
+        self.lowest = torch.full((), task.num_items, device=task.device)
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         num_left_out = self.num_items - self.dst_index.numel()
         num_asked = min(chunk.num_needed - num_left_out, self.dst_index.numel())
-        answer = self._ask(chunk.users, num_asked)
+        answer = self._answer(chunk, num_asked)
         lists = self.best_allowed(answer, chunk, k)
         if answer.size(1) < num_asked:
             self.most_asked = max(self.most_asked, num_asked)
@@ -55,23 +72,44 @@ class ModelRecommender(ListRecommender):
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
-            first, end = self.num_users, self.num_users + self.num_items
+            first, end = self.first_item, self.first_item + self.num_items
+            since = (
+                "items are numbered from 'num_users' on"
+                if first
+                else "a model that is not given items numbers them from 0 on"
+            )
             raise ValueError(
                 f"'recommender.recommend()' needs to return item ids in [{first}, {end}), since "
-                f"items are numbered from 'num_users' on, or -1 (got {num_wrong} ids outside)"
+                f"{since}, or -1 (got {num_wrong} ids outside)"
             )
 
     def warn(self) -> None:
-        seen_here = [int(self.is_short), self.most_asked, -self.fewest_returned]
+        seen_here = [int(self.is_short), self.most_asked, -self.fewest_returned, -int(self.lowest)]
         seen = torch.tensor(seen_here, device=self.device)
         processes.take_largest(seen)
-        is_short, most_asked, fewest_returned = seen.tolist()
+        is_short, most_asked, fewest_returned, lowest = seen.tolist()
         if is_short:
             warn(
                 f"'recommender.recommend()' returned {-fewest_returned} of {most_asked} requested "
                 f"items. Missing items count as not retrieved, so values for the largest k or R "
                 f"are too low"
             )
+        if self.first_item == 0 and self.num_users <= -lowest < self.num_items:
+            warn(
+                f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
+                f"users. A model that is not given items numbers them from 0 on: subtract "
+                f"'num_users' if it numbers them from there on"
+            )
+
+    def _answer(self, chunk: Chunk, k: int) -> Tensor:
+        """Returns local ids of items for the users of a chunk: `[num_rows, ?]`."""
+        if self.takes_users:
+            return self._ask(chunk.users, k)
+        if self.of_all_users.size(1) == 0:
+            # The first chunk is the deepest.
+            k = min(chunk.max_depth + self.max_excluded, self.num_items)
+            self.of_all_users = self._ask(torch.arange(self.num_users, device=self.device), k)
+        return self.of_all_users[chunk.users, :k]
 
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
@@ -86,5 +124,6 @@ class ModelRecommender(ListRecommender):
             )
         check_device(answer, "recommender.recommend()", users.device, "task")
         # The id of a user is as wrong as one past the last item; -1 stays what it is.
-        items = (answer - self.num_users).masked_fill_(answer < self.num_users, self.num_items)
+        items = (answer - self.first_item).masked_fill_(answer < self.first_item, self.num_items)
+        self.lowest = self.lowest.minimum(items.amin())
         return items.masked_fill_(answer == -1, -1)

@@ -69,6 +69,7 @@ class PairRecommender(Recommender):
     """
 
     has_scores = True
+    in_words = "a function of pairs"
 
     #: Ids and keys take 40 bytes, the score takes up to 8, and sorting takes the rest.
     bytes_per_pair = 128

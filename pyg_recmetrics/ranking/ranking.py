@@ -25,6 +25,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.task import RankingTask, as_task
@@ -32,7 +33,7 @@ from pyg_recmetrics.task import RankingTask, as_task
 
 def rank(
     recommender: RecommenderLike,
-    data: RankingTask | Data | HeteroData,
+    data: RankingTask | Data | HeteroData | EdgesLike,
     *,
     k: int | None = None,
     full: bool = False,
@@ -40,6 +41,8 @@ def rank(
     edge_weight: TensorLike | None = None,
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
+    num_items: int | None = None,
+    exclude_seen: bool | None = None,
     threshold: float | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
@@ -65,9 +68,11 @@ def rank(
 
             - a model with `recommend(edge_index, src_index, dst_index, k)` that numbers its items
               from `num_users` on, such as PyG's :class:`~torch_geometric.nn.models.LightGCN`: a
-              module, any other object, or just the method. All arguments but the first are given by
-              name, and `edge_weight` only if there are weights. A LightGCN is propagated once, and
-              then scored by its embeddings;
+              module, any other object, or just the method. Users and items may also be called
+              `users` and `items`, and `edge_weight` is given only if there are weights. A model
+              that is not given what it does not need, as in `recommend(users, k)` or
+              `recommend(k)` for all users, numbers its items from `0` on. A LightGCN is propagated
+              once, and then scored by its embeddings;
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
@@ -78,8 +83,9 @@ def rank(
             - a :class:`PairScorer`, which scores pairs of a user and an item;
             - one floating-point score per item, `[num_items]`, the same for everybody;
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none.
-        data (RankingTask, Data or HeteroData): Who is ranked, over what, and what is relevant: one
-            part of a split, which :meth:`RankingTask.from_data` reads, or a task.
+        data (RankingTask, Data, HeteroData or torch.Tensor): Who is ranked, over what, and what is
+            relevant: one part of a split, which :meth:`RankingTask.from_data` reads; a task; or
+            ground-truth edges, see :func:`evaluate`.
         k (int, optional): How deep ranks are wanted. (default: `None`, the largest number of
             relevant items of a user)
         full (bool, optional): Whether every rank is wanted, however deep. There is then no `k`.
@@ -90,7 +96,9 @@ def rank(
             from)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
         edge_type (tuple, optional): See :meth:`RankingTask.from_data`. (default: `None`)
-        num_users (int, optional): See :meth:`RankingTask.from_data`. (default: `None`)
+        num_users (int, optional): See :func:`evaluate`. (default: `None`)
+        num_items (int, optional): See :func:`evaluate`. (default: `None`)
+        exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
@@ -135,7 +143,17 @@ def rank(
         >>> rank(scores, task, k=2).rank
         tensor([2, 1])
     """
-    task = as_task(data, edge_type=edge_type, num_users=num_users, threshold=threshold)
+    num_users, num_items = complete_counts(recommender, data, num_users, num_items)
+    task = as_task(
+        data,
+        edge_index=edge_index,
+        edge_weight=edge_weight,
+        edge_type=edge_type,
+        num_users=num_users,
+        num_items=num_items,
+        exclude_seen=exclude_seen,
+        threshold=threshold,
+    )
     check_double_precision(task.device, "task")
     with processes.fail_together(task.device), evaluation_mode(recommender):
         seed = check_ties(ties, seed)
@@ -216,6 +234,7 @@ class _Ranking:
             catalogue=task.catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
+            ranked_by=recommender.in_words,
         )
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:

@@ -89,6 +89,8 @@ class GivenScoresRecommender(ScoreRecommender):
 class MatrixRecommender(GivenScoresRecommender):
     """Ranks by a matrix of scores `[num_users, num_items]`."""
 
+    in_words = "a matrix of scores"
+
     def __init__(self, matrix: Tensor, task: RankingTask) -> None:
         super().__init__(task)
         self.matrix = matrix
@@ -103,6 +105,8 @@ class MatrixRecommender(GivenScoresRecommender):
 
 class FunctionRecommender(GivenScoresRecommender):
     """Ranks by a function `users -> scores [len(users), num_items]`."""
+
+    in_words = "a function of users"
 
     #: What the function returns takes up to 8 bytes.
     bytes_per_score = 8
@@ -154,6 +158,8 @@ class ListRecommender(Recommender):
 
 class FixedListRecommender(ListRecommender):
     """Recommends from a matrix `[num_users, K]` of item ids."""
+
+    in_words = "lists of items"
 
     def __init__(self, pred_index_mat: Tensor, task: RankingTask) -> None:
         super().__init__(task, pred_index_mat.size(1))

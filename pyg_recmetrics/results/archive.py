@@ -20,7 +20,7 @@ from pyg_recmetrics.ranked_edges import Lists
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 6
+FORMAT = 7
 
 #: The oldest format that can be read.
 OLDEST_FORMAT = 2
@@ -128,7 +128,13 @@ def _parse(content: bytes) -> dict[str, Any]:
 
 def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:
     """Returns the fields of a result as they are today, given the format they were written in."""
-    upgrades = {2: _from_format_2, 3: _from_format_3, 4: _from_format_4, 5: _from_format_5}
+    upgrades = {
+        2: _from_format_2,
+        3: _from_format_3,
+        4: _from_format_4,
+        5: _from_format_5,
+        6: _from_format_6,
+    }
     for old, upgrade in upgrades.items():
         if number <= old:
             fields = upgrade(fields)
@@ -185,6 +191,12 @@ def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
     ranked["edge_label_index"] = ranked.pop("edge_index")
     if task is not None:
         task["person"] = task.pop("owner")
+    return fields
+
+
+def _from_format_6(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today. Nothing said what ranked the items."""
+    fields["ranked"]["ranked_by"] = None
     return fields
 
 

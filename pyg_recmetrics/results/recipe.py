@@ -25,11 +25,13 @@ class Ranking(NamedTuple):
         task: The task, if it is known.
         ties: How equal scores were ranked; `None` if scores are not known.
         num_masked: How many items a score of `-inf` kept out of the rankings.
+        ranked_by: What ranked, in words, if it is known.
     """
 
     task: RankingTask | None
     ties: Ties | None
     num_masked: int
+    ranked_by: str | None
 
 
 def write_recipe(
@@ -141,4 +143,4 @@ def _items(ranking: Ranking) -> str:
         items += ", also those that the user has seen"
     if ranking.num_masked:
         items += f", except {ranking.num_masked:,} pairs of a user and an item with a score of -inf"
-    return items
+    return items if ranking.ranked_by is None else f"{items}, by {ranking.ranked_by}"

@@ -726,9 +726,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
             >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
             Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
-            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items; equal
-            scores rank the lower item id first. Computed with pyg_recmetrics 0.2.0, convention
-            'standard' (torch_geometric.metrics 2.8).
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by
+            one score per item; equal scores rank the lower item id first. Computed with
+            pyg_recmetrics 0.2.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
         num_masked = 0
         if self.ranked.num_masked is not None:
@@ -738,7 +738,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             self.user_counts,
             self.empty_target_action,
             self.convention,
-            Ranking(self.task, None if self.num_tied is None else self.ranked.ties, num_masked),
+            Ranking(
+                self.task,
+                None if self.num_tied is None else self.ranked.ties,
+                num_masked,
+                self.ranked.ranked_by,
+            ),
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:

@@ -20,7 +20,8 @@ from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratin
 #: What is missing in data that has not been split.
 _NEEDS_TRUTH = (
     "'data' needs to hold ground truth as 'edge_label_index': pass one part of a split, as "
-    "'RandomLinkSplit' of PyG and 'pyg_recmetrics.transforms' make it"
+    "'RandomLinkSplit' of PyG and 'pyg_recmetrics.transforms' make it, or the ground-truth edges "
+    "themselves in place of a graph, with its edges as 'edge_index'"
 )
 
 

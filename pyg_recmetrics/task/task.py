@@ -21,12 +21,13 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.frozen import Frozen, arguments_of, settle
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.given_edges import read_given_edges
 from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
 
 if TYPE_CHECKING:
@@ -508,31 +509,69 @@ class RankingTask(Frozen):
 
 
 def as_task(
-    data: RankingTask | Data | HeteroData,
+    data: RankingTask | Data | HeteroData | EdgesLike,
     *,
+    edge_index: EdgesLike | None = None,
+    edge_weight: TensorLike | None = None,
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
+    num_items: int | None = None,
+    exclude_seen: bool | None = None,
     threshold: float | None = None,
 ) -> RankingTask:
-    """Returns the task of one part of a split; a task as it is.
+    """Returns the task of one part of a split, or of ground-truth edges; a task as it is.
+
+    Message-passing edges are what users have seen if the ground truth comes as edges. A graph has
+    its own.
 
     Raises:
-        TypeError: If `data` is neither a task nor a graph.
-        ValueError: If there is no task in the graph, or a task is given along with an option that
-            says how to read a graph.
+        TypeError: If `data` is neither a task nor a graph, nor holds edges.
+        ValueError: If there is no task in it, or an option is given that says how to read something
+            else.
     """
-    if not isinstance(data, RankingTask | Data | HeteroData):
+    if isinstance(data, RankingTask):
+        _check_not_given(
+            "says how to read a graph or edges, and needs to be None for a 'RankingTask', which "
+            "has been read already",
+            edge_type=edge_type,
+            num_users=num_users,
+            num_items=num_items,
+            exclude_seen=exclude_seen,
+            threshold=threshold,
+        )
+        return data
+    exclude_seen = True if exclude_seen is None else exclude_seen
+    if isinstance(data, Data | HeteroData):
+        _check_not_given("needs to be None for a graph, which knows its items", num_items=num_items)
+        return RankingTask.from_data(
+            data,
+            edge_type,
+            num_users=num_users,
+            exclude_seen=exclude_seen,
+            threshold=threshold,
+        )
+    if not is_edges_like(data):
         raise TypeError(
-            f"'data' needs to be a 'RankingTask', a 'Data' or a 'HeteroData' "
+            f"'data' needs to be a 'RankingTask', a 'Data', a 'HeteroData' or ground-truth edges "
             f"(got {type(data).__name__})"
         )
-    if not isinstance(data, RankingTask):
-        return RankingTask.from_data(data, edge_type, num_users=num_users, threshold=threshold)
-    options = {"edge_type": edge_type, "num_users": num_users, "threshold": threshold}
+    _check_not_given("applies to 'HeteroData' only", edge_type=edge_type)
+    edges = read_given_edges(
+        data, edge_index, edge_weight, num_users=num_users, num_items=num_items
+    )
+    task = RankingTask(
+        edges.truth,
+        weight=edges.weight,
+        num_users=edges.num_users,
+        num_items=edges.num_items,
+        seen=edges.seen,
+        exclude_seen=exclude_seen,
+        threshold=threshold,
+    )
+    return task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
+
+
+def _check_not_given(why: str, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ValueError(
-                f"'{name}' says how to read a graph, and needs to be None for a 'RankingTask', "
-                f"which has been read already (got {value!r})"
-            )
-    return data
+            raise ValueError(f"'{name}' {why} (got {value!r})")

@@ -32,7 +32,8 @@ class TestFound:
             found = find_model(value)
             assert found.recommend == model.recommend
             assert found.bound_object is found.lightgcn is model
-            assert (found.edges, found.takes_weight, found.needs_weight) == ("first", True, False)
+            assert str(found.form) == "recommend(edge_index, src_index, dst_index, k)"
+            assert (found.form.takes_weight, found.form.needs_weight) == (True, False)
             assert found.name == "LightGCN"
 
     def test_a_lightgcn_whose_recommend_was_replaced(self):
@@ -42,8 +43,7 @@ class TestFound:
 
         found = find_model(Replaced(7, embedding_dim=4, num_layers=1))
         assert found.lightgcn is None
-        expected = ("edge_index", True, True)
-        assert (found.edges, found.takes_weight, found.needs_weight) == expected
+        assert (found.takes_edges, found.form.takes_weight, found.form.needs_weight) == (True,) * 3
 
     def test_a_function(self):
         def recommend(src_index, dst_index, k):
@@ -51,7 +51,7 @@ class TestFound:
 
         found = find_model(functools.partial(recommend, k=3))
         assert found.bound_object is recommend
-        assert (found.name, found.edges, found.lightgcn) == ("recommend", None, None)
+        assert (found.name, found.takes_edges, found.lightgcn) == ("recommend", False, None)
 
     @pytest.mark.parametrize("value", [SCORES, (SCORES, SCORES), LightGCN, print, "model", None])
     def test_nothing_else(self, value):
@@ -196,21 +196,6 @@ class TestForms:
         ):
             ranked = rank(mine, TASK, k=2, edge_index=EDGES)
             assert torch.equal(ranked.rank, rank(SCORES, TASK, k=2).rank)
-
-    @pytest.mark.parametrize(
-        ("recommend", "problem"),
-        [
-            (lambda edge_index, users, k: users, r"\(got recommend\(edge_index, users, k\): "),
-            (lambda edge_index, src_index, k: src_index, "unexpected keyword argument 'dst_index'"),
-            (lambda edge_index, src_index, dst_index: src_index, "argument 'k'"),
-            (lambda e, src_index, dst_index, k, heat: heat, "missing a required argument: 'heat'"),
-            (lambda: None, "unexpected keyword argument"),
-        ],
-    )
-    def test_other_forms_are_refused(self, recommend, problem):
-        message = r"'recommender.recommend\(\)' needs to take edges first, and 'src_index', "
-        with pytest.raises(TypeError, match=f"{message}.*{problem}"):
-            rank(Passing(recommend), TASK, edge_index=NO_EDGES)
 
 
 class Passing:

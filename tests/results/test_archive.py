@@ -41,6 +41,8 @@ FORMAT_3 = Path(__file__).with_name("format_3.npz")
 FORMAT_4 = Path(__file__).with_name("format_4.npz")
 #: A result in format 5, as it was written before truth edges and persons had names of their own.
 FORMAT_5 = Path(__file__).with_name("format_5.npz")
+#: A result in format 6, as it was written before it said what ranked.
+FORMAT_6 = Path(__file__).with_name("format_6.npz")
 #: Two runs of one task in format 5.
 RUNS_IN_FORMAT_5 = Path(__file__).with_name("runs_in_format_5.npz")
 
@@ -205,7 +207,7 @@ class TestFiles:
                 EvaluationResult.load(tmp_path / name)
         with (tmp_path / "new.npz").open("wb") as file:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
-        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 6"):
+        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 7"):
             EvaluationResult.load(tmp_path / "new.npz")
 
     def test_files_of_format_2_are_read(self):
@@ -245,6 +247,13 @@ class TestFiles:
         assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
         assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
         assert result.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
+
+    def test_files_of_format_6_are_read(self):
+        result = EvaluationResult.load(FORMAT_6)
+        # User 0 has relevant items at the ranks 1 and 4, user 1 at 1, and user 2 at 4.
+        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
+        assert result.ranked.user_ids == ("ann", "bob", "cid", "dee")
+        assert result.ranked.ranked_by is None
 
     def test_runs_of_format_5_are_read(self):
         first, second = Runs.load(RUNS_IN_FORMAT_5)

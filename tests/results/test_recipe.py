@@ -37,8 +37,8 @@ def test_the_recipe_says_all_that_a_reader_needs():
         assert statement in recipe
     task = RankingTask(TRUTH, num_users=5, num_items=4, seen=TRUTH, exclude_seen=False)
     recipe = " ".join(evaluate(torch.rand(4), task, "mrr@2").recipe().split())
-    assert "all 4 items, also those that the user has seen;" in recipe
+    assert "all 4 items, also those that the user has seen, by" in recipe
     task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=torch.arange(4))
-    assert "4 of 4 items;" in evaluate(torch.rand(4), task, "mrr@2").recipe()
+    assert "4 of 4 items, by" in evaluate(torch.rand(4), task, "mrr@2").recipe()
     task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=TRUTH)
     assert "each user's own candidates" in evaluate(torch.rand(4), task, "mrr@2").recipe()
