@@ -93,7 +93,7 @@ def test_every_form_of_a_recommender_gives_the_same(first):
     namespace = dict(first[0])
     (block,) = (block for block in PYTHON if "lambda batch" in block)
     lines = [line for line in block.splitlines() if line.startswith("result = evaluate(")]
-    assert len(lines) == 5
+    assert len(lines) == 6
     run(block, namespace)
     recalls = set()
     for line in lines:

@@ -1,5 +1,9 @@
 """A `recommend` is asked whatever people call its arguments, and refused if they are in doubt."""
 
+import inspect
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -109,6 +113,15 @@ def test_the_recipe_says_which_form_was_found(arguments):
         users = dict(zip(arguments, positions, strict=False), **names).get("src_index", USERS)
         return lists[users] + (2 if "dst_index" in arguments else 0)
 
-    recommend.__signature__ = __import__("inspect").signature(given["recommend"])
+    recommend.__signature__ = inspect.signature(given["recommend"])
     recipe = evaluate(Passing(recommend), TASK, "recall@3", edge_index=EDGES).recipe()
     assert f"all 5 items, by {form} of recommend. " in " ".join(recipe.split())
+
+
+def test_the_documentation_has_the_same_table():
+    page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
+    rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
+    assert [tuple(arguments.split(", ")) for arguments, _ in rows] == [*RECOMMEND_FORMS]
+    assert [first == "`num_users`" for _, first in rows] == [
+        "dst_index" in arguments for arguments in RECOMMEND_FORMS
+    ]
