@@ -157,6 +157,12 @@ def check_weighted_edges(
     return index, as_tensor(weight, weight_name)
 
 
+def _is_plain(value: object) -> bool:
+    # Python has no times of nanoseconds, and NumPy would make integers of them.
+    is_time = isinstance(value, np.datetime64 | np.timedelta64)
+    return isinstance(value, np.generic) and not is_time
+
+
 def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[Hashable, ...]:
     """Returns the original ids of users or items, if all of them differ.
 
@@ -169,7 +175,7 @@ def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[H
         raise TypeError(f"'{name}' needs to be a sequence of ids (got {type(ids).__name__})")
     # Arrays and columns return their values as Python's own.
     listed = ids.tolist() if hasattr(ids, "tolist") else ids
-    raw_ids = tuple(id_.item() if isinstance(id_, np.generic) else id_ for id_ in listed)
+    raw_ids = tuple(id_.item() if _is_plain(id_) else id_ for id_ in listed)
     try:
         counts = Counter(raw_ids)
     except TypeError as error:

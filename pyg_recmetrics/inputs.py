@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric import EdgeIndex, Index
@@ -79,9 +80,13 @@ def is_edges_like(value: Any) -> bool:
 
 
 def to_coordinates(matrix: Any) -> tuple[Tensor, Tensor]:
-    """Returns rows and columns, and values, of a sparse tensor of PyTorch or `torch_sparse`."""
+    """Returns rows and columns, and values, of a sparse tensor of PyTorch or `torch_sparse`.
+
+    An entry that is stored in several parts comes several times.
+    """
     if isinstance(matrix, Tensor) and matrix.layout == torch.sparse_coo:
-        matrix = matrix.detach().coalesce()  # PyG would declare that the tensor is coalesced
+        # To coalesce it would add up its parts in its own dtype, such as one of eight bits.
+        return matrix.detach()._indices(), matrix.detach()._values()
     edges, values = to_edge_index(matrix)
     return edges, values
 
@@ -97,7 +102,7 @@ def as_tensor(value: Any, name: str) -> Tensor:
         plain: Tensor = value.as_tensor()
         return plain
     if isinstance(value, torch.nn.Embedding):
-        value = value.weight
+        value = _weight(value)
     if isinstance(value, Tensor):
         kind = "nested" if value.is_nested else value.layout
         if kind != torch.strided:
@@ -193,6 +198,17 @@ def _add_up(edges: Tensor, value: Tensor, num_columns: int) -> tuple[Tensor, Ten
     user = keys.div(num_columns, rounding_mode="floor")
     return torch.stack([user, keys - user * num_columns]), (
         total > 0 if value.dtype == torch.bool else total
+    )
+
+
+def _weight(embedding: torch.nn.Embedding) -> Tensor:
+    """Returns what a lookup of all rows returns, and leaves the rows as they are."""
+    weight = embedding.weight.detach()
+    if embedding.max_norm is None:
+        return weight
+    ids = torch.arange(embedding.num_embeddings, device=weight.device)
+    return F.embedding(
+        ids, weight.clone(), max_norm=embedding.max_norm, norm_type=embedding.norm_type
     )
 
 

@@ -142,6 +142,38 @@ def torch_coo(index, values, shape):
     return torch.sparse_coo_tensor(index, values, shape, check_invariants=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.half, torch.bool])
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_parts_of_an_entry_are_added_up_without_overflow(dtype, layout):
+    ones = torch.ones(257, dtype=dtype)
+    if layout == torch.sparse_coo:
+        index = torch.tensor([[0] * 256 + [1], [1] * 256 + [0]])
+        matrix = torch_coo(index, ones, (2, 3))
+    else:  # which may hold an entry twice, although it is not checked then
+        index = torch.tensor([1] * 256 + [0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            matrix = torch.sparse_csr_tensor(torch.tensor([0, 256, 257]), index, ones, (2, 3))
+    task = RankingTask(matrix, num_users=2, num_items=3)
+    assert task.truth.tolist() == [[0, 1], [1, 0]]
+    assert task.weight is None if dtype == torch.bool else task.weight.tolist() == [256, 1]
+    seen = RankingTask([[0, 1], [0, 1]], num_users=2, num_items=3, seen=matrix).seen
+    assert seen.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("norm_type", [1.0, 2.0])
+def test_an_embedding_is_read_as_a_lookup_gives_it(norm_type):
+    user = torch.nn.Embedding(3, 4)
+    item = torch.nn.Embedding(20, 4, max_norm=0.5, norm_type=norm_type)
+    before = item.weight.detach().clone()
+    task = RankingTask([[0, 1, 2], [3, 8, 11]], num_users=3, num_items=20)
+    ranked = rank((user, item), task, full=True)
+    assert torch.equal(item.weight, before)
+    looked_up = item(torch.arange(20)).detach()
+    assert not torch.equal(looked_up, before)
+    assert torch.equal(ranked.rank, rank((user.weight, looked_up), task, full=True).rank)
+
+
 def test_weights_of_messages_may_be_integers():
     shift = torch.tensor([[0], [NUM_USERS]])
     both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)

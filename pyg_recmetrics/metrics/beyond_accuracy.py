@@ -549,8 +549,10 @@ def _scaled(feature: Tensor, p: int) -> Tensor:
     """Scales rows to a `p`-norm of one. Rows of zeros and single categories stay as they are."""
     if feature.dim() == 1:
         return feature
-    smallest = torch.finfo(torch.float64).tiny
-    scaled: Tensor = F.normalize(feature.double(), p=p, dim=1, eps=smallest)
+    feature = feature.double()
+    # The squares of large numbers overflow, and those of small ones vanish. The scale is exact.
+    exponent = feature.abs().amax(dim=1, keepdim=True).frexp().exponent
+    scaled: Tensor = F.normalize(feature / exponent.double().exp2(), p=p, dim=1)
     return scaled
 
 

@@ -59,7 +59,9 @@ class ScoreMask:
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
+        # A user without truth may be left without an item. Only lists look at such users.
         is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
+        is_empty &= self.task.degree > 0
         if num_empty := int(is_empty.sum()):
             first = int(is_empty.nonzero()[0])
             raise ValueError(

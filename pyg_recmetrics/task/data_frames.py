@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -71,6 +72,8 @@ def read_frames(
         _number([_column(frame, name, column, owner) for owner, frame in frames.items()], name)
         for column, name in ((user, "user"), (item, "item"))
     )
+    if len(frames["test"]) == 0:
+        raise ValueError("'test' needs to hold at least one row (got none)")
     truth, *seen = (torch.stack(edges) for edges in zip(users.numbers, items.numbers, strict=True))
     ratings = None
     if rating is not None:
@@ -128,9 +131,9 @@ def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "
 def _number(columns: "list[nw.Series[Any]]", name: str) -> _Numbered:
     """Numbers the ids of a column of several frames in their order."""
     columns = [_with_few_types(column) for column in columns]
-    if any(column.dtype.is_nested() for column in columns):
-        raise TypeError(f"'{name}' needs to be a column of single ids (got {columns[0].dtype})")
-    distinct = [column.unique().to_list() for column in columns]
+    for column in columns:
+        _check_single_ids(column, name)
+    distinct = [_to_list(column.unique()) for column in columns]
     ids = _in_order(set().union(*distinct))
     number = {id_: index for index, id_ in enumerate(ids)}
     numbers = [
@@ -150,15 +153,52 @@ def _with_few_types(column: "nw.Series[Any]") -> "nw.Series[Any]":
     return column.cast(nw.Float64) if column.dtype.is_float() else column
 
 
+def _check_single_ids(column: "nw.Series[Any]", name: str) -> None:
+    """Raises if a column holds several ids in a row, or ids that only differ in their type."""
+    import narwhals as nw
+
+    if column.dtype.is_nested():
+        raise TypeError(f"'{name}' needs to be a column of single ids (got {column.dtype})")
+    if column.dtype != nw.Object:
+        return
+    types: dict[Hashable, type] = {}
+    for id_ in column.to_list():
+        if not isinstance(id_, Hashable):
+            raise TypeError(f"'{name}' needs to be a column of single ids (got {id_!r})")
+        own = bool if isinstance(id_, bool) else float if isinstance(id_, float) else object
+        if types.setdefault(id_, own) is not own:
+            raise ValueError(
+                f"'{name}' needs to be a column in which equal ids have one type (got {id_!r} as "
+                f"booleans, integers or floating-point numbers)"
+            )
+
+
+def _to_list(column: "nw.Series[Any]") -> list[Any]:
+    """Returns the ids of a column, also those that Python has no type for."""
+    import narwhals as nw
+
+    ids: list[Any] = column.to_list()
+    dtype = column.dtype
+    is_exact = isinstance(dtype, nw.Datetime | nw.Duration) and dtype.time_unit == "ns"
+    if not (is_exact and column.implementation.is_polars()):
+        return ids
+    # Python has microseconds, so that two times could become one.
+    times = column.to_numpy()
+    is_cut = times.astype(np.int64) % 1000 != 0
+    return [time if cut else id_ for id_, time, cut in zip(ids, times, is_cut, strict=True)]
+
+
 def _look_up(column: "nw.Series[Any]", number: dict[Any, int]) -> Tensor:
     """Returns the number of each id of a column."""
     import narwhals as nw
 
+    if len(column) == 0:  # which may have any type
+        return torch.zeros(0, dtype=torch.long, device="cpu")
     if column.dtype in (nw.Int64, nw.Float64, nw.String):
         found = column.replace_strict(list(number), list(number.values()), return_dtype=nw.Int64)
         return as_tensor(found.to_numpy(), "ids")
     # Libraries disagree on how other types, such as points in time, are replaced.
-    return torch.tensor([number[id_] for id_ in column.to_list()], device="cpu")
+    return torch.tensor([number[id_] for id_ in _to_list(column)], device="cpu")
 
 
 def _in_order(ids: Iterable[Any]) -> list[Any]:

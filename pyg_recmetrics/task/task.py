@@ -224,6 +224,8 @@ class RankingTask(Frozen):
                     [1, 2]])
         """
         edges = read_data(data, edge_type, num_users)
+        check_pairs(edges.truth, "edge_label_index", edges.num_users, edges.num_items)
+        check_pairs(edges.seen, "edge_index", edges.num_users, edges.num_items)
         weight = edges.weight
         if threshold is None:
             preparation.warn_about_zero_ratings(edges.num_zero_ratings)
@@ -307,7 +309,7 @@ class RankingTask(Frozen):
         num_users, num_items = truth.shape
         return cls._of_interactions(
             truth.edges,
-            None if bool((truth.value == 1).all()) else truth.value,
+            None if threshold is None and bool((truth.value == 1).all()) else truth.value,
             None if seen is None else seen.edges,
             num_users=num_users,
             num_items=num_items,
@@ -459,6 +461,8 @@ class RankingTask(Frozen):
             TypeError: If a field is missing, or has another type.
             ValueError: If a field is not valid, or not as a task would have prepared it.
         """
+        if not isinstance(fields, dict):
+            raise TypeError(f"'task' needs to be a dictionary (got {type(fields).__name__})")
         # Files keep original ids as lists.
         fields = {
             name: tuple(value) if isinstance(value, list) else value

@@ -408,3 +408,13 @@ class TestEvaluate:
             ValueError, match=r"'head' needs to be an integer from 1 to 100 \(got 101"
         ):
             metrics.parse("tail_share(head=101)@5")
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e-160, 1e300, 5e-324])
+def test_embeddings_of_any_size_have_an_angle(scale):
+    task = RankingTask([[0], [0]], num_users=1, num_items=3)
+    for other, wanted in (([1.0, 1.0], 0), ([1.0, -1.0], 1), ([-1.0, -1.0], 2)):
+        embedding = torch.tensor([[1.0, 1.0], other, [0.0, 0.0]], dtype=torch.double) * scale
+        scores = torch.tensor([3.0, 2.0, 1.0])
+        result = evaluate(scores, task, "diversity(over=embedding)@2", item_embedding=embedding)
+        assert result["diversity(over=embedding)@2"] == pytest.approx(wanted, abs=1e-12)

@@ -92,6 +92,16 @@ class TestMaskedItems:
         scores[1] = MASKED
         assert rank(scores, task, full=True).rank.tolist() == [2]
 
+    @pytest.mark.parametrize("metric", ["recall@2", "coverage@2", "mrr"])
+    def test_users_without_truth_may_have_no_score(self, metric):
+        scores = torch.tensor([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [-torch.inf] * 3])
+        task = RankingTask([[0, 1], [0, 0]], num_users=3, num_items=3)
+        for recommender in (scores, lambda users: scores[users]):
+            result = evaluate(recommender, task, [metric], keep_items=True)
+            assert set(result.ranked.pred_index_mat[2].tolist()) <= {-1}
+            values = {"recall@2": 0.5, "coverage@2": 1.0, "mrr": 2 / 3}
+            assert result[metric] == pytest.approx(values[metric])
+
     def test_users_without_candidates_need_no_score(self):
         seen = torch.tensor([[1, 1, 1, 1], [0, 1, 2, 3]])
         task = RankingTask(TRUTH[:, 1:2], num_users=2, num_items=4, seen=seen)

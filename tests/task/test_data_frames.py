@@ -280,6 +280,12 @@ class TestFromMatrix:
         assert (task.weight, task.edge_index) == (None, None)
         assert task.truth.tolist() == [[0, 1, 2], [0, 1, 2]]
 
+    def test_ones_reach_a_threshold_of_one(self):
+        task = RankingTask.from_matrix(test=np.eye(3), threshold=1)
+        assert (task.truth.tolist(), task.weight.tolist()) == ([[0, 1, 2]] * 2, [1, 1, 1])
+        with pytest.raises(ValueError, match="'threshold' needs to be reached"):
+            RankingTask.from_matrix(test=np.eye(3), threshold=2)
+
     def test_labels_are_the_ids_in_their_order(self):
         frame = pd.DataFrame(self.test.numpy(), index=["b", "a"], columns=[7, 8, 9])
         ids = {"user_ids": ["b", "a"], "item_ids": [7, 8, 9]}
@@ -306,3 +312,50 @@ class TestFromMatrix:
             RankingTask.from_matrix(test=np.array([[1.0, np.nan]]))
         with pytest.raises(ValueError, match=r"'item_ids' needs to hold 3 ids \(got 2\)"):
             RankingTask.from_matrix(test=self.test, item_ids=["a", "b"])
+
+
+class TestIdsThatAreNearlyEqual:
+    @pytest.mark.parametrize("dtype", ["Datetime", "Duration"])
+    @pytest.mark.parametrize("library", ["pandas", "polars"])
+    def test_nanoseconds_stay_apart(self, library, dtype):
+        frames = pytest.importorskip(library)
+        if library == "polars":
+            ids = frames.Series([1, 2, 1]).cast(getattr(frames, dtype)("ns"))
+        else:
+            ids = {"Datetime": frames.to_datetime, "Duration": frames.to_timedelta}[dtype](
+                [1, 2, 1]
+            )
+        test = frames.DataFrame({"user_id": ids, "item_id": [7, 7, 8]})
+        task = RankingTask.from_frames(test=test)
+        assert len(task.user_ids) == 2
+        assert task.truth.tolist() == [[0, 0, 1], [0, 1, 0]]
+        result = evaluate(torch.rand(2, 2), task, "mrr")
+        assert len(result.to_pandas(per_user=True)) == 2
+
+    @pytest.mark.parametrize("ids", [[1, 1.0], [True, 1], [0, "a", False]])
+    def test_equal_ids_of_different_types_are_refused(self, ids):
+        users = pd.Series(ids, dtype=object)
+        test = pd.DataFrame({"user_id": users, "item_id": range(len(ids))})
+        with pytest.raises(ValueError, match="'user' needs to be a column in which equal ids have"):
+            RankingTask.from_frames(test=test)
+        again = pd.DataFrame({"user_id": users.iloc[[0, 0]], "item_id": [0, 1]})
+        assert len(RankingTask.from_frames(test=again).user_ids) == 1
+
+    def test_lists_are_no_ids(self):
+        test = pd.DataFrame({"user_id": [[1], [2]], "item_id": [0, 1]})
+        with pytest.raises(TypeError, match=r"'user' needs to be a column of single ids .*\[1\]"):
+            RankingTask.from_frames(test=test)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_may_be_empty(library):
+    frames = pytest.importorskip(library)
+    full = frames.DataFrame({"user_id": ["a", "b"], "item_id": [3, 4]})
+    for empty in (full[:0], frames.DataFrame({"user_id": [], "item_id": []})):
+        with pytest.warns(UserWarning, match="'test' has 2 users"):
+            task = RankingTask.from_frames(train=empty, test=full)
+        assert torch.equal(task.truth, RankingTask.from_frames(test=full).truth)
+        assert task.seen.size(1) == 0
+        for train in (None, full, empty):
+            with pytest.raises(ValueError, match=r"'test' needs to hold at least one row \(got no"):
+                RankingTask.from_frames(train=train, test=empty)
