@@ -56,6 +56,7 @@ class RankedEdges:
         users (torch.Tensor or None): The ids of the users who are evaluated, sorted; `None` for
             all users.
         ties (str): How equal scores are ranked, see :meth:`with_ties`.
+        seed (int or None): The seed of random ties; `None` for all others.
         num_above (torch.Tensor or None): How many candidates score higher than each edge, of shape
             `[num_edges]`; larger than any k if these are as many as the depth of the ranking.
             `None` if scores are not known.
@@ -96,6 +97,7 @@ class RankedEdges:
     num_tied: Tensor | None = None
     num_masked: Tensor | None = None
     ranked_by: str | None = None
+    seed: int | None = None
 
     @classmethod
     def from_topk(
@@ -388,7 +390,8 @@ class RankedEdges:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
             rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
         by_item = self.edge_label_index[1].argsort(stable=True)
-        ranked = dataclasses.replace(self, rank=rank, ties=ties)
+        seed_used = seed if ties == "random" else None
+        ranked = dataclasses.replace(self, rank=rank, ties=ties, seed=seed_used)
         return dataclasses.replace(ranked, **ranked._per_edge(by_item))._sort()
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":

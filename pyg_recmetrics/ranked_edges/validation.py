@@ -90,6 +90,8 @@ def check_ranking(fields: Mapping[str, Any]) -> None:
     _check_order(fields["edge_label_index"], rank, ptr)
     _check_users(users, fields["edge_label_index"][0], ptr.numel() - 1)
     _check_tied(fields)
+    if fields["seed"] is not None:
+        check_ties(fields["ties"], fields["seed"])
     ranked_by = fields["ranked_by"]
     if not isinstance(ranked_by, str | None):
         raise TypeError(f"'ranked_by' needs to be a string (got {type(ranked_by).__name__})")

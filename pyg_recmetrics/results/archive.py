@@ -195,8 +195,8 @@ def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_format_6(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Nothing said what ranked the items."""
-    fields["ranked"]["ranked_by"] = None
+    """Returns fields as they are today. Nothing said what ranked the items, or by which seed."""
+    fields["ranked"] |= {"ranked_by": None, "seed": None}
     return fields
 
 

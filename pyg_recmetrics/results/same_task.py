@@ -10,21 +10,42 @@ from pyg_recmetrics.task.edges import coalesce_truth
 
 
 def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results are of different tasks, conventions or actions for users without truth."""
+    """Raises if results are of different tasks, or measured in a way that moves their numbers."""
     (first_name, first), *others = by_name.items()
-    identity = _identity(first)
+    identity, details = _identity(first), _details(first)
     for name, result in others:
-        other = _identity(result)
+        other, other_details = _identity(result), _details(result)
         differing = [
-            key
-            for key in {**identity, **other}
-            if not _is_same(identity.get(key, None), other.get(key, None))
+            *(
+                key
+                for key in {**identity, **other}
+                if not _is_same(identity.get(key), other.get(key))
+            ),
+            *(
+                key
+                for key in details.keys() & other_details.keys()
+                if not _is_same(details[key], other_details[key])
+            ),
         ]
         if differing:
             raise ValueError(
                 f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
-                f"differ in {', '.join(differing)})"
+                f"differ in {', '.join(sorted(differing))})"
             )
+
+
+def _details(result: EvaluationResult) -> dict[str, object]:
+    """Returns what two results must have in common if both have it.
+
+    Lists know no ties, and facts about items count if a metric looks at them.
+    """
+    ranked, catalogue = result.ranked, result.ranked.catalogue
+    needed = {need for metric in result.definitions.values() for need in metric.needs}
+    facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
+    details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in sorted(facts)}
+    if ranked.num_tied is not None:
+        details |= {"ties": ranked.ties, "seed of ties": ranked.seed}
+    return details
 
 
 def _identity(result: EvaluationResult) -> dict[str, object]:
@@ -50,6 +71,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
 
 
 def _is_same(first: object, second: object) -> bool:
+    if first is second:
+        return True
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return first.shape == second.shape and torch.equal(first, second.to(first.device))
     if isinstance(first, Tensor) or isinstance(second, Tensor):

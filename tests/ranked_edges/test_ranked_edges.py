@@ -70,7 +70,7 @@ class TestToDict:
             users=torch.tensor([0, 1]),
         )
         scores = torch.tensor([-torch.inf, 0.4, 0.2, 0.4])
-        ranked = rank(scores, task, k=2, keep_items=True, ties="mean")
+        ranked = rank(scores, task, k=2, keep_items=True, ties="random", seed=3)
         catalogue = Catalogue(4, seen=task.seen, item_category=torch.arange(4))
         return dataclasses.replace(
             ranked.with_catalogue(catalogue),
