@@ -5,6 +5,11 @@ processes call :func:`~pyg_recmetrics.rank` (or :func:`~pyg_recmetrics.evaluate`
 with the same task and the same recommender. The call returns the same result in all processes. If
 it raises in one process, it raises in all of them. Within :func:`alone`, a process ranks by itself
 and does not wait for the others.
+
+Before anything is ranked, processes compare what they have: the task and all options, embeddings by
+their bytes, models by their state, and all others by what they say of a few users. What differs,
+such as weights that were not synchronised, is an error in all processes. Embeddings that each
+process computes by itself may differ in their last bits: broadcast them from one process.
 """
 
 from collections.abc import Iterator

@@ -349,6 +349,14 @@ class Evaluator(Frozen):
         return make_callback(self, recommender, every_n_epochs, sep)
 
     def _rank(self, recommender: RecommenderLike) -> RankedEdges:
+        # Lists know no ties: only those that were asked for are an error.
+        ties = self._ties or self._convention.ties
+        processes.check_same(
+            self.task.device,
+            metrics=(*map(str, self.metrics), self._convention.to_dict()),
+            options=(ties, self._seed, self._empty_target_action),
+            catalogue=self._catalogue,
+        )
         depths = [metric.depth for metric in self._resolved]
         is_full = None in depths
         ranked = rank_task(
@@ -363,10 +371,7 @@ class Evaluator(Frozen):
             progress=self._progress,
             needs_degree=any(metric.k is None for metric in self._resolved),
         )
-        # Not in `rank`, as the ranking by item id tells who has constant scores. Lists know no
-        # ties: only those that were asked for are an error.
-        ties = self._ties or self._convention.ties
-        processes.check_same(self.task.users, ties, self._seed, self._empty_target_action)
+        # Not in `rank`, as the ranking by item id tells who has constant scores.
         if self._ties is not None or ranked.num_tied is not None:
             ranked = ranked.with_ties(ties, seed=self._seed)
         return ranked

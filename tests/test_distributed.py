@@ -93,10 +93,42 @@ def test_also_for_arguments_of_one(seen):
         assert "'recommender' needs to hold scores" in process["failures"]["shape"]
 
 
-@pytest.mark.parametrize("what", ["task", "depth", "candidates", "weight", "ties", "seed"])
-def test_processes_that_do_different_things_are_told(seen, what):
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("task", "data"),
+        ("candidates", "data"),
+        ("colliding candidates", "data"),
+        ("weight", "data"),
+        ("depth", "options"),
+        ("ties", "options"),
+        ("seed", "options"),
+        ("convention", "metrics"),
+        ("category", "catalogue"),
+        ("embeddings", "recommender"),
+        ("biases", "recommender"),
+        ("scores", "recommender"),
+        ("popularity", "recommender"),
+        ("lists", "recommender"),
+        ("function", "recommender"),
+        ("pairs", "recommender"),
+        ("weights of a model", "recommender"),
+        ("weights of a LightGCN", "recommender"),
+        ("recommend", "recommender"),
+        ("kind", "recommender"),
+    ],
+)
+def test_processes_that_do_different_things_are_told(seen, what, name):
     for process in seen:
-        assert process["failures"][what].startswith("ValueError: 'data' and all other arguments")
+        wanted = f"ValueError: '{name}' needs to be the same in every process"
+        assert process["failures"][what].startswith(wanted)
+
+
+def test_an_error_that_cannot_be_sent_ends_all_processes(seen):
+    for number, process in enumerate(seen):
+        told = "" if number == 1 else f"RuntimeError: process 1 of {len(seen)} could not rank: "
+        assert process["failures"]["odd letters"].startswith(f"{told}ValueError: ")
+        assert process["failures"]["without words"].startswith(f"{told}Silent: ")
 
 
 def test_all_goes_on_after_an_error(seen):

@@ -31,6 +31,7 @@ from pyg_recmetrics.ranking.by_id import (
     read_lists,
 )
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from pyg_recmetrics.ranking.evaluation_mode import state_of
 from pyg_recmetrics.ranking.forms import describe, unknown_form
 from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, find_model
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
@@ -141,6 +142,7 @@ def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommende
         takes_items="dst_index" in model.form.arguments,
     )
     recommender.in_words = f"{model.form} of {model.name}"
+    recommender.state = state_of(model.recommend)
     return recommender
 
 
@@ -155,6 +157,8 @@ def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Rec
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
+    # Not its embeddings: some devices add up messages in another order in each process.
+    recommender.state = state_of(model.recommend)
     return recommender
 
 

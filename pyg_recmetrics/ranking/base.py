@@ -1,6 +1,7 @@
 """The interface of a recommender: the best items for the users of a chunk."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from torch import Tensor
@@ -38,6 +39,13 @@ class Recommender(ABC):
 
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
+
+    #: The state of the model behind it, if it has one.
+    state: Mapping[str, Tensor] | None = None
+
+    @abstractmethod
+    def answer(self, users: Tensor) -> object:
+        """Returns what tells it from other recommenders: its tables, or what it says of users."""
 
     @abstractmethod
     def top_k(self, chunk: Chunk, k: int) -> Tensor:

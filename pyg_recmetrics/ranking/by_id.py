@@ -55,6 +55,9 @@ class ListsByIdRecommender(ListRecommender):
         super().__init__(task, self.max_depth)
         self.item, self.ptr = item.to(task.device), ptr.to(task.device)
 
+    def answer(self, users: Tensor) -> object:
+        return self.item, self.ptr
+
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         place = torch.arange(self.max_depth, device=self.ptr.device)
         entry = self.ptr[chunk.users].unsqueeze(1) + place

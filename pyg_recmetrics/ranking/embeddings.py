@@ -51,12 +51,16 @@ class EmbeddingRecommender(ScoreRecommender):
         self, user: Tensor, item: Tensor, bias: Tensor | None, device: torch.device
     ) -> None:
         self.user, self.device = user, device
+        self.tables = (user, item, bias)
         self.items = ItemFactors(item, bias, device)
         self.has_bias = bias is not None
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
+
+    def answer(self, users: Tensor) -> object:
+        return self.tables
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 
 @dataclass
@@ -52,6 +54,21 @@ def bound_object(function: object) -> object:
     if inspect.isroutine(function):
         function = inspect.unwrap(function)
     return getattr(function, "__self__", function)
+
+
+def state_of(recommender: object) -> dict[str, Tensor] | None:
+    """Returns the state of all modules that are known of a recommender; `None` if they have none.
+
+    Args:
+        recommender (object): See :func:`evaluation_mode`.
+    """
+    state = {
+        f"{number}.{name}": value
+        for number, module in enumerate(_modules_behind(recommender))
+        for name, value in module.state_dict().items()
+        if isinstance(value, Tensor) and not is_lazy(value)
+    }
+    return state or None
 
 
 def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:

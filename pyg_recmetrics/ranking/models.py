@@ -15,6 +15,10 @@ from pyg_recmetrics.task import RankingTask
 _BYTES_PER_SCORE = 8
 
 
+#: How many items a model is asked for, to tell it from another.
+_NUM_ASKED = 10
+
+
 class ModelRecommender(ListRecommender):
     """Asks a model's `recommend`.
 
@@ -57,6 +61,10 @@ class ModelRecommender(ListRecommender):
         self.is_short = torch.zeros((), dtype=torch.bool, device=task.device)
         #: The lowest id of an item that came.
         self.lowest = torch.full((), task.num_items, device=task.device)
+
+    def answer(self, users: Tensor) -> object:
+        k = min(_NUM_ASKED, self.dst_index.numel())
+        return self._ask(users, k) if self.takes_users else self._ask_about_all(k)
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         num_left_out = self.num_items - self.dst_index.numel()
@@ -110,8 +118,11 @@ class ModelRecommender(ListRecommender):
         if self.of_all_users.size(1) == 0:
             # The first chunk is the deepest.
             k = min(chunk.max_depth + self.max_excluded, self.num_items)
-            self.of_all_users = self._ask(torch.arange(self.num_users, device=self.device), k)
+            self.of_all_users = self._ask_about_all(k)
         return self.of_all_users[chunk.users, :k]
+
+    def _ask_about_all(self, k: int) -> Tensor:
+        return self._ask(torch.arange(self.num_users, device=self.device), k)
 
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""

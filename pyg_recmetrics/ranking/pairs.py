@@ -80,7 +80,7 @@ class PairRecommender(Recommender):
         self, scorer: PairScorer, task: RankingTask, mask: ScoreMask | None = None
     ) -> None:
         self.scorer = scorer
-        self.num_items = task.num_items
+        self.num_items, self.truth = task.num_items, task.truth
         self.mask = ScoreMask(task) if mask is None else mask
         self.items = torch.arange(task.num_items, device=task.device)
         num_asked = task.num_items
@@ -89,6 +89,10 @@ class PairRecommender(Recommender):
         elif task.candidates is not None:
             num_asked = int(torch.bincount(task.candidates[0]).max())
         self.items_at_once = num_asked
+
+    def answer(self, users: Tensor) -> object:
+        user, item = self.truth[:, torch.isin(self.truth[0], users)]
+        return self._scores(user, item)
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         return self.find(chunk, k)[1]

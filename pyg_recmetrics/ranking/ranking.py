@@ -30,6 +30,9 @@ from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.task import RankingTask, as_task
 
+#: How many users a recommender is asked about, to find out whether processes have the same.
+_NUM_ASKED = 16
+
 
 def rank(
     recommender: RecommenderLike,
@@ -200,21 +203,29 @@ def rank_task(
     items. Only then are lists that end before it warned about.
     """
     check_double_precision(task.device, "task")
-    with processes.fail_together(task.device), evaluation_mode(recommender):
-        seed = check_ties(ties, seed)
-        check_boolean(progress, "progress")
-        if batch_size is not None:
-            batch_size = check_positive_integer(batch_size, "batch_size")
-        depth = _depth(task, k, full)
-        list_width = _list_width(task, depth, keep_items)
-        adapt = ask_model if algorithm == "recommend" else as_recommender
-        ranker = adapt(recommender, task, edge_index, edge_weight)
-        max_degree = int(task.degree.max()) if needs_degree else 0
-        ranker.needed_depth = min(max(depth, max_degree), task.num_items)
-        _warn_about_short_lists(ranker)
-        request = Request(ranker, task, depth, full, list_width)
-        ranking = _rank_share(request, algorithm, batch_size, progress)
-    processes.check_same(*task.to_dict().values(), depth, full, keep_items, ties, seed)
+    with evaluation_mode(recommender):
+        with processes.fail_together(task.device):
+            seed = check_ties(ties, seed)
+            check_boolean(progress, "progress")
+            if batch_size is not None:
+                batch_size = check_positive_integer(batch_size, "batch_size")
+            depth = _depth(task, k, full)
+            list_width = _list_width(task, depth, keep_items)
+            adapt = ask_model if algorithm == "recommend" else as_recommender
+            ranker = adapt(recommender, task, edge_index, edge_weight)
+            max_degree = int(task.degree.max()) if needs_degree else 0
+            ranker.needed_depth = min(max(depth, max_degree), task.num_items)
+            _warn_about_short_lists(ranker)
+            request = Request(ranker, task, depth, full, list_width)
+            answer = _answer(ranker, task)
+        processes.check_same(
+            task.device,
+            data=task,
+            recommender=answer,
+            options=(k, full, keep_items, ties, seed),
+        )
+        with processes.fail_together(task.device):
+            ranking = _rank_share(request, algorithm, batch_size, progress)
     ranking.combine()
     return ranking.to_ranked_edges(ranker, depth).with_ties(ties, seed=seed)
 
@@ -289,6 +300,17 @@ class _Ranking:
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
+
+
+def _answer(recommender: Recommender, task: RankingTask) -> object:
+    """Returns what has to be the same in every process for one recommender to be ranked."""
+    if processes.num_processes() == 1:
+        return None
+    kind = (type(recommender).__name__, recommender.in_words)
+    if recommender.state is not None:
+        return *kind, recommender.state
+    step = max(1, task.users.numel() // _NUM_ASKED)
+    return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
 
 
 def _rank_share(

@@ -48,6 +48,10 @@ class GivenScoresRecommender(ScoreRecommender):
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         """Returns a matrix of scores, which is only read, and the row of each user in it."""
 
+    def answer(self, users: Tensor) -> object:
+        scores, row = self.given(users)
+        return scores[row]
+
     def best(self, chunk: Chunk, k: int) -> BestItems:
         item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
         return BestItems(item, key, keys[chunk.truth.pairs])
@@ -183,6 +187,9 @@ class FixedListRecommender(ListRecommender):
         super().__init__(task, pred_index_mat.size(1))
         self.pred_index_mat = pred_index_mat
         self.max_depth = pred_index_mat.size(1)
+
+    def answer(self, users: Tensor) -> object:
+        return self.pred_index_mat[users]
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         return self.best_allowed(self.pred_index_mat[chunk.users].long(), chunk, k)

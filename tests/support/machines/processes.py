@@ -9,11 +9,13 @@ import signal
 import sys
 import warnings
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import torch
 import torch.distributed as dist
+from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import Catalogue, PairScorer, RankingTask, distributed, evaluate, modules, rank
 from pyg_recmetrics.ranked_edges.ties import Ties
@@ -50,6 +52,7 @@ class Model(torch.nn.Module):
     def __init__(self, error=None, process=None):
         super().__init__()
         self.error, self.process = error, process
+        self.register_buffer("version", torch.zeros(1))
 
     def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
         if self.error is not None and dist.get_rank() == self.process:
@@ -114,9 +117,79 @@ def outcome(function):
     """The error that is raised, or else what is returned."""
     try:
         return function()
+    except Silent:
+        return "Silent: "
     except BaseException as error:
         notes = getattr(error, "__notes__", [])
-        return " ".join([f"{type(error).__name__}: {error}", *notes])
+        message = str(error).encode(errors="backslashreplace").decode()
+        return " ".join([f"{type(error).__name__}: {message}", *notes])
+
+
+class Silent(Exception):  # noqa: N818 (it is no error of anything)
+    """An error that cannot say what it is."""
+
+    def __str__(self):
+        raise RuntimeError("it has no words")
+
+
+def failing(error, process):
+    """Scores that cannot be computed in the second process."""
+
+    def scores(users):
+        if process == 1:
+            raise error
+        return torch.zeros(len(users), NUM_ITEMS)
+
+    return scores
+
+
+class Factors:
+    """A recommender without a state that anybody knows."""
+
+    def __init__(self, first):
+        self.first = first
+
+    def recommend(self, users, k):
+        return (torch.arange(k) + self.first).expand(len(users), -1)
+
+
+def differences(me):
+    """What becomes of recommenders, and all else, that differ by a little in one process."""
+    user, item = embeddings()
+    changed = item.clone()
+    changed[3, 4] = torch.nextafter(changed[3, 4], torch.tensor(9.0)) if me else changed[3, 4]
+    scores = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(me))
+    colliding = torch.tensor([1, 10, 49] if me else [6, 5, 49])
+    gcn = LightGCN(NUM_USERS + NUM_ITEMS, embedding_dim=4, num_layers=1)
+    with torch.no_grad():
+        gcn.embedding.weight.fill_(1.0 + me)
+    model = Model()
+    model.version += me
+    different = {
+        "colliding candidates": ((user, item), {"candidates": colliding}),
+        "embeddings": ((user, changed), {}),
+        "biases": ((user, item, changed[:, 4].clone()), {}),
+        "scores": (scores, {}),
+        "popularity": (scores[0], {}),
+        "lists": (scores.argsort()[:, :30], {}),
+        "function": (lambda users: scores[users], {}),
+        "pairs": (PairScorer(lambda user, item: scores[user, item]), {}),
+        "weights of a model": (model, {}),
+        "weights of a LightGCN": (gcn, {}),
+        "recommend": (Factors(me), {}),
+        "kind": (scores if me else (user, item), {}),
+    }
+    found = {
+        name: outcome(partial(rank, given, small_task(**options), edge_index=EDGE_INDEX))
+        for name, (given, options) in different.items()
+    }
+    category = torch.arange(NUM_ITEMS) % (2 + me)
+    evaluate_it = partial(evaluate, (user, item), small_task())
+    found["convention"] = outcome(
+        lambda: evaluate_it("map@5", convention="rectools" if me else "standard")
+    )
+    found["category"] = outcome(lambda: evaluate_it("diversity@3", item_category=category))
+    return found
 
 
 def failures():
@@ -144,6 +217,9 @@ def failures():
         "candidates": outcome(
             lambda: rank(embeddings(), small_task(candidates=torch.arange(9) + me), k=5)
         ),
+        **differences(me),
+        "odd letters": outcome(lambda: rank(failing(ValueError("\ud800"), me), small_task())),
+        "without words": outcome(lambda: rank(failing(Silent(), me), small_task())),
         "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
         "ties": outcome(
             lambda: evaluate(embeddings(), small_task(), ties="worst" if me else "best")
