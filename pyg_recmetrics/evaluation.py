@@ -19,9 +19,10 @@ from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranking import RecommenderLike, rank
+from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.message_passing import read_message_passing
+from pyg_recmetrics.ranking.ranking import rank_task
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
@@ -73,7 +74,7 @@ def evaluate(
             :class:`~torch_geometric.nn.models.LightGCN`; a pair `(user_embedding, item_embedding)`
             or a triple with item biases; scores `[num_users, num_items]`; a function from users to
             their scores; one score per item `[num_items]`; or lists of recommended items
-            `[num_users, K]`. See :func:`rank` for the details.
+            `[num_users, K]`, or by their original ids. See :func:`rank` for the details.
         data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on: one part of a
             split, which :meth:`RankingTask.from_data` reads; a task; or ground-truth edges of shape
             `[2, num_edges]` from users to items, or as a matrix, with `num_users` and what the
@@ -358,7 +359,7 @@ class Evaluator(Frozen):
         )
         depths = [metric.depth for metric in self._resolved]
         is_full = None in depths
-        ranked = rank(
+        ranked = rank_task(
             recommender,
             self.task,
             k=None if is_full else max(depth for depth in depths if depth),
@@ -368,6 +369,7 @@ class Evaluator(Frozen):
             batch_size=self._batch_size,
             keep_items=self._items_to_keep(),
             progress=self._progress,
+            needs_degree=any(metric.k is None for metric in self._resolved),
         )
         # Not in `rank`, as the ranking by item id tells who has constant scores.
         if self._ties is not None or ranked.num_tied is not None:

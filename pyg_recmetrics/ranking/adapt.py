@@ -1,8 +1,9 @@
 """Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -22,6 +23,13 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.by_id import (
+    FrameLike,
+    are_lists_by_id,
+    by_id,
+    check_not_ids,
+    read_lists,
+)
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.evaluation_mode import state_of
 from pyg_recmetrics.ranking.forms import describe, unknown_form
@@ -38,18 +46,26 @@ from pyg_recmetrics.ranking.scores_and_lists import (
 )
 from pyg_recmetrics.task import RankingTask
 
+#: Embeddings, which may be labelled by ids.
+VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike
+
 #: Whatever :func:`as_recommender` understands.
 RecommenderLike: TypeAlias = (
     HasRecommend
     | Tensor
     | ArrayLike
-    | tuple[TensorLike, TensorLike]
-    | tuple[TensorLike, TensorLike, TensorLike]
+    | tuple[VectorsLike, VectorsLike]
+    | tuple[VectorsLike, VectorsLike, VectorsLike]
     | list[TensorLike]
+    | Mapping[Any, Sequence[Hashable] | TensorLike]
+    | FrameLike
     | Callable[[Tensor], Tensor]
     | PairScorer
     | Recommend
 )
+
+#: How many entries of lists are looked at at once for repeats.
+_ENTRIES_AT_ONCE = 2**22
 
 #: Edges as they are passed to :func:`as_recommender`, and their weights.
 _GivenEdges: TypeAlias = tuple[EdgesLike | None, TensorLike | None]
@@ -80,8 +96,12 @@ def as_recommender(
         return _from_model(model, task, (edge_index, edge_weight))
     if isinstance(value, torch.nn.Module | type):
         raise unknown_form(value)
+    if are_lists_by_id(value):
+        return read_lists(value, task)
     if isinstance(value, tuple | list):
-        return _from_embeddings(tuple(value), task)
+        if not _is_matrix(value):
+            return _from_embeddings(tuple(value), task)
+        value = _stacked(value, task)
     if callable(value):
         return FunctionRecommender(value, task)
     if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
@@ -187,7 +207,9 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
             f"scores or lists of items"
         )
-    for part, ids in zip(given, (task.user_ids, task.item_ids, task.item_ids), strict=False):
+    labels = ((task.user_ids, "user"), (task.item_ids, "item"), (task.item_ids, "item"))
+    given = tuple(by_id(part, *label) for part, label in zip(given, labels, strict=False))
+    for part, (ids, _) in zip(given, labels, strict=False):
         check_labels(part, "recommender", ids)
     user, item, *biases = (check_scores(part, "recommender") for part in given)
     _check_embeddings(user, item, task)
@@ -199,6 +221,38 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_shape(bias, "recommender", (task.num_items,), "item biases")
         _check_range(user, item, bias)
     return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
+
+
+def _is_matrix(value: tuple[Any, ...] | list[Any]) -> bool:
+    """Returns whether `value` holds rows of numbers, and not embeddings."""
+    return len(value) > 0 and all(map(_is_row, value))
+
+
+def _is_row(part: Any) -> bool:
+    if isinstance(part, Tensor | np.ndarray):
+        return part.ndim == 1 and not as_tensor(part, "recommender").is_floating_point()
+    return isinstance(part, tuple | list) and not any(map(_has_parts, part[:1]))
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, tuple | list | Tensor | np.ndarray)
+
+
+def _stacked(rows: tuple[Any, ...] | list[Any], task: RankingTask) -> Tensor:
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"'recommender' needs to hold lists of one length, filled up with -1, or "
+            f"dict(zip(task.user_ids, lists)) of original ids (got {min(lengths)} to "
+            f"{max(lengths)} items)"
+        )
+    if any(isinstance(entry, str) for entry in rows[0][:1]):
+        raise ValueError(
+            f"'recommender' needs to hold lists of original ids by user, as "
+            f"dict(zip(task.user_ids, lists)) holds them (got a list that starts with "
+            f"{rows[0][0]!r})"
+        )
+    return as_tensor(rows, "recommender")
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
@@ -281,4 +335,25 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"'recommender' needs to hold item ids of shape [{task.num_users}, K] "
             f"(got {list(value.shape)}); {SCORES_ARE_FLOATS}"
         )
+    if value.size(1) == task.num_items and _has_repeats(value, task.num_items):
+        raise ValueError(
+            f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
+            f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
+            f"repeat in a row); if they are scores, write evaluate(recommender.float(), ...), and "
+            f"if they are lists, pass only the first few places, as in recommender[:, :20]"
+        )
+    check_not_ids(value, task)
     return FixedListRecommender(value, task)
+
+
+def _has_repeats(lists: Tensor, num_items: int) -> bool:
+    """Returns whether a row has an item more than once; what is outside `num_items` is none."""
+    for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
+        # Two more columns take what is no item.
+        column = part.long().clamp(-1, num_items).add_(1)
+        is_listed = column.new_zeros(part.size(0), num_items + 2, dtype=torch.bool)
+        is_listed.scatter_(1, column, True)
+        is_item = (column > 0) & (column <= num_items)
+        if bool((is_listed[:, 1:-1].sum(dim=1) < is_item.sum(dim=1)).any()):
+            return True
+    return False

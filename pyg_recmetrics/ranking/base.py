@@ -30,6 +30,10 @@ class Recommender(ABC):
     #: How long the lists can be at most; `None` if they can be as long as wanted.
     max_depth: int | None = None
 
+    #: How long the lists have to be for what is measured. Users are ranked down to their own number
+    #: of relevant items in any case, but only some metrics look there.
+    needed_depth: int
+
     #: Whether it is known how many candidates score higher than a relevant item, or the same.
     has_scores = False
 

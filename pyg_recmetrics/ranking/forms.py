@@ -11,6 +11,8 @@ FORMS = (
     "PairScorer(function), which scores pairs of a user and an item",
     "floating-point scores of items [num_items], the same for everybody",
     "lists of item ids [num_users, K], integers, best first",
+    "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
+    "the columns (user_id, item_id, rank) or (user_id, item_id, score)",
 )
 
 

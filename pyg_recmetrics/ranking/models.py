@@ -74,7 +74,8 @@ class ModelRecommender(ListRecommender):
         if answer.size(1) < num_asked:
             self.most_asked = max(self.most_asked, num_asked)
             self.fewest_returned = min(self.fewest_returned, answer.size(1))
-            num_needed = chunk.depth.minimum(self.num_candidates[chunk.users])
+            num_needed = self.num_candidates[chunk.users].minimum(chunk.depth)
+            num_needed = num_needed.clamp_(max=self.needed_depth)
             self.is_short |= ((lists >= 0).sum(dim=1) < num_needed).any()
         return lists
 
@@ -92,6 +93,7 @@ class ModelRecommender(ListRecommender):
             )
 
     def warn(self) -> None:
+        super().warn()
         seen_here = [int(self.is_short), self.most_asked, -self.fewest_returned, -int(self.lowest)]
         seen = torch.tensor(seen_here, device=self.device)
         processes.take_largest(seen)

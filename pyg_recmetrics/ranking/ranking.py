@@ -85,7 +85,14 @@ def rank(
               `-inf` is never retrieved;
             - a :class:`PairScorer`, which scores pairs of a user and an item;
             - one floating-point score per item, `[num_items]`, the same for everybody;
-            - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none.
+            - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
+            - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
+              or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
+              `(user_id, item_id, score)`, where equal scores rank the lower item first. Items that
+              the task does not have keep their places, and its users without a list get nothing.
+
+            Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
+            vectors, or a data frame with a column `id` and a column of vectors.
         data (RankingTask, Data, HeteroData or torch.Tensor): Who is ranked, over what, and what is
             relevant: one part of a split, which :meth:`RankingTask.from_data` reads; a task; or
             ground-truth edges, see :func:`evaluate`.
@@ -157,6 +164,44 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
+    return rank_task(
+        recommender,
+        task,
+        k=k,
+        full=full,
+        edge_index=edge_index,
+        edge_weight=edge_weight,
+        batch_size=batch_size,
+        keep_items=keep_items,
+        ties=ties,
+        seed=seed,
+        algorithm=algorithm,
+        progress=progress,
+        needs_degree=True,
+    )
+
+
+def rank_task(
+    recommender: RecommenderLike,
+    task: RankingTask,
+    *,
+    k: int | None,
+    full: bool,
+    edge_index: EdgesLike | None,
+    edge_weight: TensorLike | None,
+    batch_size: int | None,
+    keep_items: bool | int,
+    ties: Ties = "index",
+    seed: int = 0,
+    algorithm: Algorithm = "auto",
+    progress: bool,
+    needs_degree: bool,
+) -> RankedEdges:
+    """Ranks as :func:`rank` does, for metrics that are known.
+
+    `needs_degree` says whether one of them looks at every user down to its own number of relevant
+    items. Only then are lists that end before it warned about.
+    """
     check_double_precision(task.device, "task")
     with evaluation_mode(recommender):
         with processes.fail_together(task.device):
@@ -168,8 +213,10 @@ def rank(
             list_width = _list_width(task, depth, keep_items)
             adapt = ask_model if algorithm == "recommend" else as_recommender
             ranker = adapt(recommender, task, edge_index, edge_weight)
+            max_degree = int(task.degree.max()) if needs_degree else 0
+            ranker.needed_depth = min(max(depth, max_degree), task.num_items)
+            _warn_about_short_lists(ranker)
             request = Request(ranker, task, depth, full, list_width)
-            _warn_about_short_lists(request)
             answer = _answer(ranker, task)
         processes.check_same(
             task.device,
@@ -310,9 +357,8 @@ def _list_width(task: RankingTask, depth: int, keep_items: bool | int) -> int:
     return min(check_positive_integer(keep_items, "keep_items"), depth, task.num_items)
 
 
-def _warn_about_short_lists(request: Request) -> None:
-    task, max_depth = request.task, request.recommender.max_depth
-    needed = min(max(request.depth, int(task.degree.max())), task.num_items)
+def _warn_about_short_lists(ranker: Recommender) -> None:
+    max_depth, needed = ranker.max_depth, ranker.needed_depth
     if max_depth is not None and max_depth < needed:
         warn(
             f"'recommender' holds lists of {max_depth} items, but {needed} are needed. Missing "

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
@@ -14,7 +15,7 @@ from pyg_recmetrics.kernels.exact.lists import first_kept, without_repeats
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
-from pyg_recmetrics.messages import list_some
+from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranking.base import BestItems, Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
@@ -22,6 +23,9 @@ from pyg_recmetrics.task import RankingTask
 
 #: What to do with integers that are no item ids.
 SCORES_ARE_FLOATS = "scores need to be floating-point numbers, as '.float()' makes them"
+
+#: What to do with integers that are original ids.
+IDS_ARE_IN_DICTS = "original ids need to be in a dict, as in dict(zip(task.user_ids, lists))"
 
 
 class GivenScoresRecommender(ScoreRecommender):
@@ -141,6 +145,8 @@ class ListRecommender(Recommender):
         self.num_items = task.num_items
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
+        self.num_repeats = torch.zeros_like(self.num_wrong)
+        self.has_ids = task.item_ids is not None
 
     def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
         """Returns the `k` best items `[num_rows, k]` out of longer lists of local ids.
@@ -150,13 +156,25 @@ class ListRecommender(Recommender):
         is_wrong = (items < -1) | (items >= self.num_items)
         self.num_wrong += is_wrong.sum()
         items = items.masked_fill(is_wrong, -1)
-        return without_repeats(first_kept(items, ~chunk.must_not_retrieve(items), k))
+        kept = first_kept(items, ~chunk.must_not_retrieve(items), k)
+        best = without_repeats(kept)
+        self.num_repeats += (best != kept).sum()
+        return best
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
             raise ValueError(
                 f"'recommender' needs to hold item ids in [0, {self.num_items}) or -1 "
                 f"(got {num_wrong} ids outside); {SCORES_ARE_FLOATS}"
+                + (f", and {IDS_ARE_IN_DICTS}" if self.has_ids else "")
+            )
+
+    def warn(self) -> None:
+        processes.take_largest(self.num_repeats)
+        if bool(self.num_repeats):
+            warn(
+                "'recommender' recommends an item more than once to a user. Only the first place "
+                "counts, and the others count as places without an item"
             )
 
 

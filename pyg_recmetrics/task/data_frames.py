@@ -1,6 +1,6 @@
 """Reads interactions from data frames, and numbers users and items."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,11 +65,11 @@ def read_frames(
         TypeError: If an argument is not a data frame.
         ValueError: If there is no such column, or a value is missing.
     """
-    frames = {"test": _as_frame(test, "test")}
+    frames = {"test": as_frame(test, "test", "from_frames")}
     if train is not None:
-        frames["train"] = _as_frame(train, "train")
+        frames["train"] = as_frame(train, "train", "from_frames")
     users, items = (
-        _number([_column(frame, name, column, owner) for owner, frame in frames.items()], name)
+        _number([read_column(frame, name, column, owner) for owner, frame in frames.items()], name)
         for column, name in ((user, "user"), (item, "item"))
     )
     if len(frames["test"]) == 0:
@@ -77,7 +77,9 @@ def read_frames(
     truth, *seen = (torch.stack(edges) for edges in zip(users.numbers, items.numbers, strict=True))
     ratings = None
     if rating is not None:
-        ratings = as_tensor(_column(frames["test"], "rating", rating, "test").to_numpy(), "rating")
+        ratings = as_tensor(
+            read_column(frames["test"], "rating", rating, "test").to_numpy(), "rating"
+        )
     return FrameInteractions(
         truth=truth,
         rating=ratings,
@@ -92,8 +94,9 @@ def read_frames(
     )
 
 
-def _as_frame(frame: Any, name: str) -> "nw.DataFrame[Any]":
-    with requires_extra("narwhals", "frames", "from_frames"):
+def as_frame(frame: Any, name: str, needed_by: str) -> "nw.DataFrame[Any]":
+    """Returns a data frame of any library as one of narwhals, for the function that needs it."""
+    with requires_extra("narwhals", "frames", needed_by):
         import narwhals as nw
     try:
         return nw.from_native(frame, eager_only=True)
@@ -105,7 +108,7 @@ def _as_frame(frame: Any, name: str) -> "nw.DataFrame[Any]":
         raise ValueError(f"'{name}' needs to have columns of different names ({error})") from None
 
 
-def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "nw.Series[Any]":
+def read_column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "nw.Series[Any]":
     """Returns a column without missing values."""
     import narwhals as nw
 
@@ -126,6 +129,21 @@ def _column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "
         return series
     # Two columns may have different categories, so their values are what they share.
     return nw.new_series(column, series.to_list(), backend=series.implementation)
+
+
+def look_up_ids(
+    column: "nw.Series[Any]", number: Mapping[Hashable, int]
+) -> tuple[Tensor, list[Hashable]]:
+    """Returns the number of the id in every row, and the ids that have none.
+
+    These are numbered from `len(number)` on.
+    """
+    column = _with_few_types(column)
+    _check_single_ids(column, column.name)
+    ids = _to_list(column.unique())
+    unknown = [id_ for id_ in ids if id_ not in number]
+    numbers = {**number, **{id_: len(number) + place for place, id_ in enumerate(unknown)}}
+    return _look_up(column, {id_: numbers[id_] for id_ in ids}), unknown
 
 
 def _number(columns: "list[nw.Series[Any]]", name: str) -> _Numbered:

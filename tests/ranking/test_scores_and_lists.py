@@ -164,3 +164,62 @@ def test_wrong_embeddings_are_named(part, message):
 def test_what_is_empty_is_named(recommender, message):
     with pytest.raises(ValueError, match=f"'recommender' needs to .*{message}"):
         rank(recommender, TASK)
+
+
+class TestIntegers:
+    task = RankingTask([[0, 0, 1], [2, 3, 0]], num_users=2, num_items=4)
+
+    @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.long])
+    @pytest.mark.parametrize(
+        "as_array", [torch.Tensor.clone, torch.Tensor.numpy, torch.Tensor.tolist]
+    )
+    def test_scores_are_no_lists(self, dtype, as_array):
+        counts = torch.tensor([[3, 2, 1, 0], [0, 1, 0, 3]], dtype=dtype)
+        with pytest.raises(ValueError, match=r"write evaluate\(recommender.float\(\).*\[:, :20\]"):
+            rank(as_array(counts), self.task)
+        assert rank(counts.float(), self.task).rank.tolist()
+
+    def test_one_user_of_many_tells_that_they_are_scores(self):
+        scores = torch.rand(700_000, 7).argsort()
+        task = RankingTask([[0], [1]], num_users=700_000, num_items=7)
+        rank(scores, task)
+        scores[650_000, 0] = scores[650_000, 1]
+        with pytest.raises(ValueError, match="some repeat in a row"):
+            rank(scores, task)
+
+    @pytest.mark.parametrize(
+        "lists",
+        [
+            torch.rand(2, 4).argsort(),
+            torch.tensor([[2, 1, 0, 3], [0, -1, -1, -1]]),
+            torch.tensor([[-1, -1, -1, -1], [0, -1, 2, -1]]),
+        ],
+    )
+    def test_full_lists_stay_lists(self, lists):
+        found = rank(lists, self.task, keep_items=True, full=True)
+        assert torch.equal(found.pred_index_mat, lists)
+
+    def test_items_that_come_twice_are_warned_about(self):
+        lists = torch.tensor([[2, 2, 3], [0, -1, -1]])
+        with pytest.warns(UserWarning, match="recommends an item more than once to a user"):
+            ranked = rank(lists, self.task, k=3)
+        assert ranked.rank.tolist() == [1, 3, 1]
+
+    @pytest.mark.parametrize("as_rows", [list, tuple, lambda rows: [*map(torch.tensor, rows)]])
+    @pytest.mark.parametrize("num_users", [2, 3, 4])  # two and three may be parts of embeddings
+    def test_nested_lists_are_lists(self, as_rows, num_users):
+        rows = [[2, 1], [3, 0], [0, 1], [1, 2]][:num_users]
+        task = RankingTask([[0, 1], [1, 3]], num_users=num_users, num_items=4)
+        assert rank(as_rows(rows), task, k=2).rank.tolist() == [2, 1]
+
+    @pytest.mark.parametrize(
+        ("rows", "message"),
+        [
+            ([[2, 1], [3]], r"lists of one length.*dict\(zip.*got 1 to 2 items"),
+            ([["a", "b"], ["c", "d"]], r"dict\(zip\(task.user_ids, lists\)\).*starts with 'a'"),
+            ([[2], [1], [0]], r"item ids of shape \[2, K\] \(got \[3, 1\]\)"),
+        ],
+    )
+    def test_other_nested_lists_are_named(self, rows, message):
+        with pytest.raises(ValueError, match=message):
+            rank(rows, self.task)

@@ -35,6 +35,7 @@ LARGEST_WEIGHT = {"dcg": 1000, "ndcg": 10**6}
 EXPECTED_WARNINGS = (
     ".*taken out of the truth",
     ".*holds lists of",
+    ".*recommends an item more than once",
     ".*depending on the order of ties",
     ".*have a rating of zero or less and are ignored; all others count as",
     ".*have a score of '-inf'",

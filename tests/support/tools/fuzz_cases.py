@@ -477,6 +477,8 @@ def draw_message_passing(draw, task):
 
 def given_lists(draw, task):
     lists = draw_lists(draw, task.num_users, task.num_items, [1, 3, task.num_items // 2 + 1])
+    if len(lists[0]) == task.num_items and any(oracle.without_repeats(own) != own for own in lists):
+        lists = [[*own, -1] for own in lists]  # as wide as the catalogue, they would be scores
     dtype = draw.pick({torch.long: 3, torch.int: 1, torch.int16: 1})
     matrix = draw.tensor(lists, dtype).reshape(task.num_users, -1)
     return Input("lists", matrix, lists=lists, tensors=[matrix])
