@@ -21,7 +21,6 @@ TESTED_ELSEWHERE = {
     "reporting/inline_svg": "reporting/test_page.py",
     "reporting/parts": "reporting/test_sections.py",
     "results/estimates": "results/test_uncertainty.py",
-    "results/same_task": "results/test_comparison.py",
     "version": "test_documentation.py",
 }
 

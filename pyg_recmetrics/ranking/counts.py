@@ -1,5 +1,7 @@
 """How many users and items a recommender has, for edges that do not say it."""
 
+from collections.abc import Mapping
+
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.models import LightGCN
@@ -34,8 +36,12 @@ def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, 
             return None, None
         return None, asked.num_nodes - num_users
     if isinstance(recommender, tuple | list) and len(recommender) in (2, 3):
-        user, item, *_ = (as_tensor(part, "recommender").shape for part in recommender)
-        return user[0] if user else None, item[0] if item else None
+        if any(isinstance(part, Mapping) or hasattr(part, "columns") for part in recommender):
+            return None, None  # what is labelled by ids needs a task that knows them
+        user, item, *_ = (as_tensor(part, "recommender") for part in recommender)
+        if user.is_floating_point() and user.dim() == item.dim() == 2:
+            return user.size(0), item.size(0)
+        return None, None
     if not hasattr(recommender, "__array__") or hasattr(recommender, "columns"):
         return None, None
     return _counts_of_tensor(as_tensor(recommender, "recommender"))
