@@ -143,7 +143,9 @@ class Table(Tabular):
     num_left: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, head=tuple(self.head), rows=tuple(map(tuple, self.rows)))
+        # A name may have several lines, and a cell has one.
+        head, *rows = (tuple(map(_in_one_line, row)) for row in (self.head, *self.rows))
+        settle(self, head=head, rows=tuple(rows))
 
     def table(self) -> "Table":
         """Returns the table itself."""
@@ -197,6 +199,10 @@ class Table(Tabular):
                 for column, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             yield "  ".join(cells).rstrip()
+
+
+def _in_one_line(cell: str) -> str:
+    return " ".join(cell.splitlines())
 
 
 def format_mean(mean: float, margin: float) -> str:

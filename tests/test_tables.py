@@ -279,3 +279,11 @@ class TestFormats:
             "SplitReport",
             "Table",
         }
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "two\r\nlines", "two\u2028lines", "two\vlines"])
+def test_a_cell_has_one_line(name):
+    table = Table(["name", "value"], [[name, "1"]])
+    for text in (str(table), table.to_markdown()):
+        assert len(text.splitlines()) == 3
+        assert "two lines" in text

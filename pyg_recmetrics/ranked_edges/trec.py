@@ -23,6 +23,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.files import replacing
 from pyg_recmetrics.kernels.exact.lists import ranks_in_ragged_lists
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
@@ -97,18 +98,20 @@ def read(run: str | Path, qrels: str | Path) -> RankedTruth:
 
 def write_run(path: str | Path, lists: Iterable[NamedList]) -> None:
     """Writes ranked lists, with scores that fall by one with each rank."""
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    with replacing(path) as file:
         for user, items in lists:
             file.writelines(
-                f"{user} Q0 {item} {rank} {len(items) - rank + 1} pyg_recmetrics\n"
+                f"{user} Q0 {item} {rank} {len(items) - rank + 1} pyg_recmetrics\n".encode()
                 for rank, item in enumerate(items, start=1)
             )
 
 
 def write_qrels(path: str | Path, judged: Iterable[Judgement]) -> None:
     """Writes relevant items."""
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{user} 0 {item} {relevance}\n" for user, item, relevance in judged)
+    with replacing(path) as file:
+        file.writelines(
+            f"{user} 0 {item} {relevance}\n".encode() for user, item, relevance in judged
+        )
 
 
 def to_ranx(judged: Iterable[Judgement], lists: Iterable[NamedList]) -> tuple[Any, Any]:

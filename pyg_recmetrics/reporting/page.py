@@ -5,6 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from pyg_recmetrics.files import replacing
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.reporting.contents import Contents, Reportable, Split
 from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
@@ -64,7 +65,8 @@ def report(
     """
     path = Path(path)
     page = _render(Contents.of(results, split), title)
-    path.write_text(page, encoding="utf-8")
+    with replacing(path) as file:
+        file.write(page.encode())
     return path
 
 

@@ -2,19 +2,17 @@
 
 import io
 import json
-import os
-import secrets
-import stat
+import math
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.files import replacing
 from pyg_recmetrics.ranked_edges import Lists
 
 T = TypeVar("T")
@@ -31,6 +29,12 @@ _TENSOR = "__tensor__"
 #: The dtypes that NumPy lacks, and the integers that hold their bits.
 _BITS = {torch.bfloat16: torch.int16}
 
+#: How much text is compressed at most: four bytes of a letter, and much the same words.
+_MAX_RATIO = 100
+
+#: How many bytes stand before the numbers of an array, and how many each of them has, at most.
+_MAX_PREFIX, _MAX_ITEM = 2**10, 8
+
 
 def write(path: str | Path, fields: dict[str, Any]) -> None:
     """Writes nested dictionaries of tensors and of what JSON can hold.
@@ -46,7 +50,7 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
     """
     arrays: dict[str, Any] = {}
     header = json.dumps({"format": FORMAT, "fields": _take_tensors(fields, "", arrays)})
-    with _replacing(Path(path)) as file:
+    with replacing(path) as file:
         np.savez_compressed(file, header=np.array(header), **arrays)
 
 
@@ -71,59 +75,51 @@ def read(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
         raise ValueError(f"'path' needs to be a saved result (got {path}: {what})") from error
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a new file that takes the place of `path` once it is complete."""
-    try:
-        if path.exists() and not path.is_file():  # a folder, which raises, or a device or a pipe
-            with path.open("wb") as file:
-                yield file
-            return
-        target = Path(os.path.realpath(path))  # a link stays, and leads to the new file
-        temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
-        mode = None
-        if target.exists():
-            with target.open("r+b"):  # raises if the file must not be written
-                mode = stat.S_IMODE(target.stat().st_mode)
-        try:
-            with temporary.open("xb") as file:
-                if mode is not None:
-                    temporary.chmod(mode)
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        # By the name that the caller knows.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
 def _parse(content: bytes) -> dict[str, Any]:
     """Returns the nested dictionaries of a file of any format that can be read."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        members = file.namelist()
-        arrays = {name.removesuffix(".npy"): _array(file.read(name)) for name in members}
-    if len(arrays) < len(members):
-        raise ValueError("it has an array twice")
-    if "header" not in arrays:
-        raise ValueError("it has no header")
-    header = json.loads(str(arrays.pop("header")))
-    number = header["format"]
-    if number not in range(OLDEST_FORMAT, FORMAT + 1):
-        raise ValueError(
-            f"another version of this package wrote it, in format {number} instead of "
-            f"{OLDEST_FORMAT} to {FORMAT}"
-        )
-    used: set[str] = set()
-    fields: dict[str, Any] = _put_tensors(header["fields"], arrays, used)
-    if unused := sorted(arrays.keys() - used):
-        raise ValueError(f"it has arrays that the header does not name, {unused}")
+        members = {entry.filename.removesuffix(".npy"): entry for entry in file.infolist()}
+        if len(members) < len(file.infolist()):
+            raise ValueError("it has an array twice")
+        if "header" not in members:
+            raise ValueError("it has no header")
+        header_entry = members.pop("header")
+        if header_entry.file_size > _MAX_RATIO * header_entry.compress_size:
+            raise ValueError("its header is compressed more than text can be")
+        header = json.loads(str(_array(file.read(header_entry))))
+        number = header["format"]
+        if number not in range(OLDEST_FORMAT, FORMAT + 1):
+            raise ValueError(
+                f"another version of this package wrote it, in format {number} instead of "
+                f"{OLDEST_FORMAT} to {FORMAT}"
+            )
+        _check_sizes(header["fields"], members)
+        arrays = {name: _array(file.read(entry)) for name, entry in members.items()}
+    fields: dict[str, Any] = _put_tensors(header["fields"], arrays)
     if "runs" in fields:
         runs = {name: _upgraded(run, number) for name, run in fields["runs"].items()}
         return fields | {"runs": runs}
     return _upgraded(fields, number)
+
+
+def _check_sizes(fields: Any, members: dict[str, zipfile.ZipInfo]) -> None:
+    """Raises if arrays are others than the header says, or larger, before they are unpacked."""
+    shapes = dict(_shapes(fields))
+    if unused := sorted(members.keys() - shapes.keys()):
+        raise ValueError(f"it has arrays that the header does not name, {unused}")
+    for name, entry in members.items():
+        shape = shapes[name]  # which is not known in format 2
+        if shape is not None and entry.file_size > _MAX_PREFIX + _MAX_ITEM * math.prod(shape):
+            raise ValueError(f"{name!r} is larger than its shape {shape}")
+
+
+def _shapes(value: Any) -> Iterator[tuple[str, list[int] | None]]:
+    """Yields the name and the shape of every array that the header names."""
+    if isinstance(value, dict) and _TENSOR in value:
+        yield value[_TENSOR], value.get("shape")
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _shapes(part)
 
 
 def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:
@@ -228,16 +224,15 @@ def _are_same(array: Any, other: Any) -> bool:
     return array.dtype == other.dtype and np.array_equal(array, other)
 
 
-def _put_tensors(value: Any, arrays: dict[str, Any], used: set[str]) -> Any:
-    """Restores the tensors in nested dictionaries, and adds the names of their arrays to `used`."""
+def _put_tensors(value: Any, arrays: dict[str, Any]) -> Any:
+    """Restores the tensors in nested dictionaries."""
     if not isinstance(value, dict):
         return value
     if _TENSOR not in value:
-        return {key: _put_tensors(part, arrays, used) for key, part in value.items()}
+        return {key: _put_tensors(part, arrays) for key, part in value.items()}
     name = value[_TENSOR]
     if name not in arrays:
         raise ValueError(f"it has no array {name!r}")
-    used.add(name)
     tensor = torch.from_numpy(arrays[name])
     if len(value) == 1:  # as in format 2
         return tensor

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -365,6 +366,29 @@ class TestSaving:
         subprocess.run([sys.executable, "-c", script, path], env=environment, check=False)
         assert len(os.listdir(tmp_path)) == 2  # it could not clean up
         assert_same(small_result, EvaluationResult.load(path))
+        small_result.save(path)
+        assert os.listdir(tmp_path) == ["result.npz"]
+
+    @pytest.mark.parametrize("name", ["user_ids", "zeros", "header"])
+    def test_a_bomb_is_refused_before_it_goes_off(self, name, small_result, tmp_path):
+        path, size = tmp_path / "bomb.npz", 2**27
+        small_result.save(path)
+        with np.load(path) as file:
+            arrays = dict(file)
+        if name == "header":
+            header = json.loads(str(arrays["header"]))
+            arrays["header"] = np.array(json.dumps(header | {"more": " " * (size // 4)}))
+        else:
+            name = next(key for key in arrays if key != "header") if name == "user_ids" else name
+            arrays[name] = np.zeros(size // 8, dtype=np.int64)
+        np.savez_compressed(path, **arrays)
+        del arrays
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=r"bomb\.npz: (it has|its header|'.*' is large)"):
+            EvaluationResult.load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < size // 8
 
     def test_the_mode_of_a_file_is_kept(self, small_result, tmp_path):
         path = tmp_path / "result.npz"

@@ -1,0 +1,90 @@
+"""Files that are replaced at once: whatever happens, there is the old file or the new one."""
+
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # as on Windows, where what a killed process leaves behind stays
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[IO[bytes]]:
+    """Opens a new file that takes the place of `path` once it is complete.
+
+    What a killed process left of an earlier one is removed.
+
+    Raises:
+        OSError: If the file cannot be written. The error names `path`.
+    """
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():  # a folder, which raises, or a device or a pipe
+            with path.open("wb") as other:
+                yield other
+            return
+        target = Path(os.path.realpath(path))  # a link stays, and leads to the new file
+        mode = None
+        if target.exists():
+            with target.open("r+b"):  # raises if the file must not be written
+                mode = stat.S_IMODE(target.stat().st_mode)
+        _remove_leftovers(target)
+        temporary, file = _open_temporary(target)
+        try:
+            with file:
+                if mode is not None:
+                    temporary.chmod(mode)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        # By the name that the caller knows.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _prefix(target: Path) -> str:
+    return f".pyg_recmetrics-{zlib.crc32(os.fsencode(target.name)):08x}-"
+
+
+def _open_temporary(target: Path) -> tuple[Path, IO[bytes]]:
+    """Opens a file beside the target that no other process takes for a leftover."""
+    while True:
+        temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
+        file = temporary.open("xb")
+        if fcntl is not None:
+            _lock(file)
+        if temporary.exists():
+            return temporary, file
+        file.close()  # another process removed it before it was locked
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Removes the temporary files of writers that are no more."""
+    if fcntl is None:
+        return
+    for leftover in target.parent.glob(f"{_prefix(target)}*.tmp"):
+        try:
+            with leftover.open("r+b") as file:
+                if _lock(file):
+                    leftover.unlink(missing_ok=True)
+        except OSError:  # somebody else removed it, or owns it
+            continue
+
+
+def _lock(file: IO[Any]) -> bool:
+    """Locks a file until it is closed, and returns whether nobody else has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has, or the file system has no locks
+        return False
+    return True
