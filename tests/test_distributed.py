@@ -189,9 +189,7 @@ def test_curves_merge_before_they_are_computed(seen):
     pytest.importorskip("torchmetrics")
     parts = [processes.pairs_of(process) for process in range(len(seen))]
     preds, target, indexes = (torch.cat(part) for part in zip(*parts, strict=True))
-    # Each process has queries of its own.
-    owner = torch.cat([torch.full_like(part[2], number) for number, part in enumerate(parts)])
-    ranked = RankedEdges.from_pairs(preds, target, indexes + 10 * owner)
+    ranked = RankedEdges.from_pairs(preds, target, indexes)  # whose queries all processes share
     for process in seen:
         for curve, max_k in zip(process["synchronised curves"], (3, None), strict=True):
             wanted = metrics.precision_recall_curve(ranked, max_k)

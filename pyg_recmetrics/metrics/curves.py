@@ -1,7 +1,8 @@
 """Curves: metrics at every cut-off from one to a largest one, and what is read off them."""
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from functools import wraps
+from typing import Literal, ParamSpec, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,6 +30,9 @@ Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
 #: How to get from the values of all users to one: a word, or a function of the values and `dim`.
 Aggregation: TypeAlias = Literal["mean", "median", "min", "max"] | Callable[..., Tensor]
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 #: How many values of users and cut-offs are in memory at once, each of 8 bytes.
 _NUM_VALUES_AT_ONCE = 2**22
@@ -79,6 +83,20 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
     return torch.stack([metric_at_k(ranked) for metric_at_k in at_every_k], dim=-1)
 
 
+def _refuses_pairs(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Lets a call with `(preds, target, max_k=2)`, as torchmetrics' functions take, say so."""
+
+    # Python itself would say that `max_k` was given twice.
+    @wraps(function)
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if args:
+            check_ranked(args[0])
+        return function(*args, **kwargs)
+
+    return checked
+
+
+@_refuses_pairs
 def precision_recall_curve(
     ranked: RankedEdges,
     max_k: int | None = None,
@@ -154,6 +172,7 @@ def precision_recall_curve(
     return torch.cat(precisions), torch.cat(recalls), top_k
 
 
+@_refuses_pairs
 def recall_at_fixed_precision(
     ranked: RankedEdges,
     min_precision: float = 0.0,

@@ -452,7 +452,9 @@ class AggregateDefinition(Definition):
 def check_ranked(ranked: object) -> RankedEdges:
     """Returns `ranked` if it is `RankedEdges`."""
     if not isinstance(ranked, RankedEdges):
-        raise TypeError(f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__})")
+        hint = "; rank pairs by 'RankedEdges.from_pairs(preds, target, indexes)'"
+        got = f"(got {type(ranked).__name__}){hint if isinstance(ranked, Tensor) else ''}"
+        raise TypeError(f"'ranked' needs to be 'RankedEdges' {got}")
     return ranked
 
 

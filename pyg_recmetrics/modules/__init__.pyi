@@ -1,6 +1,9 @@
 # Written by tests/support/tools/module_stubs.py from the registry of metrics.
 from typing import Literal
 
+from torch import Tensor
+from typing_extensions import Unpack
+
 from pyg_recmetrics.modules.classes import base_class as base_class
 from pyg_recmetrics.modules.classes import class_name as class_name
 from pyg_recmetrics.modules.classes import make_class as make_class
@@ -11,6 +14,7 @@ from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
 from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
+from pyg_recmetrics.modules.streaming_metric import TorchmetricsArguments
 from pyg_recmetrics.task import Catalogue
 
 class Precision(MeanOverUsers):
@@ -24,6 +28,7 @@ class Precision(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class TruncatedPrecision(MeanOverUsers):
@@ -35,6 +40,7 @@ class TruncatedPrecision(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class Recall(MeanOverUsers):
@@ -52,6 +58,7 @@ class Recall(MeanOverUsers):
         catalogue: Catalogue | None = None,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class F1(MeanOverUsers):
@@ -63,6 +70,7 @@ class F1(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class RPrecision(MeanOverUsers):
@@ -74,6 +82,7 @@ class RPrecision(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class HitRate(MeanOverUsers):
@@ -85,6 +94,7 @@ class HitRate(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class MRR(MeanOverUsers):
@@ -96,6 +106,7 @@ class MRR(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class MAP(MeanOverUsers):
@@ -108,6 +119,7 @@ class MAP(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class DCG(MeanOverUsers):
@@ -122,8 +134,10 @@ class DCG(MeanOverUsers):
         gamma: float = 2.0,
         *,
         catalogue: Catalogue | None = None,
+        weighted: bool = False,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class NDCG(MeanOverUsers):
@@ -137,8 +151,10 @@ class NDCG(MeanOverUsers):
         ideal: Literal["relevant", "k", "retrieved"] = "relevant",
         ideal_k: int | None = None,
         *,
+        weighted: bool = False,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class RBP(MeanOverUsers):
@@ -151,6 +167,7 @@ class RBP(MeanOverUsers):
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class ERR(MeanOverUsers):
@@ -161,45 +178,77 @@ class ERR(MeanOverUsers):
         k: int | None = None,
         max_grade: int = 4,
         *,
+        weighted: bool = False,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class Coverage(OverAllUsers):
     """The fraction of all items that are in the top `k` of at least one user."""
 
-    def __init__(self, k: int, *, catalogue: Catalogue) -> None: ...
+    def __init__(
+        self,
+        k: int,
+        *,
+        catalogue: Catalogue | None = None,
+        num_dst_nodes: int | None = None,
+        **kwargs: Unpack[TorchmetricsArguments],
+    ) -> None: ...
 
 class Gini(OverAllUsers):
     """How unequally items are recommended: zero if equally often, near one if only a few are."""
 
-    def __init__(self, k: int, *, catalogue: Catalogue) -> None: ...
+    def __init__(
+        self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
+    ) -> None: ...
 
 class Entropy(OverListedItems):
     """The Shannon entropy of the recommended items, in bits: higher means more evenly spread."""
 
-    def __init__(self, k: int) -> None: ...
+    def __init__(self, k: int, **kwargs: Unpack[TorchmetricsArguments]) -> None: ...
 
 class Personalization(OverListedItems):
     """How different the lists of two users are on average: zero if all lists are the same."""
 
-    def __init__(self, k: int) -> None: ...
+    def __init__(self, k: int, **kwargs: Unpack[TorchmetricsArguments]) -> None: ...
 
 class Popularity(MeanOverUsers):
     """How many users have seen a recommended item on average; its mean is the ARP."""
 
-    def __init__(self, k: int, *, catalogue: Catalogue, keep_per_user: bool = False) -> None: ...
+    def __init__(
+        self,
+        k: int,
+        *,
+        catalogue: Catalogue | None = None,
+        popularity: Tensor | None = None,
+        keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
+    ) -> None: ...
 
 class Novelty(MeanOverUsers):
     """The mean self-information of the recommended items, in bits: high if few users saw them."""
 
-    def __init__(self, k: int, *, catalogue: Catalogue, keep_per_user: bool = False) -> None: ...
+    def __init__(
+        self,
+        k: int,
+        *,
+        catalogue: Catalogue,
+        keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
+    ) -> None: ...
 
 class TailShare(MeanOverUsers):
     """The fraction of the recommended items that are in the long tail; its mean is the APLT."""
 
     def __init__(
-        self, k: int, head: int = 80, *, catalogue: Catalogue, keep_per_user: bool = False
+        self,
+        k: int,
+        head: int = 80,
+        *,
+        catalogue: Catalogue,
+        keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class Diversity(MeanOverUsers):
@@ -210,8 +259,10 @@ class Diversity(MeanOverUsers):
         k: int,
         over: Literal["category", "embedding"] = "category",
         *,
-        catalogue: Catalogue,
+        catalogue: Catalogue | None = None,
+        category: Tensor | None = None,
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 class Serendipity(MeanOverUsers):
@@ -224,6 +275,7 @@ class Serendipity(MeanOverUsers):
         catalogue: Catalogue,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,
+        **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
 # The class of a metric of your own.

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, cast, get_type_hints
 
 import torch
+from torch import Tensor
 
 from pyg_recmetrics.metrics import AggregateDefinition, Definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
@@ -36,6 +37,10 @@ class _ClassArgument:
     applies_to: Callable[[Definition], bool]
 
 
+#: What PyG's class of a metric takes in place of a catalogue.
+_PYGS = {"coverage": "num_dst_nodes", "diversity": "category", "popularity": "popularity"}
+
+
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
@@ -46,14 +51,45 @@ _CLASS_ARGUMENTS = (
         _keyword("catalogue", Catalogue, inspect.Parameter.empty),
         """\
     catalogue (Catalogue): What is known about the items.""",
-        lambda definition: bool(set(definition.needs) - {"items"}),
+        lambda definition: bool(set(definition.needs) - {"items"}) and definition.name not in _PYGS,
     ),
     _ClassArgument(
         _keyword("catalogue", Catalogue | None, None),
         """\
     catalogue (Catalogue, optional): What is known about the items, which some arguments need.
         (default: `None`)""",
-        lambda definition: bool(definition.may_need) and not set(definition.needs) - {"items"},
+        lambda definition: (
+            definition.name in _PYGS
+            or (bool(definition.may_need) and not set(definition.needs) - {"items"})
+        ),
+    ),
+    _ClassArgument(
+        _keyword("num_dst_nodes", int | None, None),
+        """\
+    num_dst_nodes (int, optional): The number of items, in place of `catalogue`.
+        (default: `None`)""",
+        lambda definition: _PYGS.get(definition.name) == "num_dst_nodes",
+    ),
+    _ClassArgument(
+        _keyword("category", Tensor | None, None),
+        """\
+    category (torch.Tensor, optional): The category of every item as an integer, of shape
+        `[num_items]`, in place of `catalogue`. (default: `None`)""",
+        lambda definition: _PYGS.get(definition.name) == "category",
+    ),
+    _ClassArgument(
+        _keyword("popularity", Tensor | None, None),
+        """\
+    popularity (torch.Tensor, optional): How often every item was seen as an integer, of shape
+        `[num_items]`, in place of `catalogue`. (default: `None`)""",
+        lambda definition: _PYGS.get(definition.name) == "popularity",
+    ),
+    _ClassArgument(
+        _keyword("weighted", bool, False),
+        """\
+    weighted (bool, optional): Whether every mini-batch needs to hold weights. Those that are given
+        count in any case. (default: `False`)""",
+        lambda definition: definition.depends_on_weight,
     ),
     _ClassArgument(
         _keyword("empty_target_action", EmptyTargetAction, "skip"),
@@ -69,6 +105,12 @@ _CLASS_ARGUMENTS = (
     keep_per_user (bool, optional): Whether to keep the value of every user for
         `compute_per_user()`. (default: `False`)""",
         lambda definition: not isinstance(definition, AggregateDefinition),
+    ),
+    _ClassArgument(
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD, annotation=Any),
+        """\
+    **kwargs: The arguments of all metrics of torchmetrics, see :mod:`pyg_recmetrics.modules`.""",
+        lambda definition: True,
     ),
 )
 

@@ -2,13 +2,14 @@
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.checks import check_boolean, check_integers, check_positive_integer
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.messages import warn
@@ -46,6 +47,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
     Attributes:
         metric (Metric): The metric that is computed, spelled `name@k`.
         k (int): The cut-off of the metric; zero if there is none.
+        weighted (bool): Whether every mini-batch needs to hold weights.
     """
 
     #: The definition that the class is made from.
@@ -53,14 +55,19 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
-        super().__init__()
-        self._arguments = dict(arguments)
+        super().__init__(**arguments.pop("kwargs", {}))
+        # Nobody wants to read a tensor with one number for each item.
+        self._arguments = {n: x for n, x in arguments.items() if not isinstance(x, Tensor)}
         self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
         self.keep_per_user = check_boolean(arguments.pop("keep_per_user", False), "keep_per_user")
-        self.catalogue = _check_catalogue(arguments.pop("catalogue", None))
+        self.catalogue = self._catalogue_of(arguments)
+        is_weighted = arguments.get("weighted", False)
+        if "weighted" not in self.definition.parameters:
+            arguments.pop("weighted", None)
         k = arguments.pop("k", None)
         self.metric = Metric(self.definition.name, k, tuple(arguments.items()))
+        self.weighted = check_boolean(is_weighted, "weighted")
         self.metric.check_catalogue(self.catalogue)
         self.k = _NoCutOff() if self.metric.k is None else self.metric.k
         self._has_warned = False
@@ -98,9 +105,15 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
         Raises:
             TypeError: If an argument does not hold numbers.
-            ValueError: If a shape, a dtype, a device or an id is wrong, or if there are users
-                without ground truth and `empty_target_action` is `"error"`.
+            ValueError: If a shape, a dtype, a device or an id is wrong, if `weighted` is `True` and
+                there are no weights, or if there are users without ground truth and
+                `empty_target_action` is `"error"`.
         """
+        if self.weighted and edge_label_weight is None:
+            raise ValueError(
+                f"'edge_label_weight' needs to be given to a '{type(self).__name__}' with "
+                f"'weighted=True' (got None)"
+            )
         batch = (pred_index_mat, edge_label_index, edge_label_weight)
         ranked = RankedEdges.from_topk(*map(to_double_precision_device, batch))
         self._warn_about_short_lists(ranked)
@@ -128,6 +141,18 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             ImportError: If torchmetrics or matplotlib is not installed.
         """
         return self.draw(val, ax)
+
+    def _catalogue_of(self, arguments: dict[str, Any]) -> Catalogue | None:
+        """Takes the catalogue from the arguments, or makes it of the argument of PyG's class."""
+        names = inspect.signature(type(self)).parameters
+        pygs = next((name for name in CATALOGUE_OF if name in names), "")
+        catalogue, fact = arguments.pop("catalogue", None), arguments.pop(pygs, None)
+        if pygs and (catalogue is None) == (fact is None):
+            raise TypeError(
+                f"'{type(self).__name__}' needs to be given either 'catalogue' or '{pygs}' (got "
+                f"{'neither' if fact is None else 'both'})"
+            )
+        return _check_catalogue(catalogue) if fact is None else CATALOGUE_OF[pygs](fact)
 
     def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
         """Warns, but only once, of lists that are too short for the metric."""
@@ -281,6 +306,42 @@ def _nonzero_elements(state: Tensor) -> dict[str, Tensor]:
     is_kept[-1] = True  # says how long the state is
     position = is_kept.nonzero().squeeze(1)
     return {"position": position, "value": state[position]}
+
+
+def _check_one_per_item(value: object, name: str) -> Tensor:
+    numbers = check_integers(value, name)
+    if numbers.dim() != 1 or numbers.numel() == 0:
+        raise ValueError(f"'{name}' needs to have shape [num_items] (got {list(numbers.shape)})")
+    return numbers
+
+
+def _of_num_dst_nodes(num_dst_nodes: object) -> Catalogue:
+    return Catalogue(check_positive_integer(num_dst_nodes, "num_dst_nodes"))
+
+
+def _of_category(category: object) -> Catalogue:
+    category = _check_one_per_item(category, "category")
+    return Catalogue(category.numel(), item_category=category)
+
+
+def _of_popularity(popularity: object) -> Catalogue:
+    """A catalogue whose items were seen as often as that, by whomever."""
+    popularity = _check_one_per_item(popularity, "popularity")
+    if (lowest := int(popularity.min())) < 0:
+        raise ValueError(f"'popularity' needs to hold numbers of zero or more (got {lowest})")
+    item = torch.arange(popularity.numel(), device=popularity.device)
+    start = popularity.cumsum(0) - popularity
+    item, start = (value.repeat_interleave(popularity) for value in (item, start))
+    user = torch.arange(item.numel(), device=item.device) - start
+    return Catalogue(popularity.numel(), seen=torch.stack([user, item]))
+
+
+#: What PyG's classes take in place of a catalogue, and how to make one of it.
+CATALOGUE_OF: dict[str, Callable[[object], Catalogue]] = {
+    "num_dst_nodes": _of_num_dst_nodes,
+    "category": _of_category,
+    "popularity": _of_popularity,
+}
 
 
 def _check_catalogue(catalogue: object) -> Catalogue | None:

@@ -4,7 +4,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
 
 import torch
 from torch import Tensor
@@ -14,6 +14,18 @@ from pyg_recmetrics.checks import check_mapping, check_tensor, holds_double_prec
 
 #: How the states of several processes become one: by their sum, or one after the other.
 Merging: TypeAlias = Literal["sum", "cat"]
+
+
+class TorchmetricsArguments(TypedDict, total=False):
+    """The arguments of all metrics of torchmetrics, which say how processes share their states."""
+
+    compute_on_cpu: bool
+    dist_sync_on_step: bool
+    process_group: Any
+    dist_sync_fn: Callable[..., Any] | None
+    distributed_available_fn: Callable[[], bool] | None
+    sync_on_compute: bool
+    compute_with_cache: bool
 
 
 def double_precision_device(device: torch.device) -> torch.device:
@@ -48,7 +60,9 @@ class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
     def synchronised(self) -> AbstractContextManager[None]:
         """Returns a context in which the state is that of all processes together."""
         context: AbstractContextManager[None] = self.sync_context(
-            should_sync=self._to_sync, should_unsync=self._should_unsync
+            dist_sync_fn=self.dist_sync_fn,
+            should_sync=self._to_sync,
+            should_unsync=self._should_unsync,
         )
         return context
 
@@ -67,6 +81,16 @@ class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
 
 class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
     """The base of all classes where torchmetrics is missing: one process, and no plots."""
+
+    #: Nothing but torchmetrics moves a state there.
+    compute_on_cpu = False
+
+    def __init__(self, **kwargs: Any) -> None:
+        if kwargs:
+            raise ImportError(
+                f"'{min(kwargs)}' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'"
+            )
+        link_pred.BaseMetric.__init__(self)
 
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
         """Declares an attribute that is part of the state."""
@@ -110,9 +134,11 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
 
-    def __init__(self) -> None:
+    def __init__(self, **kwargs: Any) -> None:
+        if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
+            raise TypeError(f"got an unexpected keyword argument '{min(unknown)}'")
         # Not that of PyG's own metrics, which requires a cut-off.
-        link_pred.BaseMetric.__init__(self)
+        _Base.__init__(self, **kwargs)
         self._result_device = torch.device("cpu")
 
     @property
@@ -139,6 +165,8 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     @property
     def state_device(self) -> torch.device:
         """Where the state is."""
+        if self.compute_on_cpu:
+            return torch.device("cpu")
         return double_precision_device(self._result_device)
 
     def as_result(self, value: Tensor) -> Tensor:

@@ -131,26 +131,7 @@ def rank_pairs(
     preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
-    preds = check_scores(preds, "preds").flatten()
-    check_double_precision(preds.device, "preds")
-    target = as_tensor(target, "target").flatten()
-    if indexes is None:
-        indexes = torch.zeros_like(preds, dtype=torch.long)
-    indexes = check_integers(indexes, "indexes").flatten()
-    for value, name in ((target, "target"), (indexes, "indexes")):
-        check_device(value, name, preds.device, "preds")
-        if value.shape != preds.shape:
-            raise ValueError(
-                f"'{name}' needs to have as many elements as 'preds', {preds.numel()} "
-                f"(got {value.numel()})"
-            )
-    if ignore_index is not None:
-        # Small integers would wrap around.
-        targets = target.to(torch.promote_types(target.dtype, torch.long))
-        is_counted = targets != check_integer(ignore_index, "ignore_index")
-        preds, target, indexes = preds[is_counted], target[is_counted], indexes[is_counted]
-    check_ranked_scores(preds, "preds")
-    check_finite(target, "target")
+    preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
     queries, query = indexes.unique(return_inverse=True)
     is_candidate = ~preds.isneginf()
     num_candidates = torch.bincount(query[is_candidate], minlength=queries.numel())
@@ -171,6 +152,33 @@ def rank_pairs(
         if bool(is_candidate.all())
         else torch.bincount(query[~is_candidate], minlength=queries.numel()),
     )
+
+
+def check_scored_pairs(
+    preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the scores, targets and queries of the pairs to rank, of shape `[num_pairs]` each."""
+    preds = check_scores(preds, "preds").flatten()
+    check_double_precision(preds.device, "preds")
+    target = as_tensor(target, "target").flatten()
+    if indexes is None:
+        indexes = torch.zeros_like(preds, dtype=torch.long)
+    indexes = check_integers(indexes, "indexes").flatten()
+    for value, name in ((target, "target"), (indexes, "indexes")):
+        check_device(value, name, preds.device, "preds")
+        if value.shape != preds.shape:
+            raise ValueError(
+                f"'{name}' needs to have as many elements as 'preds', {preds.numel()} "
+                f"(got {value.numel()})"
+            )
+    if ignore_index is not None:
+        # Small integers would wrap around.
+        targets = target.to(torch.promote_types(target.dtype, torch.long))
+        is_counted = targets != check_integer(ignore_index, "ignore_index")
+        preds, target, indexes = preds[is_counted], target[is_counted], indexes[is_counted]
+    check_ranked_scores(preds, "preds")
+    check_finite(target, "target")
+    return preds, target, indexes
 
 
 def _check_lists(pred_index_mat: object) -> Tensor:

@@ -255,3 +255,13 @@ class TestOptions:
             metrics.curve(self.ranked, "r_precision", 0)
         with pytest.raises(ValueError, match="'r_precision' has no cut-off"):
             metrics.curve(self.ranked, "r_precision", 3)
+
+
+@pytest.mark.parametrize(
+    "function", [metrics.precision_recall_curve, metrics.recall_at_fixed_precision]
+)
+@pytest.mark.parametrize("max_k", [None, 2])
+def test_the_call_of_torchmetrics_says_how_to_rank_pairs(function, max_k):
+    preds, target = torch.tensor([0.2, 0.3]), torch.tensor([1, 0])
+    with pytest.raises(TypeError, match=r"'ranked' .*got Tensor.*RankedEdges\.from_pairs\(preds"):
+        function(preds, target, max_k=max_k)

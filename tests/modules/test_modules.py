@@ -121,8 +121,12 @@ class TestClasses:
         cls = getattr(modules, name)
         own = dict(inspect.signature(cls).parameters)
         more = {"empty_target_action": "skip", "keep_per_user": False}
-        needs_catalogue = bool(set(cls.definition.needs) - {"items"})
-        more["catalogue"] = inspect.Parameter.empty if needs_catalogue else None
+        pygs = {"num_dst_nodes": None, "category": None, "popularity": None}
+        needs_catalogue = bool(set(cls.definition.needs) - {"items"}) and not pygs.keys() & own
+        more |= pygs | {"catalogue": inspect.Parameter.empty if needs_catalogue else None}
+        if name != "Recall":  # whose function takes it, too
+            more["weighted"] = False
+        assert own.pop("kwargs").kind is inspect.Parameter.VAR_KEYWORD
         more = {n: default for n, default in more.items() if n in own}
         assert {n: own.pop(n).default for n in more} == more
         function = inspect.signature(cls.definition.function).parameters

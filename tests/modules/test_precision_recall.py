@@ -3,6 +3,7 @@
 import copy
 import inspect
 import io
+import itertools
 import math
 import pickle
 
@@ -11,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics import RankedEdges, metrics
 from pyg_recmetrics.modules import PrecisionRecallCurve, RecallAtFixedPrecision
 from tests.support.cases.strategies import cases, scored_pairs
 from tests.support.machines.optional import needs_torchmetrics, torchmetrics
@@ -21,7 +22,7 @@ TARGET = torch.tensor([1, 0, 0, 1, 1, 0, 1, 0, 0])
 INDEXES = torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2])
 PAIRS = (PREDS, TARGET, INDEXES)
 
-#: What is kept as sums, and what is kept as ranks.
+#: With few pairs kept, and with all of them.
 KEPT = ({"max_k": 4}, {"max_k": 4, "aggregation": "median"}, {})
 
 
@@ -117,24 +118,76 @@ def test_torchmetrics_has_the_same_values(case, options, size, min_precision, ig
             assert found.tolist() == pytest.approx(wanted.reshape(found.shape).tolist(), abs=1e-6)
 
 
+@settings(max_examples=200)
+@given(case=cases(), options=options, num_batches=st.integers(1, 4), data=st.data())
+def test_the_pairs_of_a_user_may_come_in_any_mini_batches(case, options, num_batches, data):
+    pairs = scored_pairs(case)
+    draws = st.integers(0, num_batches - 1)
+    drawn = data.draw(st.lists(draws, min_size=len(pairs[0]), max_size=len(pairs[0])))
+    # Equal scores rank in the order in which they come.
+    order = torch.tensor(drawn, dtype=torch.long).argsort(stable=True)
+    pairs = tuple(part[order] for part in pairs)
+    sizes = torch.bincount(torch.tensor(drawn, dtype=torch.long), minlength=num_batches).tolist()
+    parts, whole = PrecisionRecallCurve(**options), PrecisionRecallCurve(**options)
+    for batch in zip(*(part.split(sizes) for part in pairs), strict=True):
+        parts.update(*batch)
+    whole.update(*pairs)
+    wanted = metrics.precision_recall_curve(RankedEdges.from_pairs(*pairs), **options)
+    for found, alone, expected in zip(parts.compute(), whole.compute(), wanted, strict=True):
+        assert torch.equal(found, alone)
+        assert found.reshape(-1).tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+@needs_torchmetrics
+@pytest.mark.parametrize("max_k", [None, 1, 2, 5, 10])
+@pytest.mark.parametrize("ignore_index", [None, 1])
+@pytest.mark.parametrize("kind", ["few queries", "many queries", "no truth", "cube"])
+def test_torchmetrics_has_the_same_values_of_queries_in_four_mini_batches(
+    kind, ignore_index, max_k
+):
+    """The settings of torchmetrics' own test of its class."""
+    generator = torch.Generator().manual_seed(42)
+    shape = (4, 32, 3) if kind == "cube" else (4, 32)
+    indexes = torch.randint(64 if kind == "many queries" else 10, shape, generator=generator)
+    preds = torch.rand(shape, generator=generator)
+    target = torch.randint(2, shape, generator=generator)
+    if kind == "no truth":
+        target = torch.zeros_like(target)
+    for adaptive_k, action, aggregation in itertools.product(
+        [False, True], ["neg", "skip", "pos"], ["mean", "median", "max", "min", quarter]
+    ):
+        given = {"adaptive_k": adaptive_k, "empty_target_action": action}
+        given |= {"max_k": max_k, "ignore_index": ignore_index, "aggregation": aggregation}
+        given |= {"dist_sync_on_step": False}
+        ours = PrecisionRecallCurve(**given)
+        theirs = torchmetrics.retrieval.RetrievalPrecisionRecallCurve(**given)
+        for batch in zip(preds, target, indexes, strict=True):
+            ours.update(*batch)
+            theirs.update(*batch)
+        for found, wanted in zip(ours.compute(), theirs.compute(), strict=True):
+            assert torch.allclose(found, wanted.reshape(found.shape))
+
+
 class TestMemory:
     @pytest.mark.parametrize("adaptive_k", [True, False])
-    def test_a_mean_takes_memory_for_its_cut_offs(self, adaptive_k):
-        metric = PrecisionRecallCurve(max_k=5, adaptive_k=adaptive_k)
-        for start in range(0, 300, 3):
-            metric.update(PREDS, TARGET, INDEXES + start)
-        shapes = {name: list(metric.get(name).shape) for name in metric.merged_by()}
-        assert shapes == {"precision": [5], "recall": [5], "count": []}
-        assert metric.get("count") == 300
+    def test_pairs_that_cannot_matter_are_not_kept(self, adaptive_k):
+        metric = PrecisionRecallCurve(max_k=2, adaptive_k=adaptive_k)
+        metric.update(*PAIRS)
+        assert torch.equal(metric.get("preds"), PREDS[[0, 2, 3, 4, 5, 6, 7, 8]].double())
+        metric.reset()
+        generator = torch.Generator().manual_seed(0)
+        target = torch.arange(1000) == 999
+        for user in range(3):
+            indexes = torch.full((1000,), user)
+            metric.update(torch.rand(1000, generator=generator), target, indexes)
+        assert metric.get("preds").numel() <= 3 * 3
+        assert metric.get("target").sum() == 3
+        assert metric.get("target").dtype == torch.bool
 
-    def test_all_else_takes_memory_for_relevant_items_and_users(self):
-        metric = PrecisionRecallCurve(max_k=5, aggregation="median")
+    def test_all_pairs_are_kept_where_there_is_no_last_cut_off(self):
+        metric = PrecisionRecallCurve(ignore_index=0)
         metric.update(*PAIRS)
-        metric.update(*PAIRS)
-        assert metric.get("rank").tolist() == 2 * [1, 3, 1, 3]
-        assert metric.get("degree").tolist() == 2 * [2, 2, 0]
-        assert "num_candidates" not in metric.merged_by()
-        assert "num_candidates" in PrecisionRecallCurve().merged_by()
+        assert metric.get("indexes").tolist() == [0, 0, 1, 1]
 
 
 class TestWhatIsGiven:
@@ -148,8 +201,9 @@ class TestWhatIsGiven:
                 {name: parameter.default for name, parameter in parameters.items()}
                 for parameters in (inspect.signature(cls).parameters for cls in (ours, theirs))
             )
-            del wanted["kwargs"]
-            wanted["aggregation"] = "mean"  # which their second class takes among its kwargs
+            kwargs = wanted.pop("kwargs")
+            # Their second class takes the aggregation among its kwargs.
+            wanted |= {"aggregation": "mean", "kwargs": kwargs}
             assert list(own.items()) == list(wanted.items())
 
     def test_printing(self):
@@ -186,9 +240,9 @@ class TestWhatIsGiven:
             metric.update(PREDS, TARGET, INDEXES[:-1])
         with pytest.raises(TypeError, match="'target' needs to be a tensor"):
             metric.update(PREDS, None, INDEXES)
-        assert metric.get("count") == 0
+        assert metric.get("indexes").numel() == 0
         metric.update(PREDS.view(3, 3), TARGET.view(3, 3), INDEXES.view(3, 3))
-        assert metric.get("count") == 3 - (ignore_index == 0)
+        assert metric.get("indexes").unique().numel() == 3 - (ignore_index == 0)
 
     def test_ignored_pairs_are_no_candidates(self):
         metric = PrecisionRecallCurve(adaptive_k=True, ignore_index=-100)
@@ -206,55 +260,36 @@ class TestWhatIsGiven:
             assert torch.equal(one, other)
 
     @pytest.mark.parametrize("options", KEPT)
-    def test_users_without_truth_can_be_an_error_that_adds_nothing(self, options):
+    def test_users_without_truth_can_be_an_error(self, options):
         metric = PrecisionRecallCurve(**options, empty_target_action="error")
-        metric.update(*(part[:7] for part in PAIRS))
-        before = [part.tolist() for part in metric.compute()]
+        metric.update(*(part[:2] for part in PAIRS))
+        metric.update(PREDS[3:4], TARGET[3:4] * 0, INDEXES[3:4])  # has truth in the first
+        metric.compute()
+        metric.update(*PAIRS)
         with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
-            metric.update(*PAIRS)
-        assert [part.tolist() for part in metric.compute()] == before
+            metric.compute()
+
+    def test_a_query_may_have_no_finite_score_in_one_of_its_mini_batches(self):
+        metric = PrecisionRecallCurve(max_k=2)
+        metric.update(torch.tensor([-torch.inf, -torch.inf]), TARGET[:2], INDEXES[:2])
+        with pytest.raises(ValueError, match="'preds' needs to hold a finite score for every"):
+            metric.compute()
+        metric.update(PREDS[:1], TARGET[:1], INDEXES[:1])
+        assert metric.compute()[1].tolist() == [0.5, 0.5]
 
 
-class TestUsersWhoWereRankedElsewhere:
-    lists, truth = torch.tensor([[3, 1, 4], [2, 6, -1]]), torch.tensor([[0, 0, 1], [1, 9, 2]])
+class TestSubclasses:
+    class Mine(RecallAtFixedPrecision):
+        def __init__(self, **kw):
+            super().__init__(0.5, **kw)
 
-    @pytest.mark.parametrize("aggregation", ["mean", "max"])
-    def test_lists(self, aggregation):
-        metric = PrecisionRecallCurve(max_k=3, aggregation=aggregation)
-        ranked = RankedEdges.from_topk(self.lists, self.truth)
-        metric.add(ranked)
-        first = metric.compute()
-        metric.add(ranked)  # and what was computed before is not returned again
-        metric.add(RankedEdges.from_topk(torch.tensor([[7]]), torch.tensor([[0], [8]])))
-        by_hand = {"mean": [1 / 5 * 2, 3 / 5, 3 / 5], "max": [1, 1, 1]}[aggregation]
-        assert metric.compute()[1].tolist() == pytest.approx(by_hand)
-        wanted = metrics.precision_recall_curve(ranked, 3, aggregation=aggregation)
-        for value, expected in zip(first, wanted, strict=True):
-            assert value.tolist() == pytest.approx(expected.tolist())
-
-    def test_lists_do_not_say_how_many_candidates_there_are(self):
-        ranked = RankedEdges.from_topk(self.lists, self.truth)
-        for options in ({}, {"max_k": 3, "adaptive_k": True}):
-            with pytest.raises(ValueError, match="number of candidates"):
-                PrecisionRecallCurve(**options).add(ranked)
-        with pytest.raises(TypeError, match=r"'ranked' needs to be 'RankedEdges' \(got Tensor\)"):
-            PrecisionRecallCurve().add(self.lists)
-
-    @pytest.mark.usefixtures("double_results")
-    @pytest.mark.parametrize("options", KEPT)
-    @pytest.mark.parametrize("ties", ["index", "mean", "worst"])
-    @pytest.mark.parametrize("action", ["neg", "skip"])
-    def test_only_users_who_are_evaluated_count(self, options, ties, action):
-        generator = torch.Generator().manual_seed(0)
-        scores = torch.rand(30, 8, generator=generator).mul(4).round()
-        truth = (torch.rand(30, 8, generator=generator) < 0.2).nonzero().t()
-        task = RankingTask(truth, num_users=30, num_items=8, users=torch.arange(0, 30, 2))
-        ranked = rank(scores, task, full=True, ties=ties)
-        metric = PrecisionRecallCurve(**options, empty_target_action=action)
-        metric.add(ranked)
-        wanted = metrics.precision_recall_curve(ranked, **options, empty_target_action=action)
-        for value, expected in zip(metric.compute(), wanted, strict=True):
-            assert value.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+    def test_they_may_take_other_arguments(self):
+        metric = self.Mine(max_k=4)
+        assert repr(metric) == "Mine(min_precision=0.5, max_k=4)"
+        metric.update(*PAIRS)
+        for other in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
+            assert repr(other) == repr(metric)
+            assert other.compute() == metric.compute()
 
 
 class TestNobody:
@@ -265,14 +300,16 @@ class TestNobody:
             precisions, recalls, top_k = metric.compute()
             assert precisions.tolist() == recalls.tolist() == [0, 0, 0, 0]
             assert top_k.tolist() == [1, 2, 3, 4]
-        metric = RecallAtFixedPrecision(0.5, max_k=4)
-        metric.update(PREDS[:0], TARGET[:0], INDEXES[:0])
-        assert [float(value) for value in metric.compute()] == [0, 4]
 
-    def test_nobody_says_how_many_candidates_there_are(self):
-        metric = PrecisionRecallCurve()
+    @pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
+    @pytest.mark.parametrize("max_k", [None, 4])
+    def test_a_curve_of_no_pairs_is_an_error(self, max_k):
+        """As in torchmetrics. A curve of zeros would look like a model that hits nothing."""
+        metric = RecallAtFixedPrecision(0.5, max_k=max_k)
+        with pytest.raises(ValueError, match=r"'update' needs to be called with pairs"):
+            metric.compute()
         metric.update(PREDS[:0], TARGET[:0], INDEXES[:0])
-        with pytest.raises(ValueError, match="'max_k' needs to be given if there are no users"):
+        with pytest.raises(ValueError, match=r"before 'compute' \(got none\)"):
             metric.compute()
 
 

@@ -6,6 +6,7 @@ Where PyG or torchmetrics do something else on purpose, the test is in `TestWher
 import copy
 import inspect
 import math
+import pickle
 
 import pytest
 import torch
@@ -242,6 +243,176 @@ class TestWrongMiniBatches:
         assert torch.equal(copy.deepcopy(metric).compute(), before)
 
 
+class TestArgumentsOfPyG:
+    """What PyG's own classes take, of random lists in three mini-batches."""
+
+    popularity = torch.arange(NUM_ITEMS).pow(2) % 11
+    category = torch.arange(NUM_ITEMS) % 4
+
+    @pytest.mark.parametrize(
+        ("name", "theirs", "arguments"),
+        [
+            ("Coverage", "Coverage", {"num_dst_nodes": NUM_ITEMS}),
+            ("Diversity", "Diversity", {"category": category}),
+            ("Popularity", "AveragePopularity", {"popularity": popularity}),
+            ("Recall", "Recall", {"weighted": True}),
+            ("NDCG", "NDCG", {"weighted": True}),
+            ("Precision", "Precision", {}),
+            ("Recall", "Recall", {}),
+            ("F1", "F1", {}),
+            ("MAP", "MAP", {}),
+            ("MRR", "MRR", {}),
+            ("HitRate", "HitRatio", {}),
+            ("Personalization", "Personalization", {}),
+        ],
+    )
+    @pytest.mark.parametrize("k", [2, 5, 12])
+    def test_give_the_values_of_pyg(self, name, theirs, arguments, k):
+        theirs = getattr(pyg, f"LinkPred{theirs}", None)
+        if theirs is None or not arguments.keys() <= inspect.signature(theirs).parameters.keys():
+            pytest.skip("needs a later PyG")
+        ours, theirs = getattr(modules, name)(k=k, **arguments), theirs(k=k, **arguments)
+        for lists, truth, weight in split(*draw(seed=k), sizes=(10, 25, 5)):
+            weights = (weight,) if "weighted" in arguments else ()
+            ours.update(lists, truth, *weights)
+            theirs.update(lists[:, :k], truth, *weights)
+        assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
+
+    @pytest.mark.parametrize("name", ["Recall", "NDCG"])
+    def test_weights_are_required_where_pyg_requires_them(self, name):
+        lists, truth, weight = draw()
+        metric = getattr(modules, name)(k=6, weighted=True)
+        assert repr(metric) == f"{name}(k=6, weighted=True)"
+        with pytest.raises(ValueError, match=f"'edge_label_weight' .* '{name}' .*weighted=True"):
+            metric.update(lists, truth)
+        make(name, weighted=False).update(lists, truth)
+        metric.update(lists, truth, weight)
+        with pytest.raises(TypeError, match="'weighted' needs to be a boolean"):
+            modules.NDCG(k=3, weighted=1)
+
+    @needs_collection
+    def test_collections_of_pyg_know_which_metrics_are_weighted(self):
+        collection = pyg.LinkPredMetricCollection([modules.NDCG(k=2, weighted=True)])
+        assert list(collection) == ["WeightedNDCG@2"]
+        with pytest.raises(ValueError, match="'edge_label_weight'"):
+            collection.update(*draw()[:2])
+
+    @pytest.mark.parametrize(
+        ("make_one", "error", "message"),
+        [
+            (lambda: modules.Coverage(k=2), TypeError, "either 'catalogue' or 'num_.*neither"),
+            (
+                lambda: modules.Coverage(k=2, num_dst_nodes=9, catalogue=CATALOGUE),
+                TypeError,
+                "'Coverage' needs to be given either 'catalogue' or 'num_dst_nodes' .got both",
+            ),
+            (
+                lambda: modules.Coverage(k=2, num_dst_nodes=0),
+                ValueError,
+                "'num_dst_nodes' needs to be a positive integer",
+            ),
+            (
+                lambda: modules.Popularity(k=2, popularity=torch.rand(4)),
+                ValueError,
+                "'popularity' needs to hold integers",
+            ),
+            (
+                lambda: modules.Popularity(k=2, popularity=torch.tensor([1, -1])),
+                ValueError,
+                "'popularity' needs to hold numbers of zero or more .got -1",
+            ),
+            (
+                lambda: modules.Diversity(k=2, category=torch.ones(2, 2).long()),
+                ValueError,
+                "'category' needs to have shape",
+            ),
+        ],
+    )
+    def test_wrong_ones_are_named(self, make_one, error, message):
+        with pytest.raises(error, match=message):
+            make_one()
+
+    def test_tensors_are_not_printed(self):
+        assert repr(modules.Diversity(k=2, category=self.category)) == "Diversity(k=2)"
+        assert repr(modules.Coverage(2, num_dst_nodes=9)) == "Coverage(k=2, num_dst_nodes=9)"
+
+
+class TestSubclasses:
+    class Mine(modules.NDCG):
+        def __init__(self, **kw):
+            super().__init__(k=3, **kw)
+
+    def test_they_may_take_other_arguments(self):
+        metric = self.Mine(gain="binary")
+        assert repr(metric) == "Mine(k=3, gain='binary')"
+        metric.update(*draw())
+        for other in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
+            assert repr(other) == repr(metric)
+            assert other.compute() == metric.compute()
+
+
+class TestArgumentsOfTorchmetrics:
+    @needs_torchmetrics
+    @pytest.mark.parametrize("name", dir(modules))
+    def test_every_class_takes_them(self, name):
+        cls = getattr(modules, name)
+        given = {
+            "compute_on_cpu": True,
+            "dist_sync_on_step": True,
+            "process_group": None,
+            "dist_sync_fn": gather_from_nobody,
+            "distributed_available_fn": lambda: False,
+            "sync_on_compute": False,
+            "compute_with_cache": False,
+        }
+        known = set(modules.streaming_metric.TorchmetricsArguments.__annotations__)
+        assert given.keys() == known
+        metric = make(name, **given) if issubclass(cls, modules.RankingMetric) else cls(**given)
+        for argument, value in given.items():
+            assert getattr(metric, argument) is value
+        assert "compute_on_cpu" not in repr(metric)
+        with pytest.raises(ValueError, match="`sync_on_compute`"):
+            make(name, sync_on_compute=1)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sync_on_step'"):
+            make(name, sync_on_step=True)
+
+    @needs_torchmetrics
+    def test_states_of_processes_are_gathered_by_the_function_that_is_given(self):
+        """As torchmetrics calls it: each process gives its tensor, and gets those of all."""
+        twice = {"distributed_available_fn": lambda: True, "dist_sync_fn": gather_twice}
+        metric = modules.Recall(k=1, keep_per_user=True, **twice)
+        curve = modules.PrecisionRecallCurve(max_k=2, empty_target_action="skip", **twice)
+        metric.update(torch.tensor([[0], [1]]), torch.tensor([[0, 1], [0, 0]]))
+        curve.update(torch.tensor([0.9, 0.1]), torch.tensor([0, 1]), torch.tensor([3, 3]))
+        assert metric.compute() == 0.5
+        assert metric.compute_per_user().tolist() == [1, 0, 1, 0]
+        assert curve.compute()[1].tolist() == [0, 0]  # below both that are not relevant
+        assert curve.get("preds").numel() == 2
+
+    @needs_torchmetrics
+    def test_a_state_on_the_cpu_stays_there(self):
+        for metric in (modules.NDCG(k=3, compute_on_cpu=True), modules.Personalization(k=3)):
+            metric.to("meta")
+            assert metric.state_device.type == ("cpu" if metric.compute_on_cpu else "meta")
+        metric = modules.NDCG(k=3, compute_on_cpu=True, keep_per_user=True).to("meta")
+        metric.update(*draw())
+        assert metric.get("per_user").device.type == "cpu"
+        assert metric.compute().device.type == "meta"
+
+    @pytest.mark.skipif(torchmetrics is not None, reason="needs torchmetrics to be missing")
+    def test_without_torchmetrics_they_say_what_is_missing(self):
+        with pytest.raises(ImportError, match="'sync_on_compute' needs torchmetrics"):
+            modules.NDCG(k=3, sync_on_compute=False)
+
+
+def gather_from_nobody(tensor, group=None):
+    return [tensor]
+
+
+def gather_twice(tensor, group=None):
+    return [tensor, tensor]
+
+
 class TestUsersWithoutTruth:
     #: One user hits, one misses, and one has no truth.
     batch = torch.tensor([[0], [0], [0]]), torch.tensor([[0, 1], [0, 5]])
@@ -397,18 +568,6 @@ class TestWhereOthersDiffer:
         """That of torchmetrics is empty unless a metric is made persistent."""
         metric = modules.Recall(k=1)
         assert list(metric.state_dict()) == ["_extra_state"]
-
-    @needs_torchmetrics
-    def test_a_query_is_not_collected_over_mini_batches(self):
-        """Torchmetrics keeps all pairs until the end."""
-        ours = modules.PrecisionRecallCurve(max_k=1)
-        theirs = torchmetrics.retrieval.RetrievalPrecisionRecallCurve(max_k=1)
-        pairs = torch.tensor([0.1, 0.9]), torch.tensor([1, 0]), torch.tensor([0, 0])
-        for metric in (ours, theirs):
-            for part in range(2):
-                metric.update(*(value[part : part + 1] for value in pairs))
-        assert ours.get("count") == 2
-        assert theirs.compute()[1] == 0
 
     @needs_torchmetrics
     def test_a_target_may_be_a_rating_and_a_mini_batch_empty(self):

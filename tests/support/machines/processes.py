@@ -261,7 +261,7 @@ def synchronised_over_all():
 
 
 def synchronised_curves():
-    """Curves of the pairs of all processes together, one as sums and one as ranks."""
+    """Curves of the pairs of all processes together, of which one keeps few and one keeps all."""
     made = [modules.PrecisionRecallCurve(max_k=3), modules.PrecisionRecallCurve()]
     for metric in made:
         metric.update(*pairs_of(dist.get_rank()))

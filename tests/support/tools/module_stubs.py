@@ -18,6 +18,9 @@ HEAD = """\
 # Written by tests/support/tools/module_stubs.py from the registry of metrics.
 from typing import Literal
 
+from torch import Tensor
+from typing_extensions import Unpack
+
 from pyg_recmetrics.modules.classes import base_class as base_class
 from pyg_recmetrics.modules.classes import class_name as class_name
 from pyg_recmetrics.modules.classes import make_class as make_class
@@ -28,6 +31,7 @@ from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
 from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
+from pyg_recmetrics.modules.streaming_metric import TorchmetricsArguments
 from pyg_recmetrics.task import Catalogue
 """
 
@@ -57,7 +61,10 @@ def stub_of(definition):
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
             parameters.append("*")
         hint = inspect.formatannotation(parameter.annotation).replace("typing.", "")
-        hint = hint.replace("pyg_recmetrics.task.catalogue.", "")
+        hint = hint.replace("pyg_recmetrics.task.catalogue.", "").replace("torch.", "")
+        if parameter.kind is parameter.VAR_KEYWORD:
+            parameters.append(f"**{parameter.name}: Unpack[TorchmetricsArguments]")
+            continue
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         parameters.append(f"{parameter.name}: {hint}{default}")
     return f'''
