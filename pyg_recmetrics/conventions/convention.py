@@ -15,6 +15,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, settle
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -88,10 +89,10 @@ class Population:
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
             eligible = eligible & is_met
-            self.check_left(option, task.degree[eligible])
+            self._check_left(option, task.degree[eligible])
         return eligible
 
-    def check_left(self, option: str, degree: Tensor) -> None:
+    def _check_left(self, option: str, degree: Tensor) -> None:
         """Raises if an option leaves out all users with ground truth.
 
         Args:
@@ -113,7 +114,11 @@ class Population:
         if self.constant_scores:
             return ranked, 0
         is_constant = ranked.has_constant_scores
-        self.check_left("constant_scores", ranked.degree[~is_constant])
+        if not bool((ranked.degree[~is_constant] > 0).any()):
+            warn(
+                "'constant_scores' of the population leaves no user with ground truth: all "
+                "candidates of each have the same score, so every metric is undefined"
+            )
         return ranked.select_users(~is_constant), int(is_constant.sum())
 
     def _requirements(self, task: RankingTask) -> Iterator[tuple[str, Tensor]]:

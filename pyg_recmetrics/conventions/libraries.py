@@ -147,7 +147,9 @@ _LIBRARIES = (
         "here; without it, in single precision, and above 10,000, it sorts equal scores into any "
         "order. It counts items of negative weight as relevant, and subtracts their weight from "
         "the NDCG; here, they are not relevant. It leaves ROC-AUC and PR-AUC undefined for users "
-        "with fewer than k candidates; here, they do not depend on k. It computes scores in single "
+        "with fewer than k candidates; here, they do not depend on k. Without training data, it "
+        "evaluates users who have seen nothing also with consider_cold_start=False. A score of NaN "
+        "is an error here, and NaN for its user there. It computes scores in single "
         "precision if both factors are in single precision, and else in double precision; here, "
         "the score is the exact inner product, rounded once to single precision.",
     ),
@@ -191,7 +193,8 @@ _LIBRARIES = (
         "rectorch",
         "rectorch 0.0.9b",
         _metrics("mrr", "hit_rate", recall={"normalizer": "min"}, ndcg=_BINARY),
-        note=_UNSTABLE,
+        note=f"{_UNSTABLE} Its k is 100 unless given; here, k is always given. For users without "
+        "relevant items, its Hit and MRR are zero and all else is NaN; here, they do not count.",
     ),
     Convention(
         "ngcf",
@@ -207,8 +210,11 @@ _LIBRARIES = (
         "Relevant items that were not retrieved cost nothing, so values are inflated, and NDCG@5 "
         "depends on the largest k that is evaluated. Its AUC is that of scikit-learn, and zero for "
         "users whose candidates are all relevant (or NaN, with recent versions of scikit-learn); "
-        "here, they do not count. With ranklist_by_heapq, its AUC is zero for everybody. For "
-        "reproducing published numbers only.",
+        "here, they do not count. With ranklist_by_heapq, its AUC is zero for everybody. Its "
+        "precision of a list that is shorter than k divides by the length, as "
+        "precision(normalizer=length) does; its evaluation has no such lists. If a user has no "
+        "relevant items, its recall is NaN for all; here, such users do not count. For reproducing "
+        "published numbers only.",
     ),
 )
 

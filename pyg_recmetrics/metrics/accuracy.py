@@ -120,7 +120,7 @@ def precision(
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 
-@register(depends_on_order=False, aliases=("trunc_precision",))
+@register(depends_on_order=False, aliases=("trunc_precision", "tp"))
 def truncated_precision(ranked: RankedEdges, k: int) -> Tensor:
     r"""Precision as a share of what is possible: a perfect ranking scores one at every `k`.
 

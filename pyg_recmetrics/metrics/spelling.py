@@ -37,6 +37,8 @@ def parse(spelling: str | Metric) -> Metric:
         'ndcg(gain=exponential)@10'
         >>> metrics.parse("NDCG@20"), metrics.parse("hr@10"), metrics.parse("R-Precision")
         (ndcg@20, hit_rate@10, r_precision)
+        >>> metrics.parse("hit_at_4"), metrics.parse("TAP@4")
+        (hit_rate@4, map(normalizer=min)@4)
     """
     if isinstance(spelling, Metric):
         return spelling
@@ -44,7 +46,7 @@ def parse(spelling: str | Metric) -> Metric:
         raise TypeError(
             f"'metrics' needs to be a string or a list of strings (got {type(spelling).__name__})"
         )
-    match = _SPELLING.fullmatch(spelling.replace(" ", ""))
+    match = _SPELLING.fullmatch(_canonical(spelling.replace(" ", "")))
     if match is None:
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' with a positive integer k, or "
@@ -62,6 +64,12 @@ def parse(spelling: str | Metric) -> Metric:
         arguments.append((name, parameters[name].read(text) if name in parameters else text))
     k = None if match["k"] is None else int(match["k"])
     return Metric(match["name"], k, tuple(arguments))
+
+
+def _canonical(spelling: str) -> str:
+    """Returns a spelling of recometrics, such as `p_at_4` or `TAP@4`, as one that is read."""
+    spelling = re.sub(r"_at_(?=[0-9]+$)", "@", spelling)
+    return re.sub(r"^tap(?=@|$)", "map(normalizer=min)", spelling, flags=re.IGNORECASE)
 
 
 def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:

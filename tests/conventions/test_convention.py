@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -94,24 +95,30 @@ class TestPopulation:
         [
             ({"min_pos_test": 3}, "got 3"),
             ({"min_items_pool": 5}, "got 5"),
-            # Only user 4 is left, who has no truth, and whose scores are not constant.
-            ({"min_items_pool": 4, "constant_scores": False}, "got False"),
             ({"consider_cold_start": False}, "got False"),
             ({"min_pos_test": 2, "min_items_pool": 4, "consider_cold_start": True}, "got 2"),
         ],
     )
     def test_an_option_that_leaves_nobody_is_named(self, rules, value):
         task = RankingTask(TRUTH, num_users=5, num_items=4, seen=SEEN[:, :0])
-        if "min_items_pool" in rules and rules["min_items_pool"] < 5:
+        if rules.get("min_items_pool") == 4:
             task = task_of_mixed_users()
         constant = torch.ones(5, 4)
         constant[4] = torch.rand(4)
-        option = "constant_scores" if "constant_scores" in rules else next(iter(rules))
+        option = next(iter(rules))
         convention = conventions.Convention(
             "mine", "me", None, population=conventions.Population(**rules)
         )
         with pytest.raises(ValueError, match=rf"^'{option}' of the population .*\({value}, which"):
             evaluate(constant, task, "mrr@2", convention=convention)
+
+    def test_nobody_with_scores_that_differ_leaves_what_is_undefined(self):
+        task = RankingTask([[0, 1], [0, 2]], num_users=2, num_items=3)
+        with pytest.warns(UserWarning, match="'constant_scores' of the population leaves no user"):
+            result = evaluate(torch.zeros(3), task, "recall@1", convention="recometrics")
+        assert math.isnan(result["recall@1"])
+        assert result.per_user["recall@1"].isnan().all()
+        assert (result.num_evaluated, result.num_left_out) == (0, 2)
 
     def test_a_preset_that_leaves_nobody_says_so(self):
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=1)

@@ -65,6 +65,12 @@ def test_arguments_are_printed_in_the_order_of_the_definition():
         ("AP(normalizer=r) @ 10", "map(normalizer=R)@10"),
         ("NDCG(gain=Exponential, ideal-k=30)@20", "ndcg(gain=exponential,ideal_k=30)@20"),
         ("Item-Coverage@10", "coverage@10"),
+        ("nDCG_at_20", "ndcg@20"),
+        ("p_at_4", "precision@4"),
+        ("hit_at_4", "hit_rate@4"),
+        ("TP@4", "truncated_precision@4"),
+        ("TAP@4", "map(normalizer=min)@4"),
+        ("tap_at_10", "map(normalizer=min)@10"),
     ],
 )
 def test_other_spellings_print_as_ours(spelling, ours):
@@ -98,7 +104,6 @@ def test_any_spelling_in_another_case_is_the_same_metric(metric, data):
         ("hits@5", ["hit_rate"]),
         ("precison@3", ["precision"]),
         ("RPrecision", ["r_precision"]),
-        ("nDCG_at_20", ["ndcg"]),
         ("ndcg20", ["ndcg"]),
         ("rocauc", ["roc_auc"]),
         ("itemcoverage@5", ["coverage"]),

@@ -13,6 +13,7 @@ from pyg_recmetrics import (
     EvaluationResult,
     RankedEdges,
     RankingTask,
+    conventions,
     evaluate,
     metrics,
     rank,
@@ -197,3 +198,33 @@ class TestFormats:
         lines = evaluate(random_scores(task, 1), task, names).to_markdown().splitlines()
         assert lines[0] == "| metric |  | @2 | @3 |"
         assert lines[2].startswith("| recall |  | 0.")
+
+
+class TestCurve:
+    """Column `k - 1` is what the same convention has for each user at `k`."""
+
+    @pytest.mark.parametrize("convention", conventions.CONVENTIONS)
+    @pytest.mark.parametrize("metric", ["map", "ndcg", "recall", "precision", "mrr", "coverage"])
+    @pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
+    def test_it_keeps_the_convention(self, convention, metric):
+        task = random_task(30, 12, truth_share=0.3, seen_share=0.4)
+        scores = random_scores(task, seed=3)
+        every = [f"{metric}@{k}" for k in range(1, 13)]
+        try:
+            conventions.get(convention).resolve_all(metrics.parse_all(every))
+        except ValueError:
+            pytest.skip("it does not have the metric")
+        result = evaluate(scores, task, every, convention=convention)
+        curve = result.curve(metric, max_k=12)
+        for k, name in enumerate(every, start=1):
+            value = result.per_user.get(name)
+            wanted = torch.tensor(result[name]).double() if value is None else value
+            torch.testing.assert_close(curve[..., k - 1], wanted, equal_nan=True)
+
+    def test_what_it_does_not_take(self):
+        task = RankingTask([[0], [1]], num_users=1, num_items=4)
+        result = evaluate(torch.rand(4), task, "mrr@2")
+        with pytest.raises(ValueError, match="spelled without a cut-off"):
+            result.curve("mrr@2", max_k=2)
+        with pytest.raises(TypeError, match="'metric' needs to be a string"):
+            result.curve(3, max_k=2)
