@@ -25,6 +25,7 @@ from tests.support.machines.emulated_device import NAME as EMULATED
 from tests.support.machines.emulated_device import emulated_device
 from tests.support.references import oracle
 from tests.support.tools.fuzz_cases import draw_case
+from tests.support.tools.fuzz_doors import check_doors
 from tests.support.tools.fuzz_files import check_files
 
 #: The largest weight with whose exponential gain `2**w - 1` a metric is compared. Of larger ones,
@@ -62,6 +63,8 @@ def check_case(case, draw):
             check_scores(case)
             users = check_ranked(case, ranked)
             check_metrics(case, ranked, users, draw)
+            if case.recommender is not None and case.ties != "random":
+                check_doors(case, ranked)
     for value, old in zip(case.inputs, before, strict=True):
         torch.testing.assert_close(value, old, rtol=0, atol=0, equal_nan=True)
     assert torch.equal(state, torch.get_rng_state()), "the global random state was touched"
