@@ -3,7 +3,7 @@
 import copy
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, select
 
+from pyg_recmetrics.inputs import SparseMatrix, as_matrix
 from pyg_recmetrics.transforms.interactions import EdgeGroup, Interactions, read_interactions
 
 #: Training, validation and test, in this order. `NO_STAGE` marks an edge in none of them.
@@ -20,6 +21,9 @@ TRAIN, VAL, TEST, NO_STAGE = range(4)
 
 #: Training, validation and test data.
 SplitData: TypeAlias = tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData]
+
+#: The same of a sparse matrix.
+SplitMatrix: TypeAlias = tuple[SparseMatrix, SparseMatrix, SparseMatrix]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,13 @@ def first_message_passing(stage: Tensor) -> Tensor:
 
 
 class UserItemSplit(BaseTransform):
-    """Splits the user-item edges of a graph. A subclass assigns each edge to its stages."""
+    """Splits the user-item edges of a graph. A subclass assigns each edge to its stages.
+
+    A sparse matrix of SciPy, of users and items, is split as the graph of its entries. It comes
+    back as the matrices of what training learns from and of the truth of validation and test, each
+    with the shape, the values and the format of the whole. What users have seen before the test is
+    the whole without its truth.
+    """
 
     #: The arguments that the representation shows.
     _shown: ClassVar[tuple[str, ...]]
@@ -71,11 +81,40 @@ class UserItemSplit(BaseTransform):
         self.num_users = num_users
         self.time_attr = time_attr
 
-    def forward(self, data: Data | HeteroData) -> SplitData:
-        """Returns training, validation and test data."""
+    def forward(self, data: Data | HeteroData | SparseMatrix) -> SplitData | SplitMatrix:
+        """Returns training, validation and test data.
+
+        Raises:
+            ValueError: If a matrix is split for users who would be numbered anew.
+        """
+        if hasattr(data, "tocoo"):
+            return self._split_matrix(data)
         interactions = read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
         data, assignment = self.assign(data, interactions)
         return cut(data, interactions, assignment, self.time_attr)
+
+    def _split_matrix(self, matrix: Any) -> SplitMatrix:
+        entries = as_matrix(matrix, "data")
+        graph, (num_users, num_items) = HeteroData(), entries.shape
+        graph["user"].num_nodes, graph["item"].num_nodes = num_users, num_items
+        graph["user", "to", "item"].edge_index = entries.edges
+        interactions = read_interactions(graph, None, None, None)
+        assigned, assignment = self.assign(graph, interactions)
+        if "n_id" in assigned["user"]:
+            raise ValueError(
+                "'users' needs to leave the rows of a matrix in their order, which 'JoinedUsers' "
+                "does not: split a graph"
+            )
+        of_training = assignment.message_passing_from <= TRAIN
+        masks = (of_training, assignment.truth_of == VAL, assignment.truth_of == TEST)
+        (user, item), value = entries.edges.numpy(), entries.value.numpy()
+        whole = matrix.tocoo()
+        return tuple(
+            type(whole)(
+                (value[mask], (user[mask], item[mask])), shape=whole.shape, dtype=whole.dtype
+            ).asformat(matrix.format)
+            for mask in (mask.numpy() for mask in masks)
+        )
 
     @abstractmethod
     def assign(

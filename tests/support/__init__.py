@@ -25,7 +25,8 @@
 
 :mod:`tests.support.tools`: what checks, runs, reads and writes
 
-- `fuzz`, `fuzz_cases`, `fuzz_doors`, `fuzz_files`: random rankings of every kind, compared with the oracle
+- `fuzz`, `fuzz_cases`, `fuzz_doors`, `fuzz_files`: random rankings of every kind, compared with the
+  oracle
 - `laws`: what holds for the values of every metric
 - `damage`: damage to files
 - `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn

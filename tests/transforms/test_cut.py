@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.data import HeteroData
 from torch_geometric.loader import LinkLoader
 from torch_geometric.nn import LightGCN
 from torch_geometric.sampler import BaseSampler, SamplerOutput
@@ -195,3 +198,32 @@ class TestConvention:
             for batch in batches:
                 assert torch.equal(batch.edge_index, part.edge_index)
                 assert torch.equal(batch.time, part.time)
+
+
+@pytest.mark.parametrize("users", [None, SeparatedUsers(fraction=0.5)])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_a_matrix_is_split_as_its_graph(users, form):
+    whole = scipy.sparse.random_array((40, 30), density=0.3, rng=0, format=form) * 5
+    split = PerUserSplit(num_val=0.1, num_test=0.3, users=users)
+    matrices = split(whole)
+    graph = HeteroData({"user": {"num_nodes": 40}, "item": {"num_nodes": 30}})
+    entries = whole.tocsr().tocoo()
+    edges = torch.from_numpy(np.stack([entries.row, entries.col])).long()
+    graph["user", "to", "item"].edge_index = edges
+    train, val, test = (part["user", "to", "item"] for part in split(graph))
+    wanted = (train.edge_index, val.edge_label_index, test.edge_label_index)
+    for matrix, edges in zip(matrices, wanted, strict=True):
+        assert (matrix.shape, matrix.format, matrix.dtype) == (whole.shape, form, whole.dtype)
+        dense = np.zeros(whole.shape)
+        user, item = edges.numpy()
+        dense[user, item] = whole.toarray()[user, item]
+        assert np.array_equal(matrix.toarray(), dense)
+    if users is None:
+        assert abs(sum(matrices) - whole).max() == 0
+
+
+def test_rows_of_a_matrix_stay_in_their_order():
+    whole = scipy.sparse.random_array((40, 30), density=0.3, rng=0, format="csr")
+    split = PerUserSplit(num_test=0.3, users=JoinedUsers(fraction=0.5))
+    with pytest.raises(ValueError, match="'users' needs to leave the rows of a matrix"):
+        split(whole)
