@@ -760,9 +760,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
             >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
             Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
-            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by
-            one score per item; equal scores rank the lower item id first. Computed with
-            pyg_recmetrics 0.2.0, convention 'standard' (torch_geometric.metrics 2.8).
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
+            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
+            0.2.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
         num_masked = 0
         if self.ranked.num_masked is not None:
