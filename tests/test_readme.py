@@ -118,5 +118,13 @@ def test_commands_are_found_behind_their_markers(marker):
     assert len(re.findall(rf"^<!-- {marker} -->\n```bash\n.+\n```$", README, flags=re.M)) == 1
 
 
+def test_torch_scatter_is_built_by_the_line_that_is_shown():
+    run_by_ci = re.search(r"grep -o '(.*)' README.md", (ROOT / ".ci" / "run").read_text())[1]
+    (line,) = re.findall(run_by_ci, README)
+    # Where its build is isolated, it does not find torch.
+    assert "--no-build-isolation" in line
+    assert f"```bash\n{line}\n```" in (ROOT / "docs" / "start.md").read_text()
+
+
 def test_it_is_short():
     assert README.count("\n") <= MAX_LINES

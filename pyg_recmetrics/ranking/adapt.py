@@ -264,6 +264,12 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
             f"{num_items} items (got {num_rows[0]} and {num_rows[1]} rows); write "
             f"(user_embedding, item_embedding) in this order"
         )
+    shapes = [list(part.shape) for part in (user, item)]
+    if [shape[1:] for shape in shapes] == [[num_users], [num_items]] != [[dim] for dim in num_rows]:
+        raise ValueError(
+            f"'recommender' needs to hold one row for each user and item (got {shapes[0]} and "
+            f"{shapes[1]}); transpose both"
+        )
     dim = user.size(-1) if user.dim() else 0
     check_shape(user, "recommender", (num_users, dim), "user embeddings")
     check_shape(item, "recommender", (num_items, dim), "item embeddings")

@@ -143,6 +143,14 @@ class TestWrongRecommenders:
         with pytest.raises(error, match=message):
             rank(recommender, self.task)
 
+    def test_factors_in_columns_are_to_be_transposed(self):
+        task = RankingTask([[0, 1], [0, 1]], num_users=6, num_items=9)
+        user, item = torch.rand(4, 6), torch.rand(4, 9)
+        with pytest.raises(ValueError, match=r"\(got \[4, 6\] and \[4, 9\]\); transpose both"):
+            rank((user, item), task)
+        square = (torch.eye(6), torch.rand(9, 6))
+        assert rank(square, task).num_users == 6
+
     def test_a_model_needs_edges_to_propagate_over(self):
         with pytest.raises(ValueError, match="'edge_index' needs to be given for LightGCN"):
             rank(LightGCN(5, 4, 1), self.task)
