@@ -225,7 +225,8 @@ def test_what_is_wrong_is_named(task, pair):
         side_by_side({"a": first, "b": first, "c": first})
     with pytest.raises(ValueError, match=r"'results' needs to hold two results \(got 1\)"):
         side_by_side({"a": first})
-    with pytest.raises(TypeError, match=r"needs to hold 'EvaluationResult' \(got Runs as 'a'\)"):
+    message = "got Runs as 'a'; choose one of the runs, such as"
+    with pytest.raises(TypeError, match=message):
         side_by_side({"a": Runs([first, first]), "b": first})
     with pytest.raises(TypeError, match=r"as in {'A': a, 'B': b} \(got EvaluationResult\)"):
         side_by_side(first)
