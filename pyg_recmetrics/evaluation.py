@@ -121,7 +121,8 @@ def evaluate(
             :class:`Catalogue`. (default: `None`)
         propensity (torch.Tensor, optional): How likely an interaction with each item was to be
             observed, of shape `[num_items]`, for metrics that correct for it, such as
-            `recall(propensity=given)@20`; see :class:`Catalogue`. (default: `None`)
+            `recall(average=micro,propensity=given)@20`; see :class:`Catalogue`.
+            (default: `None`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items, as deep

@@ -174,6 +174,7 @@ class TestCatalogue:
     task = RankingTask(TASK.truth, num_users=3, num_items=4, seen=seen)
     other_seen = torch.tensor([[0, 1, 5], [1, 1, 2]])
 
+    @pytest.mark.usefixtures("expect_few_observations")
     def test_it_says_what_the_short_arguments_say(self):
         in_short = evaluate(GOOD_SCORES, self.task, self.names, **self.facts)
         for catalogue in (Catalogue(4, **self.facts), Catalogue(4, seen=self.seen, **self.facts)):

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
-from pyg_recmetrics.metrics.definitions import Gamma, Propensity
+from pyg_recmetrics.metrics.definitions import Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -162,6 +162,7 @@ def recall(
     weighted: Weighted = False,
     propensity: Propensity = "none",
     gamma: Gamma = 2.0,
+    clip: Clip | None = None,
 ) -> Tensor:
     r"""The fraction of the relevant items that is in the top `k`.
 
@@ -176,8 +177,12 @@ def recall(
     items, where its propensity :math:`P_i` is the chance that it was observed. With a `propensity`,
     the value is an estimate of the recall of all relevant items, observed or not. It is the sum of
     :math:`1 / P_i` over the relevant items in the top `k`, divided by their sum over all relevant
-    items that were observed. It is self-normalised: a common factor of all :math:`P_i` changes
-    nothing, and if all are the same, this is the recall.
+    items that were observed. It is self-normalised: without `clip`, a common factor of all
+    :math:`P_i` changes nothing, and if all are the same, this is the recall.
+
+    Such a ratio is consistent: it tends to the recall of all relevant items the more of them were
+    observed. With few it is biased towards the plain recall. That of a user rests on few, so take
+    `average="micro"` first, which has one ratio for all users together.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -201,6 +206,11 @@ def recall(
             a number in (0, 10), for `propensity="popularity"`. The larger, the more do rare items
             count. Yang et al. try 1.5, 2, 2.5 and 3. The default is the smallest that power laws
             usually have, which varies least from item to item. (default: `2.0`)
+        clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1], if
+            there is a `propensity`. Those below it are raised to it, so that no item stands for
+            more than `1 / clip` relevant ones: the value varies less, and is biased more. Of the
+            propensities by popularity, that of the most popular item is one.
+            (default: `None`, all count as they are)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -210,15 +220,19 @@ def recall(
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
             `normalizer` is not `"R"` or `"min"`, if `average` is not `"macro"` or `"micro"`, if
             `propensity` is not `"none"`, `"given"` or `"popularity"`, if `gamma` is not in (0, 10),
-            if `ranked` does not know the propensities or the seen edges that they need, or if
-            `normalizer` is `"min"` with a `propensity`: how many relevant items there are in all,
-            and so how many fit into the top `k`, is not known.
+            if `clip` is not in (0, 1] or is given without a `propensity`, if `ranked` does not know
+            the propensities or the seen edges that they need, or if `normalizer` is `"min"` with a
+            `propensity`: how many relevant items there are in all, and so how many fit into the top
+            `k`, is not known.
         TypeError: If `weighted` is not a boolean.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008);
     weighted as PyG's :class:`~torch_geometric.metrics.LinkPredRecall` does; with propensities,
     Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random implicit
-    feedback" (2018).
+    feedback" (2018); clipped, Strehl et al., "Learning from logged implicit exploration data"
+    (2010), and Swaminathan and Joachims, "Counterfactual risk minimization: Learning from logged
+    bandit feedback" (2015); relative to the most popular item, Saito et al., "Unbiased recommender
+    learning from missing-not-at-random implicit feedback" (2020).
 
     Example:
         >>> import torch
@@ -235,6 +249,8 @@ def recall(
         >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(catalogue)
         >>> metrics.recall(ranked, k=3, propensity="given")
         tensor([0.2500], dtype=torch.float64)
+        >>> metrics.recall(ranked, k=3, propensity="given", clip=0.3)  # 0.2 counts as 0.3
+        tensor([0.3333], dtype=torch.float64)
     """
     if propensity != "none" and normalizer == "min":
         raise ValueError(
@@ -253,7 +269,7 @@ def recall(
         weight = _relative_weight(ranked.weight, group, ranked.num_users)
     if propensity != "none":
         catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
-        weight = weight * catalogue.inverse_propensity(item, propensity, gamma)
+        weight = weight * catalogue.inverse_propensity(item, propensity, gamma, clip)
     possible = weight
     if normalizer == "min":
         possible = _largest_first(ranked, weight) * (ranked.position <= k)
@@ -500,6 +516,7 @@ def dcg(
     discount: Discount = "log2",
     propensity: Propensity = "none",
     gamma: Gamma = 2.0,
+    clip: Clip | None = None,
 ) -> Tensor:
     r"""The discounted cumulative gain: relevant items add up, and count less further down.
 
@@ -512,7 +529,8 @@ def dcg(
     With a `propensity`, see :func:`recall`, the value estimates the mean over all relevant items,
     observed or not, of what each adds to the sum. It is self-normalised, so it is not the sum
     itself: nobody knows how many relevant items were not observed. If all propensities are the
-    same, it is the DCG divided by `R`, the user's number of relevant items that were observed.
+    same, it is the DCG divided by `R`, the user's number of relevant items that were observed. It
+    is biased as that of :func:`recall` is, and has no micro average.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -527,6 +545,8 @@ def dcg(
             or `"popularity"`, see :func:`recall`. (default: `"none"`)
         gamma (float, optional): The exponent for `propensity="popularity"`, a number in (0, 10),
             see :func:`recall`. (default: `2.0`)
+        clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1],
+            see :func:`recall`. (default: `None`, all count as they are)
 
     Returns:
         A double-precision tensor of shape `[num_users]`, zero or more, not bounded above; `NaN`
@@ -536,7 +556,7 @@ def dcg(
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
             `gain` is not `"linear"`, `"exponential"` or `"binary"`, if `discount` is not `"log2"`
             or `"lenskit"`, if weights are so large that the value of a user is infinite, such as
-            1,024 for the exponential gain, if `propensity` or `gamma` is not a value of
+            1,024 for the exponential gain, if `propensity`, `gamma` or `clip` is not a value of
             :func:`recall`, or if `ranked` does not know the propensities or the seen edges that
             they need.
 
@@ -557,7 +577,8 @@ def dcg(
     added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount)
     if propensity != "none":
         user, item = ranked.edge_label_index
-        inverse = ranked.required_catalogue.inverse_propensity(item, propensity, gamma)
+        catalogue = ranked.required_catalogue
+        inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
         added *= inverse / ranked.sum(inverse)[user]
     value = ranked.sum(added)
     if ranked.weight is not None and not bool(value.isfinite().all()):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import chain
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -25,6 +25,14 @@ from pyg_recmetrics.task.catalogue import check_has
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
 Value: TypeAlias = str | int | float | bool
 
+
+class HalfOpen(NamedTuple):
+    """The numbers in `(low, high]`, where a plain pair stands for those between its two."""
+
+    low: float
+    high: float
+
+
 #: Longer numbers are no integers: Python reads none of more than 4,300 digits.
 MAX_DIGITS = 1000
 
@@ -37,13 +45,18 @@ Propensity: TypeAlias = Annotated[
         "observed, self-normalised by the inverse of propensities as given",
         "popularity": "an estimate of the mean over all relevant items, observed or not, from "
         "those observed, self-normalised by the inverse of propensities proportional to "
-        "(n + 1)^((gamma + 1) / 2) with gamma {gamma} for an item that n users have seen",
+        "(n + 1)^((gamma + 1) / 2) with gamma {gamma} for an item that n users have seen, and "
+        "one for the most popular item",
     },
     {"given": "propensity", "popularity": "popularity"},
 ]
 #: The exponent in its model of popularity, which its words state. No data set has an exponent near
 #: ten, up to which double precision holds the propensities of all items.
 Gamma: TypeAlias = Annotated[float, "", (0, 10)]
+#: The smallest propensity that counts as it is.
+Clip: TypeAlias = Annotated[
+    float, "propensities below {0} raised to {0}", HalfOpen(0, 1), "propensity"
+]
 
 
 @dataclass(frozen=True)
@@ -52,11 +65,14 @@ class Parameter(ABC):
 
     Attributes:
         name (str): Its name.
-        default (str, int, float, bool or None): Its default; `None` for an optional cut-off.
+        default (str, int, float, bool or None): Its default; `None` for a number that need not be
+            given.
+        refines (str): The parameter without which it means nothing; empty if there is none.
     """
 
     name: str
     default: Value | None
+    refines: str = field(default="", kw_only=True)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -175,22 +191,26 @@ class Integer(Parameter):
 
 @dataclass(frozen=True)
 class Real(Parameter):
-    """A real number in an open interval.
+    """A real number in an interval.
 
     Attributes:
         sentence (str): What it says in a sentence, with `{}` for the number.
-        interval (tuple): The numbers that it lies between.
+        interval (tuple): The numbers that it lies between, or :class:`HalfOpen`.
     """
 
     sentence: str
     interval: tuple[float, float] = (0, 1)
 
-    def check(self, value: object) -> Value:
-        """Returns `value` if it lies in the interval."""
+    def check(self, value: object) -> Value | None:
+        """Returns `value` if it lies in the interval, or `None` if that is the default."""
+        if value is None and self.default is None:
+            return None
         number = check_finite_number(value, self.name)
         low, high = self.interval
-        if not low < number < high:
-            raise ValueError(f"'{self.name}' needs to be in ({low:g}, {high:g}) (got {value!r})")
+        has_end = isinstance(self.interval, HalfOpen)
+        if not (low < number < high or (has_end and number == high)):
+            interval = f"({low:g}, {high:g}{']' if has_end else ')'}"
+            raise ValueError(f"'{self.name}' needs to be in {interval} (got {value!r})")
         return number
 
     def read(self, text: str) -> Value:
@@ -398,6 +418,7 @@ class Definition(Description):
             raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
         for name, parameter in self.parameters.items():
             checked[name] = parameter.check(arguments[name])
+        self.check_together(checked)
         for need in self.needs_with(checked):
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
@@ -406,6 +427,18 @@ class Definition(Description):
                 seen = ranked.required_catalogue.interactions
                 check_ids(seen[0], "seen", "user", ranked.num_users)
         return checked
+
+    def check_together(self, arguments: Mapping[str, Value | None]) -> None:
+        """Raises if a parameter is given, and the one that it refines has its default."""
+        for name, parameter in self.parameters.items():
+            if not parameter.refines or arguments.get(name) is None:
+                continue
+            default = self.parameters[parameter.refines].default
+            if arguments.get(parameter.refines, default) == default:
+                raise ValueError(
+                    f"'{name}' needs a '{parameter.refines}' to go with it (got {default!r} with "
+                    f"{name}={arguments[name]})"
+                )
 
     def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
         """Returns the values of users, `NaN` where the metric needs truth and there is none."""

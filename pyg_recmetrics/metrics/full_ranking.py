@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.runs import find_runs
-from pyg_recmetrics.metrics.definitions import Gamma, Propensity
+from pyg_recmetrics.metrics.definitions import Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -22,6 +22,7 @@ def roc_auc(
     ties: TiedPairs = "ranked",
     propensity: Propensity = "none",
     gamma: Gamma = 2.0,
+    clip: Clip | None = None,
 ) -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
 
@@ -35,7 +36,8 @@ def roc_auc(
     With a `propensity`, see :func:`recall`, the value estimates the mean over all relevant items,
     observed or not, of the chance that each ranks above an irrelevant one. Relevant items that were
     not observed still count as irrelevant ones, so that the same propensity for all gives the
-    ROC-AUC. This matters little where few candidates are relevant.
+    ROC-AUC. This matters little where few candidates are relevant. The value is biased as that of
+    :func:`recall` is, and has no micro average.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
@@ -47,6 +49,8 @@ def roc_auc(
             or `"popularity"`, see :func:`recall`. (default: `"none"`)
         gamma (float, optional): The exponent for `propensity="popularity"`, a number in (0, 10),
             see :func:`recall`. (default: `2.0`)
+        clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1],
+            see :func:`recall`. (default: `None`, all count as they are)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
@@ -55,8 +59,9 @@ def roc_auc(
     Raises:
         ValueError: If `ranked` does not know the rank of every edge or the number of candidates, if
             `ties` is not `"ranked"` or `"half"`, if `ties` is `"half"` and `ranked` does not know
-            which scores are equal, if `propensity` or `gamma` is not a value of :func:`recall`, or
-            if `ranked` does not know the propensities or the seen edges that they need.
+            which scores are equal, if `propensity`, `gamma` or `clip` is not a value of
+            :func:`recall`, or if `ranked` does not know the propensities or the seen edges that
+            they need.
 
     Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982); with
     propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
@@ -73,7 +78,7 @@ def roc_auc(
     if propensity == "none":
         return 1 - ranked.sum(num_above) / (ranked.degree * ranked.num_irrelevant)
     catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
-    inverse = catalogue.inverse_propensity(item, propensity, gamma)
+    inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
     value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * ranked.num_irrelevant)
     return value.clamp(min=0.0)  # Only rounding errors make it negative.
 

@@ -60,7 +60,8 @@ class Metric:
             if name in given:
                 raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
             given[name] = defined.parameters[name].check(value)
-        # `None` stands for a cut-off that is not given.
+        defined.check_together(given)
+        # `None` stands for a number that is not given.
         in_order = ((name, given.get(name)) for name in defined.parameters)
         settle(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
 
@@ -100,7 +101,7 @@ class Metric:
             >>> metrics.parse("diversity(over=embedding)@10").needs
             ('items', 'item_embedding')
         """
-        return self.definition.needs_with(self._values)
+        return self.definition.needs_with(self.all_arguments)
 
     @property
     def needs_truth(self) -> bool:
@@ -156,7 +157,7 @@ class Metric:
             >>> metrics.parse("map(normalizer=hits)@20").variant
             'divided by the number of hits'
         """
-        values = self._values
+        values = self.all_arguments
         said = [
             _filled_in(parameter.describe(value), values)
             for name, parameter in self.definition.parameters.items()
@@ -165,7 +166,7 @@ class Metric:
         return ", ".join(filter(None, said))
 
     @property
-    def _values(self) -> dict[str, Value | None]:
+    def all_arguments(self) -> dict[str, Value | None]:
         """The values of all parameters, those that were not given included."""
         parameters = self.definition.parameters
         defaults = {name: parameter.default for name, parameter in parameters.items()}

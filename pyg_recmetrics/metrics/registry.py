@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, ParamSpec, Protocol, get_args, get_origin, get_type_hints
 
 from torch import Tensor
@@ -307,7 +308,7 @@ def _define(
 
 def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
     """Reads the kind of a parameter, and what its values mean, from its annotation."""
-    kind, *meaning = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    kind, *meaning = _kind_and_meaning(hint)
     match meaning:
         case [] if kind in (int, int | None):
             return CutOff(name, default)
@@ -321,6 +322,8 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
             return Real(name, default, sentence)
         case [str() as sentence, tuple() as interval] if kind is float:
             return Real(name, default, sentence, interval)
+        case [str() as sentence, tuple() as interval, str() as refined] if kind is float:
+            return Real(name, default, sentence, interval, refines=refined)
         case [str() as sentence] if kind is int:
             return Integer(name, default, sentence)
         case [str() as sentence, range() as allowed] if kind is int:
@@ -330,3 +333,14 @@ def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Paramete
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
         f"Annotated[float, 'words'], or to be an integer (got {hint})"
     )
+
+
+def _kind_and_meaning(hint: Any) -> tuple[Any, ...]:
+    """Returns the type in an annotation, and the words that come with it.
+
+    A real number may be `None` by default.
+    """
+    match get_args(hint):
+        case [number, none] if none is NoneType and get_args(number)[:1] == (float,):
+            hint = number
+    return get_args(hint) if get_origin(hint) is Annotated else (hint,)

@@ -59,7 +59,7 @@ class Catalogue(Frozen):
         propensity (torch.Tensor, optional): How likely it is for each item that a user whom it is
             relevant to was observed to interact with it: floating-point numbers of shape
             `[num_items]`, at least `1e-100` and at most one. A common factor of all of them changes
-            no metric. (default: `None`)
+            no metric without `clip`. (default: `None`)
 
     Raises:
         TypeError: If an argument does not hold numbers.
@@ -114,25 +114,32 @@ class Catalogue(Frozen):
         """The number of users who have seen any item."""
         return int(self.interactions[0].unique_consecutive().numel())
 
-    def inverse_propensity(self, item: Tensor, source: str, gamma: float) -> Tensor:
-        """Returns how many relevant items each observed one stands for, up to a common factor.
+    def inverse_propensity(
+        self, item: Tensor, propensity: str, gamma: float, clip: float | None = None
+    ) -> Tensor:
+        """Returns how many relevant items each observed one stands for.
+
+        Popularity tells no more than ratios of propensities. The most popular item has one.
 
         Args:
             item (torch.Tensor): The ids of the items that were observed, of shape `[num_edges]`.
-            source (str): Where propensities come from: `"given"` or `"popularity"`.
+            propensity (str): Where propensities come from: `"given"` or `"popularity"`.
             gamma (float): The exponent of the power law of popularity. Those given have none.
+            clip (float, optional): Propensities below it are raised to it. (default: `None`)
 
         Returns:
-            A double-precision tensor of shape `[num_edges]`, positive and finite.
+            A double-precision tensor of shape `[num_edges]`, finite and at least one.
 
         Raises:
             ValueError: If propensities or seen edges are not known.
         """
-        if source == "given":
-            return 1 / self.get("propensity")[item].double()
-        # One more than have seen the item: whoever it is relevant to was observed, too.
-        num_observed = self.popularity[item].double() + 1
-        return num_observed ** (-(gamma + 1) / 2)
+        if propensity == "given":
+            chance = self.get("propensity")[item].double()
+        else:
+            # One more than have seen the item: whoever it is relevant to was observed, too.
+            num_observed = self.popularity.double() + 1
+            chance = (num_observed[item] / num_observed.max()) ** ((gamma + 1) / 2)
+        return 1 / (chance if clip is None else chance.clamp(min=clip))
 
     def get(self, name: str) -> Tensor:
         """Returns `seen`, `item_embedding`, `item_category` or `propensity`.

@@ -30,10 +30,17 @@ def test_words_in_braces_stand_for_the_value_of_another_parameter():
         "recall@5 (divided by R, averaged over users, an estimate of the mean over all relevant "
         "items, observed or not, from those observed, self-normalised by the inverse of "
         "propensities proportional to (n + 1)^((gamma + 1) / 2) with gamma 1.5 for an item that n "
-        "users have seen)"
+        "users have seen, and one for the most popular item)"
     )
     # What nothing is computed with goes unsaid.
     assert metrics.parse("recall(gamma=1.5)@5").describe() == metrics.parse("recall@5").describe()
+
+
+def test_a_number_that_need_not_be_given_is_said_where_it_is():
+    given = metrics.parse("dcg(propensity=given)")
+    clipped = metrics.parse("dcg(propensity=given,clip=0.05)")
+    assert clipped.variant == f"{given.variant}, propensities below 0.05 raised to 0.05"
+    assert (given.all_arguments["clip"], clipped.all_arguments["clip"]) == (None, 0.05)
 
 
 def test_depth_is_what_must_be_ranked():

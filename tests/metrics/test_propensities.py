@@ -9,7 +9,15 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, evaluate, metrics, rank
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    RankedEdges,
+    evaluate,
+    metrics,
+    modules,
+    rank,
+)
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 from tests.support.cases.strategies import cases
 from tests.support.references import naive
@@ -34,6 +42,9 @@ def arguments_of(draw, name):
     return arguments | ({} if name == "roc_auc" else {"k": draw(st.integers(1, 12))})
 
 
+CLIPS = st.sampled_from([None, 1e-200, 1e-9, 0.05, 0.3, 0.7, 1.0])
+
+
 def chances_of(num_items):
     chance = st.sampled_from([1e-100, 1e-9, 0.01, 0.1, 0.3, 0.5, 1.0])
     return st.lists(chance, min_size=num_items, max_size=num_items)
@@ -46,22 +57,27 @@ def with_chances(ranked, chances):
 
 @pytest.mark.parametrize("name", OPTIONS)
 class TestLaws:
-    @given(case=cases(), data=st.data())
-    def test_given_propensities_equal_naive_loops(self, name, case, data):
+    @given(case=cases(), data=st.data(), clip=CLIPS)
+    def test_given_propensities_equal_naive_loops(self, name, case, data, clip):
         chances = data.draw(chances_of(case.num_items))
         arguments = data.draw(arguments_of(name))
         ranked = with_chances(rank(case.score_matrix, case.task(), full=True), chances)
-        value = getattr(metrics, name)(ranked, propensity="given", **arguments)
+        value = getattr(metrics, name)(ranked, propensity="given", clip=clip, **arguments)
+        chances = naive.clipped(chances, clip)
         wanted = naive.estimate(name, case.rankings, case.truths, chances, **arguments)
         assert value.tolist() == pytest.approx(wanted, rel=1e-9, abs=1e-12, nan_ok=True)
 
-    @given(case=cases(), data=st.data(), gamma=st.sampled_from([0.5, 1.5, 2.0, 3.0, 9.9]))
-    def test_those_of_popularity_equal_naive_loops(self, name, case, data, gamma):
+    @given(
+        case=cases(), data=st.data(), gamma=st.sampled_from([0.5, 1.5, 2.0, 3.0, 9.9]), clip=CLIPS
+    )
+    def test_those_of_popularity_equal_naive_loops(self, name, case, data, gamma, clip):
         assume(case.seen)
-        arguments = data.draw(arguments_of(name))
+        arguments = data.draw(arguments_of(name)) | {"gamma": gamma, "clip": clip}
         ranked = rank(case.score_matrix, case.task(), full=True).with_catalogue(case.catalogue)
-        value = getattr(metrics, name)(ranked, propensity="popularity", gamma=gamma, **arguments)
+        value = getattr(metrics, name)(ranked, propensity="popularity", **arguments)
+        del arguments["gamma"], arguments["clip"]
         chances = naive.chances_by_popularity(case.naive_catalogue, gamma)
+        chances = naive.clipped(chances, clip)
         wanted = naive.estimate(name, case.rankings, case.truths, chances, **arguments)
         assert value.tolist() == pytest.approx(wanted, rel=1e-9, abs=1e-12, nan_ok=True)
 
@@ -88,15 +104,63 @@ class TestLaws:
         )
         assert scaled.tolist() == pytest.approx(value.tolist(), abs=1e-12, nan_ok=True)
 
-    @given(case=cases(), data=st.data())
-    def test_values_are_within_bounds(self, name, case, data):
+    @given(case=cases(), data=st.data(), source=st.sampled_from(["given", "popularity"]))
+    def test_clipping_all_to_one_gives_the_plain_metric(self, name, case, data, source):
+        chances = torch.tensor(data.draw(chances_of(case.num_items)), dtype=torch.double)
+        arguments = data.draw(arguments_of(name))
+        seen = torch.tensor([(0, 0), *case.seen]).t()
+        catalogue = Catalogue(case.num_items, seen=seen, propensity=chances)
+        ranked = rank(case.score_matrix, case.task(), full=True).with_catalogue(catalogue)
+        value = getattr(metrics, name)(ranked, propensity=source, clip=1, **arguments)
+        plain = getattr(metrics, name)(ranked, **arguments)
+        if name == "dcg":
+            plain /= ranked.degree
+        assert value.tolist() == pytest.approx(plain.tolist(), abs=1e-12, nan_ok=True)
+
+    @given(case=cases(), data=st.data(), share=st.sampled_from([1e-100, 0.5, 1.0]))
+    def test_clipping_below_all_of_them_changes_nothing(self, name, case, data, share):
+        chances = data.draw(chances_of(case.num_items))
+        arguments = data.draw(arguments_of(name))
+        ranked = with_chances(rank(case.score_matrix, case.task(), full=True), chances)
+        value, clipped = (
+            getattr(metrics, name)(ranked, propensity="given", clip=clip, **arguments)
+            for clip in (None, share * min(chances))
+        )
+        assert torch.equal(clipped.nan_to_num(-1), value.nan_to_num(-1))
+
+    @given(case=cases(), data=st.data(), clip=CLIPS)
+    def test_values_are_within_bounds(self, name, case, data, clip):
         ranked = rank(case.score_matrix, case.task(), full=True)
         ranked = with_chances(ranked, data.draw(chances_of(case.num_items)))
         arguments = data.draw(arguments_of(name))
         assume(arguments.get("average") != "micro")
-        value = getattr(metrics, name)(ranked, propensity="given", **arguments)
+        value = getattr(metrics, name)(ranked, propensity="given", clip=clip, **arguments)
         low, high = metrics.definition(name).bounds
         assert all(low <= x <= high for x in value[~value.isnan()].tolist())
+
+
+@pytest.mark.parametrize("name", ["recall", "dcg"])
+@given(
+    case=cases(),
+    data=st.data(),
+    source=st.sampled_from(["given", "popularity"]),
+    clip=st.sampled_from([1e-9, 0.05, 0.3, 1.0]),
+)
+def test_classes_clip_over_mini_batches_as_functions_do(name, case, data, source, clip):
+    arguments = {"k": data.draw(st.integers(1, 12)), "propensity": source, "clip": clip}
+    chances = torch.tensor(data.draw(chances_of(case.num_items)), dtype=torch.double)
+    seen = torch.tensor([(0, 0), *case.seen]).t()
+    catalogue = Catalogue(case.num_items, seen=seen, propensity=chances)
+    lists = case.score_matrix.argsort(dim=1, descending=True)
+    truth = torch.tensor(sorted(set(case.truth))).t()
+    ranked = RankedEdges.from_topk(lists, truth).with_catalogue(catalogue)
+    made = {"recall": modules.Recall, "dcg": modules.DCG}[name]
+    module = made(catalogue=catalogue, keep_per_user=True, **arguments)
+    for user in range(case.num_users):
+        edges = truth[:, truth[0] == user] - torch.tensor([[user], [0]])
+        module.update(lists[user : user + 1], edges)
+    wanted = getattr(metrics, name)(ranked, **arguments).float()  # as classes return them
+    assert module.compute_per_user().tolist() == pytest.approx(wanted.tolist(), nan_ok=True)
 
 
 class TestValues:
@@ -113,6 +177,10 @@ class TestValues:
             ("dcg(propensity=given)@1", 2 / 12),
             ("dcg(propensity=given)", (2 + 10 / math.log2(5)) / 12),
             ("roc_auc(propensity=given)", 2 / 12),
+            ("recall(propensity=given,clip=0.25)@1", 2 / 6),
+            ("recall(propensity=given,clip=0.7)@1", 1 / 2),
+            ("dcg(propensity=given,clip=0.25)", (2 + 4 / math.log2(5)) / 6),
+            ("roc_auc(propensity=given,clip=0.25)", 2 / 6),
         ],
     )
     def test_they_are_worked_out_by_hand(self, spelling, expected):
@@ -126,6 +194,10 @@ class TestValues:
         for gamma, one_of in ((1.0, 4), (3.0, 16)):
             value = metrics.recall(ranked, 1, propensity="popularity", gamma=gamma)
             assert value.tolist() == pytest.approx([1 / (1 + one_of)])
+        # The most popular item has a propensity of one, and this one of a quarter.
+        for clip, stands_for in ((0.2, 4), (0.4, 2.5)):
+            value = metrics.recall(ranked, 1, propensity="popularity", gamma=1.0, clip=clip)
+            assert value.tolist() == pytest.approx([1 / (1 + stands_for)])
 
     def test_a_value_is_as_large_as_a_gain_and_no_larger(self):
         weight = torch.tensor([1e308, 1e308], dtype=torch.double)
@@ -157,16 +229,30 @@ class TestArguments:
     def test_others_are_named(self):
         with pytest.raises(ValueError, match=r"'gamma' needs to be in \(0, 10\) \(got 0.0\)"):
             metrics.parse("recall(propensity=popularity,gamma=0)@2")
+        for clip in ("0", "-0.1", "1.01"):
+            with pytest.raises(ValueError, match=rf"'clip' needs to be in \(0, 1\] \(got {clip}"):
+                metrics.parse(f"recall(propensity=given,clip={clip})@2")
         with pytest.raises(ValueError, match=r"'propensity' needs to be one of \['none', 'given'"):
             metrics.recall(self.ranked, 2, propensity=0.5)
         with pytest.raises(ValueError, match="'map' has the arguments"):
             metrics.parse("map(propensity=given)@2")
+
+    @pytest.mark.parametrize("name", OPTIONS)
+    def test_there_is_nothing_to_clip_without_them(self, name):
+        k = {} if name == "roc_auc" else {"k": 2}
+        message = r"'clip' needs a 'propensity' to go with it \(got 'none' with clip=0.5\)"
+        with pytest.raises(ValueError, match=message):
+            metrics.Metric(name, arguments=(("clip", 0.5),), **k)
+        ranked = RankedEdges.from_scores(torch.rand(1, 3), torch.tensor([[0], [1]]))
+        with pytest.raises(ValueError, match=message):
+            getattr(metrics, name)(ranked, clip=0.5, **k)
 
     def test_they_tell_relevant_items_apart(self):
         names = ["recall@2", "recall(propensity=given)@2", "roc_auc(propensity=popularity)"]
         assert [metrics.parse(name).depends_on_weight for name in names] == [False, True, True]
 
 
+@pytest.mark.usefixtures("expect_few_observations")
 def test_evaluate_takes_them_and_says_what_is_estimated(tmp_path):
     names = ["recall@1", "recall(propensity=given)@1"]
     result = evaluate(GOOD_SCORES, TASK, names, propensity=[0.5, 0.1, 0.5, 0.5])

@@ -15,6 +15,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import registry
+from pyg_recmetrics.metrics.definitions import HalfOpen
 
 
 @pytest.fixture
@@ -223,11 +224,14 @@ def scaled_hits(definitions):
         times: Annotated[int, "{} times over"] = 1,
         negated: Annotated[bool, "with the sign turned"] = False,
         depth: int | None = None,
+        at_most: Annotated[float, "at most {}", HalfOpen(0, 1), "times"] | None = None,
     ):
         assert type(k) is type(times) is int
         assert type(by) is float
         assert type(negated) is bool
-        return ranked.hits(k) * by * times * (-1 if negated else 1)
+        scaled = ranked.hits(k) * by * times
+        scaled = scaled if at_most is None else scaled.clamp(max=at_most)
+        return scaled * (-1 if negated else 1)
 
     return scaled_hits
 
@@ -249,9 +253,26 @@ class TestKindsOfParameters:
         by_default = metrics.parse("scaled_hits@2").describe()
         assert by_default == "scaled_hits@2 (times 0.5, 1 times over)"
 
+    def test_a_number_need_not_be_given(self, scaled_hits):
+        metric = metrics.parse("scaled_hits(times=3,at_most=1)@2")
+        assert str(metric) == "scaled_hits(times=3,at_most=1.0)@2"
+        assert metric.describe() == "scaled_hits@2 (times 0.5, 3 times over, at most 1.0)"
+        assert metric(self.ranked).tolist() == [1]
+        assert scaled_hits(self.ranked, 2, times=3).tolist() == [1.5]
+
+    def test_one_that_refines_another_needs_it(self, scaled_hits):
+        message = r"'at_most' needs a 'times' to go with it \(got 1 with at_most=0.5\)"
+        for arguments in ({"at_most": 0.5}, {"at_most": 0.5, "times": 1}):
+            with pytest.raises(ValueError, match=message):
+                scaled_hits(self.ranked, 2, **arguments)
+            with pytest.raises(ValueError, match=message):
+                metrics.Metric("scaled_hits", 2, tuple(arguments.items()))
+
     def test_they_are_checked(self, scaled_hits):
         for arguments, error, message in (
-            ({"by": 1.0}, ValueError, r"'by' needs to be in \(0, 1\)"),
+            ({"by": 1.0}, ValueError, r"'by' needs to be in \(0, 1\) \(got 1.0\)"),
+            ({"at_most": 1.1}, ValueError, r"'at_most' needs to be in \(0, 1\] \(got 1.1\)"),
+            ({"at_most": 0.0}, ValueError, r"'at_most' needs to be in \(0, 1\] \(got 0.0\)"),
             ({"times": 0.5}, ValueError, "'times' needs to be a positive integer"),
             ({"negated": 1}, TypeError, "'negated' needs to be a boolean"),
         ):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate, metrics
-from pyg_recmetrics.metrics.definitions import Integer, Real
+from pyg_recmetrics.metrics.definitions import HalfOpen, Integer, Real
 
 
 def values_of(parameter):
@@ -16,7 +16,8 @@ def values_of(parameter):
     if isinstance(parameter, Integer):
         return st.integers(1, parameter.allowed[-1])
     if isinstance(parameter, Real):
-        return st.floats(*parameter.interval, exclude_min=True, exclude_max=True)
+        has_end = isinstance(parameter.interval, HalfOpen)
+        return st.floats(*parameter.interval, exclude_min=True, exclude_max=not has_end)
     return st.sampled_from(parameter.values or [1, 17])
 
 
@@ -27,12 +28,17 @@ def any_metric(draw):
     k = draw(st.integers(1, 10**6)) if definition.has_cut_off else None
     if not definition.needs_cut_off and draw(st.booleans()):
         k = None
-    arguments = tuple(
-        (name, draw(values_of(parameter)))
+    arguments = {
+        name: draw(values_of(parameter))
         for name, parameter in definition.parameters.items()
         if draw(st.booleans())
-    )
-    return metrics.Metric(name, k, arguments)
+    }
+    for each in definition.parameters.values():
+        if each.refines:
+            default = definition.parameters[each.refines].default
+            if arguments.get(each.refines, default) == default:
+                arguments.pop(each.name, None)
+    return metrics.Metric(name, k, tuple(arguments.items()))
 
 
 @given(metric=any_metric())

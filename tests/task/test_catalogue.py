@@ -86,8 +86,16 @@ class TestInversePropensity:
     def test_of_popularity(self):
         catalogue = Catalogue(3, seen=torch.tensor([[0, 1, 2], [0, 0, 0]]))
         inverse = catalogue.inverse_propensity(self.item, "popularity", 1.0)
-        assert inverse.tolist() == [1, 1 / 4, 1]
-        assert catalogue.inverse_propensity(self.item, "popularity", 3.0).tolist() == [1, 1 / 16, 1]
+        assert inverse.tolist() == [4, 1, 4]
+        assert catalogue.inverse_propensity(self.item, "popularity", 3.0).tolist() == [16, 1, 16]
+
+    def test_clipped(self):
+        given = torch.tensor([0.5, 1.0, 0.25])
+        catalogue = Catalogue(3, propensity=given, seen=torch.tensor([[0, 1, 2], [0, 0, 0]]))
+        assert catalogue.inverse_propensity(self.item, "given", 2.0, 0.4).tolist() == [2.5, 2, 2.5]
+        assert catalogue.inverse_propensity(self.item, "given", 2.0, 0.2).tolist() == [4, 2, 4]
+        inverse = catalogue.inverse_propensity(self.item, "popularity", 1.0, 0.5)
+        assert inverse.tolist() == [2, 1, 2]
 
 
 class TestFrozen:

@@ -306,8 +306,14 @@ def worth_of_one(name, ranked, truth, item, k=None, gain="linear", discount="log
 
 
 def chances_by_popularity(catalogue, gamma=2.0):
-    """How likely each item is to be observed, up to a factor: the user whose it is counts, too."""
-    return [(catalogue.count(i) + 1) ** ((gamma + 1) / 2) for i in range(catalogue.num_items)]
+    """How likely each item is to be observed, if the most popular one is for certain."""
+    counts = [catalogue.count(i) + 1 for i in range(catalogue.num_items)]  # with whose it is
+    return [(count / max(counts)) ** ((gamma + 1) / 2) for count in counts]
+
+
+def clipped(chances, clip=None):
+    """The same chances, but none is less than `clip`."""
+    return [clip if clip is not None and chance < clip else chance for chance in chances]
 
 
 def truth_of(user, edges, weights=None):

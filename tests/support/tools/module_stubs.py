@@ -5,6 +5,7 @@ After a change of a metric, `python -m tests.support.tools.module_stubs` writes 
 """
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,7 @@ def stub_of(definition):
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
             parameters.append("*")
         hint = inspect.formatannotation(parameter.annotation).replace("typing.", "")
+        hint = re.sub(r"Optional\[(\w+)\]", r"\1 | None", hint)
         hint = hint.replace("pyg_recmetrics.task.catalogue.", "").replace("torch.", "")
         if parameter.kind is parameter.VAR_KEYWORD:
             parameters.append(f"**{parameter.name}: Unpack[TorchmetricsArguments]")
