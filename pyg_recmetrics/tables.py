@@ -3,6 +3,7 @@
 import html
 import math
 import re
+import textwrap
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+
+#: The width to which notes are wrapped, if the table is not wider.
+_MAX_WIDTH = 100
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>"})
 _MINUS = "\N{MINUS SIGN}"
@@ -78,6 +82,14 @@ _SIGN = re.compile(r"(?<![^ (\[{<=>±,:;/|])-(?=\.?\d|inf\b)|(?<= )-(?= )")
 _LIGATURE = re.compile(rf"(?<=[-{_DASH}])(?=[-{_DASH}])|(?<=')(?=')|(?<=,)(?=,)")
 
 
+class Best(str):
+    """A cell that is set in bold where there is bold type."""
+
+
+class Faint(str):
+    """A cell that stands back where there is colour."""
+
+
 class Tabular(ABC):
     """Anything that is shown as a table, wherever it is shown."""
 
@@ -132,7 +144,8 @@ class Table(Tabular):
 
     Attributes:
         head (sequence of str): The names of the columns.
-        rows (sequence): The cells of every row.
+        rows (sequence): The cells of every row. A row with a single cell is a heading of the rows
+            below it, if there are several columns.
         notes (tuple of str): Lines of text about the table.
         num_left (int): How many columns are aligned to the left; the others are to the right.
     """
@@ -154,8 +167,8 @@ class Table(Tabular):
     def to_markdown(self) -> str:
         """Returns the table in Markdown."""
         rule = ["---" if column < self.num_left else "---:" for column in range(len(self.head))]
-        rows = [[cell.translate(_MARKDOWN) for cell in row] for row in [self.head, *self.rows]]
-        lines = [f"| {' | '.join(row)} |" for row in [rows[0], rule, *rows[1:]]]
+        rows = [[_to_markdown(cell) for cell in self._filled(row)] for row in self.rows]
+        lines = [f"| {' | '.join(row)} |" for row in [map(_to_markdown, self.head), rule, *rows]]
         return "\n".join([*lines, *(f"\n{note.translate(_MARKDOWN)}" for note in self.notes)])
 
     def to_latex(self) -> str:
@@ -166,7 +179,7 @@ class Table(Tabular):
             r"\toprule",
             _latex_row(self.head),
             r"\midrule",
-            *(_latex_row(row) for row in self.rows),
+            *(self._latex_row(row) for row in self.rows),
             r"\bottomrule",
             r"\end{tabular}",
         ]
@@ -175,7 +188,23 @@ class Table(Tabular):
     def __str__(self) -> str:
         lines = [*self._aligned([self.head, *self.rows])]
         rule = "-" * max(len(line) for line in lines)
-        return "\n".join([lines[0], rule, *lines[1:], *self.notes])
+        notes = (_wrapped(note, max(_MAX_WIDTH, len(rule))) for note in self.notes)
+        return "\n".join([lines[0], rule, *lines[1:], *notes])
+
+    def is_heading(self, row: Sequence[str]) -> bool:
+        """Returns whether a row is a heading of the rows below it."""
+        return len(row) == 1 < len(self.head)
+
+    def _filled(self, row: Sequence[str]) -> Sequence[str]:
+        """Returns a row with as many cells as there are columns."""
+        if not self.is_heading(row):
+            return row
+        return (Best(row[0]), *[""] * (len(self.head) - 1))
+
+    def _latex_row(self, row: Sequence[str]) -> str:
+        if not self.is_heading(row):
+            return _latex_row(row)
+        return rf"\multicolumn{{{len(self.head)}}}{{@{{}}l@{{}}}}{{{_to_latex(row[0])}}} \\"
 
     def _repr_html_(self) -> str:
         body = "\n".join(self._html_row(row, "td") for row in self.rows)
@@ -184,16 +213,23 @@ class Table(Tabular):
         return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>\n{notes}"
 
     def _html_row(self, row: Sequence[str], tag: str) -> str:
+        if self.is_heading(row):
+            span = f'colspan="{len(self.head)}" style="text-align: left"'
+            return f"<tr><th {span}>{html.escape(row[0])}</th></tr>"
         sides = ["left" if column < self.num_left else "right" for column in range(len(row))]
         cells = (
-            f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>'
+            f'<{tag} style="text-align: {side}">{_to_html(cell)}</{tag}>'
             for cell, side in zip(row, sides, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
 
     def _aligned(self, rows: Sequence[Sequence[str]]) -> Iterable[str]:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        full = [row for row in rows if not self.is_heading(row)]
+        widths = [max(map(len, column)) for column in zip(*full, strict=True)]
         for row in rows:
+            if self.is_heading(row):
+                yield row[0]
+                continue
             cells = [
                 cell.ljust(width) if column < self.num_left else cell.rjust(width)
                 for column, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -201,22 +237,56 @@ class Table(Tabular):
             yield "  ".join(cells).rstrip()
 
 
+def _wrapped(note: str, width: int) -> str:
+    return textwrap.fill(
+        note, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
 def _in_one_line(cell: str) -> str:
-    return " ".join(cell.splitlines())
+    return type(cell)(" ".join(cell.splitlines()))
+
+
+def _to_markdown(cell: str) -> str:
+    text = cell.translate(_MARKDOWN)
+    return f"**{text}**" if isinstance(cell, Best) and text else text
+
+
+def _to_html(cell: str) -> str:
+    text = html.escape(cell)
+    return f"<b>{text}</b>" if isinstance(cell, Best) else text
 
 
 def format_mean(mean: float, margin: float) -> str:
-    """Formats a mean, and half the width of its interval if there is one."""
+    """Formats a mean, and half the width of its interval if there is one.
+
+    Values that are all the same have an interval of no width, which would claim certainty.
+    """
     if math.isnan(mean):
         return "-"
-    if math.isnan(margin):
+    if math.isnan(margin) or margin == 0:
         return f"{mean:.4f}"
     return f"{mean:.4f} ± {format_error(margin)}"
+
+
+def format_interval(value: float, low: float, high: float) -> str:
+    """Formats an estimate with its interval, which has no margin if it is not symmetric."""
+    margin = (high - low) / 2
+    if math.isnan(margin) or math.isclose(value - low, high - value, rel_tol=1e-6, abs_tol=1e-12):
+        return format_mean(value, margin)
+    return f"{value:.4f} ({low:.4f} to {high:.4f})"
 
 
 def format_error(error: float) -> str:
     """Formats a standard error, or half the width of an interval."""
     return "-" if math.isnan(error) else f"{error:.4f}".removeprefix("0")
+
+
+def format_p(p: float) -> str:
+    """Formats a p-value."""
+    if math.isnan(p):
+        return "-"
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _with_latex_notes(tabular: Sequence[str], notes: Sequence[str]) -> list[str]:
@@ -235,7 +305,8 @@ def _with_latex_notes(tabular: Sequence[str], notes: Sequence[str]) -> list[str]
 
 
 def _latex_row(row: Sequence[str]) -> str:
-    line = " & ".join(map(_to_latex, row))
+    cells = (rf"\textbf{{{_to_latex(x)}}}" if isinstance(x, Best) else _to_latex(x) for x in row)
+    line = " & ".join(cells)
     # The command before a row would take a bracket or a star for an argument of its own.
     return f"{{}}{line} \\\\" if line.startswith(("[", "*")) else f"{line} \\\\"
 

@@ -18,7 +18,7 @@ from pyg_recmetrics import (
     side_by_side,
     transforms,
 )
-from pyg_recmetrics.tables import Rows, Table, Tabular
+from pyg_recmetrics.tables import Best, Rows, Table, Tabular
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.tools.html_tables import HtmlTable
 from tests.support.tools.latex_tables import LatexTable, typeset
@@ -152,6 +152,30 @@ class TestTable:
         assert hyphenated(table.rows) == hyphenated([["a&b", "c"], *rows])
         assert hyphenated([table.notes[-1:]]) == hyphenated([[note]])
 
+    def test_headings_of_rows_and_what_is_best_are_set_apart(self):
+        table = Table(["name", "x"], [["a - b"], ["recall", Best("1 & 2")]])
+        assert str(table).splitlines() == [
+            "name        x",
+            "-------------",
+            "a - b",
+            "recall  1 & 2",
+        ]
+        assert table.to_markdown().splitlines()[2:] == [
+            "| **a - b** |  |",
+            "| recall | **1 & 2** |",
+        ]
+        assert '<th colspan="2" style="text-align: left">a - b</th>' in table._repr_html_()
+        assert "<b>1 &amp; 2</b>" in table._repr_html_()
+        assert r"\multicolumn{2}{@{}l@{}}{a $-$ b} \\" in table.to_latex()
+        assert r"recall & \textbf{1 \& 2} \\" in table.to_latex()
+
+    def test_long_notes_are_wrapped_in_a_terminal_alone(self):
+        note = "word " * 40 + "end"
+        text = str(Table(["x"], [["1"]], (note,)))
+        assert max(map(len, text.splitlines())) <= 100
+        assert " ".join(text.split()[3:]) == note
+        assert note in Table(["x"], [["1"]], (note,)).to_markdown()
+
     @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
     def test_latex_is_typeset(self, tmp_path):
         spelled = [text for text in SPELLED if "中" not in text]
@@ -203,6 +227,9 @@ def compact(cells):
 def markdown_cells(line):
     """The cells of a line of a Markdown table."""
     cells = re.split(r"(?<!\\) ?\| ?", line)[1:-1]
+    # A heading of rows is a cell in bold type, and the others are empty.
+    cells = cells[:1] if len(cells) > 1 and cells[0].startswith("**") else cells
+    cells = [re.sub(r"^\*\*(.*)\*\*$", r"\1", cell) for cell in cells]
     return [re.sub(r"\\(.)", r"\1", cell) for cell in cells]
 
 
@@ -239,8 +266,10 @@ class TestFormats:
             html = HtmlTable(shown._repr_html_())
             rows, notes = html.rows, html.notes
             text = str(shown).splitlines()
-            head, rule, *lines = text[: len(text) - len(notes)]
-            assert text[len(text) - len(notes) :] == notes, name
+            num_lines = 2 + len(shown.table().rows)
+            head, rule, *lines = text[:num_lines]
+            # Long notes are wrapped.
+            assert " ".join(map(str.strip, text[num_lines:])) == " ".join(notes), name
             assert set(rule) == {"-"}, name
             assert [compact(row) for row in rows] == [compact([line]) for line in [head, *lines]]
 
@@ -262,7 +291,9 @@ class TestFormats:
         pytest.importorskip("pandas")
         for name, shown in tables.items():
             if not isinstance(shown, Table):
-                assert len(shown.to_pandas()) >= len(shown.table().rows), name
+                table = shown.table()
+                rows = [row for row in table.rows if not table.is_heading(row)]
+                assert len(shown.to_pandas()) >= len(rows), name
 
     def test_all_kinds_of_tables_are_among_them(self, tables):
         kinds = {kind for base in (Tabular, Rows) for kind in base.__subclasses__()} - {Rows}

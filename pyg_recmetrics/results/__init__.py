@@ -4,8 +4,9 @@ This package may import the conventions and all layers below them. It knows no r
 """
 
 from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
-from pyg_recmetrics.results.comparison import Comparison, PairedDifference, compare
+from pyg_recmetrics.results.comparison import Comparison, compare
 from pyg_recmetrics.results.history import History
+from pyg_recmetrics.results.paired import PairedDifference, Probabilities
 from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs
@@ -22,6 +23,7 @@ __all__ = [
     "MeanOfRuns",
     "PairedDifference",
     "Power",
+    "Probabilities",
     "Runs",
     "SideBySide",
     "compare",

@@ -11,14 +11,23 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import index_to_mask
 
-from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.checks import check_level, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results.estimates import Estimate, mean_of_users
+from pyg_recmetrics.results.estimates import Estimate, Interval
+from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.tables import Rows, Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
+from pyg_recmetrics.tables import (
+    Rows,
+    Table,
+    Tabular,
+    format_interval,
+    format_mean,
+    to_data_frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +55,7 @@ class CohortMean(NamedTuple):
 
 def format_cohort(mean: CohortMean) -> str:
     """Returns a mean with half the width of its interval, as tables show it."""
-    return format_mean(mean.value, (mean.high - mean.low) / 2)
+    return format_interval(mean.value, mean.low, mean.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +65,34 @@ class Intervals:
     Attributes:
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         level (float): The level of confidence.
-        method (str): How to find them, see :meth:`EvaluationResult.confidence_interval`.
+        method (str): How to find them for a single run, see
+            :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
+            runs, as in :meth:`Runs.mean`.
     """
 
     person: Tensor | None
     level: float
-    method: IntervalMethod = "normal"
+    method: IntervalMethod = "t"
 
-    @property
-    def note(self) -> str:
-        """What a table says about them."""
-        return note_on_intervals(self.level, self.person)
+    def note(self, num_runs: int = 1) -> str:
+        """Returns what a table says about them."""
+        return note_on_intervals(self.level, self.person, num_runs)
 
     def mean(self, values: Tensor) -> CohortMean:
-        """Returns the mean of the values that are not `NaN`, with its interval."""
-        sample = Sample.of(values, self.person)
-        low, high = interval_of_mean(sample, self.level, self.method)
-        return CohortMean(sample.mean, low, high, sample.values.numel())
+        """Returns the mean over users and runs, with its interval.
+
+        Args:
+            values (torch.Tensor): The values of users in each run, of shape
+                `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
+        """
+        sample = Sample.of(values.mean(dim=0), self.person)
+        return CohortMean(sample.mean, *self._ends(sample, values), sample.values.numel())
+
+    def _ends(self, sample: Sample, values: Tensor) -> Interval:
+        if len(values) == 1 or sample.num_drawn < 2:
+            return interval_of_mean(sample, self.level, self.method)
+        uncertainty, _ = uncertainty_over_runs(values, self.person)
+        return uncertainty.interval(sample.mean, check_level(self.level))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +115,11 @@ class PartialRecall:
         """Returns the recall of some edges, a mask of shape `[num_edges]`: `[num_users]`."""
         value = self.metric(self.ranked.select_edges(is_edge))
         return value.masked_fill(~self.is_counted, torch.nan)
+
+    def of_items(self, is_item: Tensor) -> Tensor:
+        """Returns the recall of some items, a mask of shape `[num_items]`: `[num_users]`."""
+        item = self.ranked.edge_label_index[1]
+        return self.of(is_item.to(item.device)[item])
 
 
 class Gap(NamedTuple):
@@ -154,12 +179,12 @@ class Gaps(Rows[Gap]):
                 str(gap.a),
                 str(gap.b),
                 format_mean(gap.difference, (gap.high - gap.low) / 2),
-                format_mean(gap.ratio, (gap.ratio_high - gap.ratio_low) / 2),
+                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
             ]
             for gap in self
         ]
         notes = (
-            f"±: {100 * self.level:.4g}% confidence interval, not corrected for several pairs",
+            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
             "difference: a - b; ratio: a / b",
         )
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
@@ -170,7 +195,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
     :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree`,
     :meth:`EvaluationResult.by_item_group` and :meth:`EvaluationResult.recall_by_popularity` return
-    them.
+    them, and so do the methods of the same names of :class:`Runs`.
 
     Attributes:
         name (str): What the labels say about a cohort.
@@ -194,8 +219,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     def gaps(self, reference: Hashable | None = None) -> Gaps:
         r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
 
-        The intervals are normal ones. They allow for users who count in several groups, and for
-        persons who have several rows. They are not corrected for several pairs.
+        The intervals allow for users who count in several groups, and for persons who have several
+        rows. Those of :class:`Runs` allow for other runs, too. That of a ratio is one of its
+        logarithm. They are not corrected for several pairs.
 
         Args:
             reference (label, optional): The group with which each of the others is compared, as
@@ -210,14 +236,14 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         Example:
             >>> import torch
             >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 0]])
-            >>> task = RankingTask(truth, num_users=4, num_items=2)
+            >>> truth = torch.stack([torch.arange(8), torch.tensor([0, 1, 0, 1, 0, 0, 0, 1])])
+            >>> task = RankingTask(truth, num_users=8, num_items=2)
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
-            >>> print(result.by(["new", "new", "old", "old"]).gaps("old"))
-            metric    a    b         difference           ratio
-            ---------------------------------------------------
-            recall@1  new  old  -0.5000 ± .9800  0.5000 ± .9800
-            ±: 95% confidence interval, not corrected for several pairs
+            >>> print(result.by(["new"] * 4 + ["old"] * 4).gaps("old"))
+            metric    a    b          difference                      ratio
+            ---------------------------------------------------------------
+            recall@1  new  old  -0.2500 ± 1.2153  0.6667 (0.0799 to 5.5632)
+            95% confidence intervals, not corrected for several pairs
             difference: a - b; ratio: a / b
         """
         labels = list(self)
@@ -295,7 +321,8 @@ def by_groups(
     """Measures groups of users separately.
 
     Args:
-        values (mapping): What every user contributes to each metric, of shape `[num_users]`.
+        values (mapping): What every user contributes to each metric in each run, of shape
+            `[num_runs, num_users]`.
         group (torch.Tensor): The number of each user's group, of shape `[num_users]`; `-1` for
             users without a group.
         labels (sequence): The label of each group.
@@ -313,7 +340,8 @@ def by_groups(
         for label, part, found in zip(labels, parts, of_group, strict=True):
             means[label][metric] = found.mean(part)
     estimate = partial(_estimate_of_group, values, group, labels, person)
-    return Cohorts(means, estimate, name, intervals.level, [intervals.note])
+    num_runs = max(map(len, values.values()), default=1)
+    return Cohorts(means, estimate, name, intervals.level, [intervals.note(num_runs)])
 
 
 def _estimate_of_group(
@@ -326,7 +354,7 @@ def _estimate_of_group(
 ) -> Estimate:
     contributed = values[metric]
     is_other = group.to(contributed.device) != labels.index(label)
-    return mean_of_users(contributed.masked_fill(is_other, torch.nan), person)
+    return mean_of_users_and_runs(contributed.masked_fill(is_other, torch.nan), person)
 
 
 def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
@@ -348,46 +376,45 @@ def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tens
 
 
 def by_popularity(
-    recall: PartialRecall, candidates: Tensor | None, bins: int, intervals: Intervals
+    runs: Sequence[PartialRecall], candidates: Tensor | None, bins: int, intervals: Intervals
 ) -> Cohorts:
     """Measures how popular and other relevant items are retrieved.
 
     Args:
-        recall (PartialRecall): What to measure for the relevant items of each bucket. The catalogue
-            of its ranking needs to have seen edges.
+        runs (sequence of PartialRecall): What to measure for the relevant items of each bucket, in
+            each run. The catalogues of their rankings need to have the same seen edges.
         candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
         bins (int): The number of buckets.
         intervals (Intervals): How to find the intervals.
     """
-    popularity = recall.ranked.required_catalogue.popularity
+    popularity = runs[0].ranked.required_catalogue.popularity
     is_item = torch.ones_like(popularity, dtype=torch.bool)
     if candidates is not None:
         is_item = index_to_mask(candidates, popularity.numel())
     bin_of_item = quantile_bins(popularity[is_item], bins)
     bucket = torch.full_like(popularity, -1)
     bucket[is_item] = bin_of_item
-    bucket_of_edge = bucket[recall.ranked.edge_label_index[1]]
     values = {
-        label: recall.of(bucket_of_edge == number)
+        label: torch.stack([recall.of_items(bucket == number).to(bucket.device) for recall in runs])
         for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
     }
-    means = {label: {recall.name: intervals.mean(value)} for label, value in values.items()}
+    means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals.person)
-    return Cohorts(means, estimate, "popularity", intervals.level, [intervals.note])
+    return Cohorts(means, estimate, "popularity", intervals.level, [intervals.note(len(runs))])
 
 
 def _estimate_of_label(
     values: Mapping[Hashable, Tensor], person: Tensor | None, label: Hashable, metric: str
 ) -> Estimate:
-    return mean_of_users(values[label], person)
+    return mean_of_users_and_runs(values[label], person)
 
 
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
-    """Returns the values of each group, without those in group `-1`."""
+    """Returns the values of each group, `[..., group_size]`, without those in group `-1`."""
     order = group.argsort(stable=True)
     order = order[group[order] >= 0]
     sizes = torch.bincount(group[order], minlength=num_groups).tolist()
-    parts: Iterable[Tensor] = values[order].split(sizes)
+    parts: Iterable[Tensor] = values[..., order].split(sizes, dim=-1)
     return parts
 
 

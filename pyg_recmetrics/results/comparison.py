@@ -1,88 +1,103 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
 import torch
-from torch import Tensor
 
 from pyg_recmetrics.checks import (
+    check_boolean,
     check_choice,
     check_level,
     check_natural_number,
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results.by_name import runs_by_name
-from pyg_recmetrics.results.inference import (
-    PairedTest,
-    Sample,
-    check_scipy,
-    effect_size,
-    holm,
-    p_value,
-    paired_difference,
+from pyg_recmetrics.results.cautions import caution_on_persons
+from pyg_recmetrics.results.claims import claims
+from pyg_recmetrics.results.inference import PairedTest, check_scipy, randomization_test
+from pyg_recmetrics.results.multiple_tests import LargestOfAll, holm
+from pyg_recmetrics.results.paired import (
+    Equivalence,
+    Pair,
+    PairedDifference,
+    Verdict,
+    difference_of_means,
+    is_higher_better,
+    pair_of,
 )
 from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import (
-    Runnable,
-    common_metrics,
-    means_of_all_users,
-    values_of_runs,
-)
+from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.uncertainty import uncertainty_of
-from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
+from pyg_recmetrics.results.uncertainty import SmallSample
+from pyg_recmetrics.tables import (
+    Best,
+    Rows,
+    Table,
+    format_error,
+    format_mean,
+    format_p,
+    to_data_frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _WORDS_ON_TESTS: dict[PairedTest, str] = {
     "t-test": "paired t-test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
     "randomization": "randomisation test of the mean difference",
 }
 
+#: For as many pairs as this, the printed table ends with a sentence on each.
+_NUM_CLAIMED = 6
 
-class PairedDifference(NamedTuple):
-    """The difference of two recommenders in a metric.
+
+@dataclass(frozen=True)
+class Protocol:
+    """How differences were tested.
 
     Attributes:
-        metric: The metric, as `name@k`.
-        a: The name of one recommender.
-        b: The name of the other.
-        difference: The mean of `a` minus `b` over the users for whom both are defined.
-        low: The lower end of its confidence interval.
-        high: The upper end.
-        p_value: The p-value of the hypothesis that there is no difference.
-        p_adjusted: The p-value, corrected for all tests of the comparison.
-        effect_size: Cohen's d: the mean difference over the standard deviation of differences.
-        wins: The number of users for whom the metric of `a` is larger.
-        ties: The number of users for whom it is the same.
-        losses: The number of users for whom it is smaller.
-        user_error: The standard error that comes from the choice of users.
-        run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
+        test (str): The paired test.
+        level (float): The level of the intervals and of all tests together.
+        small_sample (str): How intervals allow for few runs.
+        equivalence (Equivalence or None): The smallest difference that matters.
+        primary (Metric or None): The only metric that was tested; `None` if all were.
+        simultaneous (bool): Whether all intervals hold together.
+        num_runs (mapping): The number of runs of each recommender.
+        deterministic (tuple of str): The recommenders that have no other runs.
+        unit (str): What was drawn: `"users"` or `"persons"`.
+        caution (str or None): What makes intervals too narrow.
     """
 
-    metric: str
-    a: str
-    b: str
-    difference: float
-    low: float = math.nan
-    high: float = math.nan
-    p_value: float = math.nan
-    p_adjusted: float = math.nan
-    effect_size: float = math.nan
-    wins: int | None = None
-    ties: int | None = None
-    losses: int | None = None
-    user_error: float = math.nan
-    run_error: float = math.nan
+    test: PairedTest
+    level: float
+    small_sample: SmallSample
+    equivalence: Equivalence | None
+    primary: Metric | None
+    simultaneous: bool
+    num_runs: Mapping[str, int]
+    deterministic: tuple[str, ...]
+    unit: str
+    caution: str | None = None
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any recommender has several runs."""
+        return max(self.num_runs.values()) > 1
+
+    @property
+    def uncovered(self) -> list[str]:
+        """The recommenders with a single run that might have had others."""
+        singles = [name for name, number in self.num_runs.items() if number == 1]
+        return [name for name in singles if name not in self.deterministic]
 
 
 class Comparison(Rows[PairedDifference]):
@@ -91,32 +106,87 @@ class Comparison(Rows[PairedDifference]):
     :func:`compare` returns it.
 
     Attributes:
-        test (str): The paired test.
-        level (float): The level of the intervals. A difference whose `p_adjusted` is at most
-            `1 - level` is significant.
-        num_runs (mapping): The number of runs of each recommender.
+        protocol (Protocol): How they were tested.
     """
 
     def __init__(
         self,
         differences: Iterable[PairedDifference],
-        *,
-        test: PairedTest,
-        level: float,
-        num_runs: Mapping[str, int],
-        powers: Iterable[Power],
-        unit: str,
+        protocol: Protocol,
+        powers: Iterable[Power] = (),
     ) -> None:
         self._rows = tuple(differences)
-        self.test = test
-        self.level = level
-        self.num_runs = FrozenDict(num_runs)
+        self.protocol = protocol
         self._powers = tuple(powers)
-        self._unit = unit
 
     def is_significant(self, difference: PairedDifference) -> bool:
-        """Returns whether a difference is significant after correction; `False` without a test."""
-        return difference.p_adjusted <= 1 - self.level
+        """Returns whether a difference is significant after correction; `False` without a test.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.stack([torch.arange(20), torch.arange(20) % 4])
+            >>> task = RankingTask(truth, num_users=20, num_items=4)
+            >>> popular = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1")
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> comparison = compare({"perfect": perfect, "popular": popular})
+            >>> [comparison.is_significant(difference) for difference in comparison]
+            [True]
+        """
+        return difference.p_adjusted <= 1 - self.protocol.level
+
+    def covers_training(self, difference: PairedDifference) -> bool:
+        """Returns whether a difference allows for other runs of both recommenders.
+
+        Where it does not, what is significant is so for the trained models alone. Tables put its
+        star in brackets.
+        """
+        return not {difference.a, difference.b} & set(self.protocol.uncovered)
+
+    def bound(self, difference: PairedDifference) -> float | None:
+        """Returns the smallest difference that matters; `None` without `equivalence`."""
+        equivalence = self.protocol.equivalence
+        return None if equivalence is None else equivalence.bound(difference.mean_b)
+
+    def claims(self) -> tuple[str, ...]:
+        """Returns one sentence for each pair: in which metrics one is better, and what is open."""
+        return claims(self._rows, self.protocol.uncovered, self.bound)
+
+    def select(
+        self, metrics: Iterable[str | Metric] | None = None, name: str | None = None
+    ) -> "Comparison":
+        """Returns some of the differences. They keep the corrections for all tests.
+
+        Args:
+            metrics (sequence of str, optional): The metrics. (default: `None`, all)
+            name (str, optional): A recommender that is one of each pair. (default: `None`, any)
+
+        Raises:
+            ValueError: If no difference is left.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.stack([torch.arange(20), torch.arange(20) % 4])
+            >>> task = RankingTask(truth, num_users=20, num_items=4)
+            >>> scores = torch.tensor([4.0, 3.0, 2.0, 1.0])
+            >>> a, b = (evaluate(x, task, ["recall@1", "mrr"]) for x in (scores, -scores))
+            >>> [difference.metric for difference in compare({"a": a, "b": b}).select(["mrr"])]
+            ['mrr']
+        """
+        kept = None if metrics is None else {str(parse(metric)) for metric in metrics}
+        rows = [
+            row
+            for row in self
+            if (kept is None or row.metric in kept) and (name is None or name in (row.a, row.b))
+        ]
+        if not rows:
+            raise ValueError(
+                f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
+            )
+        left = {(row.metric, row.a, row.b) for row in rows}
+        powers = [power for power in self._powers if (power.metric, power.a, power.b) in left]
+        return Comparison(rows, self.protocol, powers)
 
     def power(self, metric: str | Metric, a: str | None = None, b: str | None = None) -> Power:
         """Returns which differences the test detects, and what smaller ones need.
@@ -149,18 +219,35 @@ class Comparison(Rows[PairedDifference]):
             )
         return found[0]
 
+    def sources(self) -> Table:
+        """Returns a table of where the errors come from, and of what the tests detect.
+
+        Its columns are the standard errors that come from users and from runs, and the smallest
+        difference that a single test finds in 80% of cases, with its own 95% interval.
+        """
+        of_pair = {(power.metric, power.a, power.b): power for power in self._powers}
+        rows: list[list[str]] = []
+        for pair, of_one in self._by_pair():
+            rows.append([pair])
+            for row in of_one:
+                power = of_pair.get((row.metric, row.a, row.b))
+                errors = format_error(row.user_error), format_error(row.run_error)
+                rows.append([row.metric, *errors, *_detected(power)])
+        head = ["metric", "se users", "se runs", "detects", "from", "to"]
+        notes = (
+            f"se: the standard error that comes from {self.protocol.unit}, and from runs",
+            "detects: the difference that a single test finds in 80% of cases, and its own 95% "
+            "interval",
+        )
+        return Table(head, rows, notes)
+
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair.
 
         Raises:
             ImportError: If pandas is not installed.
         """
-        frame = to_data_frame(self._rows, PairedDifference._fields)
-        return frame.astype({"wins": "Int64", "ties": "Int64", "losses": "Int64"})
-
-    @property
-    def _has_runs(self) -> bool:
-        return max(self.num_runs.values()) > 1
+        return to_data_frame(self._rows, PairedDifference._fields)
 
     def __repr__(self) -> str:
         num_significant = sum(map(self.is_significant, self))
@@ -168,54 +255,88 @@ class Comparison(Rows[PairedDifference]):
 
     def table(self) -> Table:
         """Returns the printed table."""
-        head = ["metric", "a", "b", "difference", "p", "p adjusted", "", "d", "wins/ties/losses"]
-        num_tests = sum(not math.isnan(row.p_value) for row in self)
-        if self._has_runs:
-            head += ["users ±", "runs ±"]
-        drawn = f", for other {self._unit}" if self._has_runs or self._unit != "users" else ""
-        if self._has_runs:
-            drawn += " and other runs"
-        notes = [
-            f"difference: mean of a - b over users ± its {100 * self.level:.4g}% confidence "
-            f"interval{drawn}",
-            f"p: {_WORDS_ON_TESTS[self.test]}; adjusted for {num_tests} "
-            f"{'test' if num_tests == 1 else 'tests'} by Holm's method",
-            f"*: significant at {1 - self.level:.4g} after adjustment",
-            "d: Cohen's effect size; wins: users for whom the metric of a is larger",
-        ]
-        if self._has_runs:
-            counts = ", ".join(f"{number} of {name}" for name, number in self.num_runs.items())
-            notes += [
-                f"runs: {counts}{self._not_covered()}",
-                f"users ±, runs ±: the standard error that comes from {self._unit}, and from runs",
-            ]
-        return Table(head, [self._row(row) for row in self], tuple(notes), num_left=3)
+        head = ["metric", "a - b", "lift", "p", "", "verdict", "a", "b", "wins/ties/losses"]
+        rows: list[list[str]] = []
+        for pair, of_one in self._by_pair():
+            rows += [[pair], *map(self._row, of_one)]
+        return Table(head, rows, tuple(self._notes()))
 
-    def _not_covered(self) -> str:
-        singles = [name for name, number in self.num_runs.items() if number == 1]
-        if not singles:
+    def star(self, difference: PairedDifference) -> str:
+        """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
+        if not self.is_significant(difference):
             return ""
-        return f"; intervals do not cover other runs of {', '.join(singles)}"
+        return "*" if self.covers_training(difference) else "(*)"
+
+    def _by_pair(self) -> "list[tuple[str, list[PairedDifference]]]":
+        """Returns the rows of each pair, under a heading."""
+        by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
+        for row in self:
+            by_pair.setdefault((row.a, row.b), []).append(row)
+        return [(f"{a} - {b}", rows) for (a, b), rows in by_pair.items()]
 
     def _row(self, row: PairedDifference) -> list[str]:
-        counts = "" if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}"
+        means = [f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"]
+        if row.verdict in ("better", "worse"):
+            best = 0 if row.verdict == "better" else 1
+            means[best] = Best(means[best])
+        counts = "-"
+        if None not in (row.wins, row.ties, row.losses):
+            counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
             row.metric,
-            row.a,
-            row.b,
             f"{'+' if row.difference >= 0 else ''}"
             f"{format_mean(row.difference, (row.high - row.low) / 2)}",
-            _format_p(row.p_value),
-            _format_p(row.p_adjusted),
-            "*" if self.is_significant(row) else "",
-            "-" if math.isnan(row.effect_size) else f"{row.effect_size:+.2f}",
-            counts or "-",
-            *(
-                [format_error(row.user_error), format_error(row.run_error)]
-                if self._has_runs
-                else []
-            ),
+            "-" if math.isnan(row.lift) else f"{row.lift:+.1f}%",
+            format_p(row.p_adjusted),
+            self.star(row),
+            row.verdict or "-",
+            *means,
+            counts,
         ]
+
+    def _notes(self) -> Iterable[str]:
+        protocol = self.protocol
+        num_tests = sum(not math.isnan(row.p_value) for row in self)
+        if len({(row.a, row.b) for row in self}) <= _NUM_CLAIMED:
+            yield from self.claims()
+        drawn = f", for other {protocol.unit}"
+        if protocol.has_runs:
+            drawn += " and other runs"
+        together = " of all differences together" if protocol.simultaneous else ""
+        yield (
+            f"a - b: mean difference over users ± its {100 * protocol.level:.4g}% confidence "
+            f"interval{together}{drawn}"
+        )
+        yield (
+            f"p: {_WORDS_ON_TESTS[protocol.test]}, {self._words_on_correction(num_tests)}; "
+            f"*: at most {1 - protocol.level:.4g}"
+        )
+        if num_tests > 1 and not protocol.simultaneous:
+            yield "an interval is one of a single difference; 'simultaneous=True' corrects it, too"
+        if protocol.equivalence is not None:
+            yield (
+                f"equivalent: the difference is smaller than {protocol.equivalence}"
+                f"{' of the mean of b' if protocol.equivalence.is_share else ''}, by two one-sided "
+                f"tests"
+            )
+        if protocol.has_runs:
+            counts = ", ".join(f"{number} of {name}" for name, number in protocol.num_runs.items())
+            yield f"runs: {counts}; wins are averaged over pairs of runs"
+        if protocol.uncovered:
+            yield (
+                f"(*): for these trained models; other seeds of {', '.join(protocol.uncovered)} "
+                f"are not covered"
+            )
+        if protocol.caution:
+            yield protocol.caution
+
+    def _words_on_correction(self, num_tests: int) -> str:
+        if num_tests == 1:
+            return "a single test"
+        how = "the largest of all" if self.protocol.simultaneous else "Holm's method"
+        metrics = len({row.metric for row in self if not math.isnan(row.p_value)})
+        of_what = f"{metrics} metric{'' if metrics == 1 else 's'}"
+        return f"adjusted for {num_tests} tests of {of_what} by {how}"
 
 
 def compare(
@@ -223,12 +344,17 @@ def compare(
     *,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     baseline: str | None = None,
+    equivalence: float | str | None = None,
+    primary: str | Metric | None = None,
+    deterministic: Iterable[str] = (),
     test: PairedTest = "t-test",
+    simultaneous: bool = False,
+    small_sample: SmallSample = "satterthwaite",
     level: float = 0.95,
     num_samples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
-    r"""Compares results of one task user by user, with intervals and tests.
+    r"""Compares results of one task user by user, with intervals, tests and verdicts.
 
     All results rank the same items for the same users, so each user is its own control. Much of
     what users differ in cancels out, and small differences can be told from chance. Users for whom
@@ -237,8 +363,9 @@ def compare(
 
     A recommender may have several runs, such as one for each seed. Then the difference is one of
     means over runs, and its interval and test allow for other users and for other runs. Users are
-    the same in all runs, and runs belong to their recommender. If a task knows the persons of its
-    rows, other persons are drawn instead of other users.
+    the same in all runs, and runs belong to their recommender. A trained recommender with a single
+    run may be better only because of its seed: its stars stand in brackets. If a task knows the
+    persons of its rows, other persons are drawn instead of other users.
 
     Args:
         results (dict): Two results or more, by name. Each is an `EvaluationResult`, or the `Runs`
@@ -247,34 +374,55 @@ def compare(
             all results have)
         baseline (str, optional): The name of a result. Each of the others is compared with it,
             as `b`. (default: `None`, all pairs of results, where `a` comes before `b`)
-        test (str, optional): The paired test: `"t-test"`; `"wilcoxon"`, the signed-rank test,
-            which leaves ties out; or `"randomization"`, which swaps the two values of random
-            users. Several runs need the t-test. (default: `"t-test"`)
+        equivalence (float or str, optional): The smallest difference that matters: a number, or a
+            share of the mean of `b`, such as `"2%"`. With it, a difference that is smaller than
+            this with confidence is `"equivalent"`. (default: `None`)
+        primary (str or Metric, optional): The only metric that is tested. The others are
+            described: they have intervals, and no p-values. (default: `None`, all are tested)
+        deterministic (sequence of str, optional): The names of recommenders that no seed changes,
+            such as the most popular items. A single run of them is all there can be.
+            (default: `()`)
+        test (str, optional): The paired test: `"t-test"`, or `"randomization"`, which swaps the
+            two values of random users. Several runs need the t-test. (default: `"t-test"`)
+        simultaneous (bool, optional): Whether all intervals hold together, so that they agree with
+            the stars: an interval leaves zero out if and only if its difference is significant.
+            Signs of users are flipped at random to find out how large the largest of all test
+            statistics is by chance. This needs the t-test. (default: `False`, where each interval
+            is one of a single difference, and p-values are corrected by Holm's method)
+        small_sample (str, optional): How intervals and tests of two recommenders with several runs
+            allow for these being few: by Satterthwaite's degrees of freedom (`"satterthwaite"`) or
+            by Cochran's quantile (`"conservative"`), which is wrong less often, and finds less. If
+            only one of the two has several, it is Cochran's. (default: `"satterthwaite"`)
         level (float, optional): The level of confidence. (default: `0.95`)
-        num_samples (int, optional): The number of random swaps that a randomisation test tries.
-            It tries all of them if there are fewer. Other tests try none. (default: `9999`)
-        seed (int, optional): The seed of these swaps. (default: `0`)
+        num_samples (int, optional): The number of random swaps that a randomisation test tries,
+            and of random signs for simultaneous intervals. A randomisation test tries all swaps if
+            there are fewer. (default: `9999`)
+        seed (int, optional): The seed of these. (default: `0`)
 
     Returns:
-        The differences. They print as a table that marks what is significant after Holm's
-        correction over all metrics and pairs. The intervals are those of the paired t-test,
-        whatever the test, and are not corrected. `wins` counts users for whom the *value* of `a`
-        is larger. For metrics where lower is better, such as `mean_rank`, a loss of `a` means
-        that `a` is better. Metrics that have one value for all users together have no interval
-        and no test.
+        The differences. They print as a table that marks what is significant after correction for
+        all tests, and ends with a sentence for each pair. `verdict` says whether `a` is better,
+        worse, equivalent, or whether the data are inconclusive; lower is better for metrics such as
+        `mean_rank`. `wins` counts users for whom the *value* of `a` is larger. Intervals are those
+        of the paired t-test, whatever the test. Metrics that have one value for all users together
+        have no interval and no test.
 
     Raises:
         ImportError: If scipy is not installed.
-        TypeError: If `results` does not hold results by name.
+        TypeError: If `results` does not hold results by name, or `simultaneous` is not a boolean.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
-            or actions for users without truth, they have no metric in common, `baseline` or `test`
-            is unknown, `test` is not the t-test for several runs, `level` is not between 0 and 1,
+            or actions for users without truth, they have no metric in common, `baseline`,
+            `primary`, `test`, `small_sample` or a name in `deterministic` is unknown,
+            `equivalence` is neither a positive number nor a percentage, `test` is not the t-test
+            for several runs or simultaneous intervals, `level` is not between 0 and 1,
             `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
 
-    Source: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
+    Sources: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
     information retrieval evaluation" (2007); Urbano, Lima and Hanjalic, "Statistical significance
     testing in information retrieval: an empirical analysis of type I, type II and type III
-    errors" (2019), which finds the t-test the best choice.
+    errors" (2019), which finds the t-test the best choice; Bouthillier et al., "Accounting for
+    variance in machine learning benchmarks" (2021); Lakens, "Equivalence tests: a practical primer"
+    (2017).
 
     Example:
         >>> import torch
@@ -283,92 +431,130 @@ def compare(
         >>> task = RankingTask(truth, num_users=6, num_items=3)
         >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
         >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-        >>> comparison = compare({"perfect": perfect, "popular": popular})
-        >>> comparison.to_pandas()[["metric", "a", "b", "difference", "wins", "ties", "losses"]]
-             metric        a        b  difference  wins  ties  losses
-        0  recall@1  perfect  popular         0.5     3     3       0
+        >>> comparison = compare({"perfect": perfect, "popular": popular}, equivalence=0.1)
+        >>> comparison.to_pandas()[["metric", "a", "b", "difference", "verdict", "wins"]]
+             metric        a        b  difference       verdict  wins
+        0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
     check_scipy("compare")
     check_choice(test, "test", get_args(PairedTest))
+    check_choice(small_sample, "small_sample", get_args(SmallSample))
     level = check_level(level)
     num_samples = check_positive_integer(num_samples, "num_samples")
     seed = check_natural_number(seed, "seed")
+    simultaneous = check_boolean(simultaneous, "simultaneous")
     runs = runs_by_name(results)
     if len(runs) < 2:
         raise ValueError(f"'results' needs to hold at least two results (got {len(runs)})")
-    num_runs = {name: len(of_name) for name, of_name in runs.items()}
-    if max(num_runs.values()) > 1 and test != "t-test":
-        raise ValueError(
-            f"'test' needs to be 't-test' if a recommender has several runs (got {test!r})"
-        )
+    num_runs = FrozenDict({name: len(of_name) for name, of_name in runs.items()})
+    if test != "t-test" and (simultaneous or max(num_runs.values()) > 1):
+        why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
+        raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
     check_same_task(_all_results(runs))
-    p_value_of = None
-    if test != "t-test":
-        p_value_of = partial(p_value, test=test, num_samples=num_samples, seed=seed)
-    pairs = _pairs(list(runs), baseline)
-    compared = [
-        _compare_pair(metric, a, b, runs, level, p_value_of)
-        for metric in _metrics(metrics, runs)
-        for a, b in pairs
-    ]
-    adjusted = holm([row.p_value for row, _ in compared])
-    return Comparison(
-        (row._replace(p_adjusted=p) for (row, _), p in zip(compared, adjusted, strict=True)),
-        test=test,
-        level=level,
-        num_runs=num_runs,
-        powers=(power for _, power in compared if power is not None),
-        unit="users" if next(iter(runs.values()))[0].person is None else "persons",
+    asked = _metrics(metrics, runs)
+    protocol = Protocol(
+        test,
+        level,
+        small_sample,
+        None if equivalence is None else Equivalence.of(equivalence),
+        _primary(primary, asked),
+        simultaneous,
+        num_runs,
+        _deterministic(deterministic, list(runs)),
+        "users" if next(iter(runs.values()))[0].person is None else "persons",
     )
+    asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
+    return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)
 
 
-def _compare_pair(
-    metric: Metric,
-    a: str,
-    b: str,
-    runs: Mapping[str, Sequence[EvaluationResult]],
-    level: float,
-    p_value_of: Callable[[Sample], float] | None,
-) -> tuple[PairedDifference, Power | None]:
-    """Compares two recommenders. There is no power without a test."""
-    name, first, second = str(metric), runs[a], runs[b]
-    means = means_of_all_users([*first, *second], metric)
-    if means is not None:
-        difference = means[: len(first)].mean() - means[len(first) :].mean()
-        return PairedDifference(name, a, b, float(difference)), None
-    sample, values = _pair_users(metric, first, second)
-    wins, ties, losses = (int((sample.values.sign() == sign).sum()) for sign in (1, 0, -1))
-    row = PairedDifference(name, a, b, sample.mean, wins=wins, ties=ties, losses=losses)
-    if sample.num_drawn < 2:
-        return row, None
-    uncertainty = uncertainty_of(sample, values)
-    low, high = uncertainty.interval(sample.mean, level)
-    return row._replace(
-        low=low,
-        high=high,
-        p_value=p_value_of(sample) if p_value_of else uncertainty.p_value(sample.mean),
-        effect_size=effect_size(sample.values),
-        user_error=math.sqrt(uncertainty.of("users")),
-        run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
-    ), Power(name, a, b, level, uncertainty)
+class _Comparing:
+    """Compares recommenders as a protocol says."""
 
+    def __init__(
+        self,
+        runs: Mapping[str, Sequence[EvaluationResult]],
+        protocol: Protocol,
+        num_samples: int,
+        seed: int,
+    ) -> None:
+        self.runs, self.protocol = runs, protocol
+        self.num_samples, self.seed = num_samples, seed
 
-def _pair_users(
-    metric: Metric, first: Sequence[EvaluationResult], second: Sequence[EvaluationResult]
-) -> tuple[Sample, list[Tensor]]:
-    """Finds the users for whom both recommenders are defined.
+    def compare(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> Comparison:
+        """Compares pairs of recommenders in metrics."""
+        largest = self._largest(asked) if self.protocol.simultaneous else None
+        level = self.protocol.level
+        level_of_each = largest.level_of_each(level) if largest else level
+        rows, powers, of_equivalence, notes = [], [], [], []
+        for metric, (a, b) in asked:
+            pair = self._pair(metric, a, b)
+            if pair is None:
+                rows.append(self._of_all_users(metric, a, b))
+                of_equivalence.append(math.nan)
+                continue
+            is_tested = pair.has_test and self.protocol.primary in (None, metric)
+            row = pair.row(level_of_each if is_tested else level)
+            rows.append(row._replace(p_value=self._p_value(pair)) if is_tested else row)
+            of_equivalence.append(self._p_of_equivalence(pair) if is_tested else math.nan)
+            if is_tested:
+                powers.append(Power(str(metric), a, b, level, pair.uncertainty))
+            if pair.has_test and (note := caution_on_persons(pair.sample)):
+                notes.append(note)
+        adjust = largest.adjust if largest else holm
+        adjusted = adjust([row.p_value for row in rows])
+        # A simultaneous interval of both sides within the bounds is what is printed.
+        doubled = [min(1.0, 2 * p) if largest else p for p in of_equivalence]
+        judged = [
+            row._replace(p_adjusted=p, verdict=self._verdict(row, p, p_equivalent))
+            for row, p, p_equivalent in zip(rows, adjusted, adjust(doubled), strict=True)
+        ]
+        if notes:
+            warn(notes[0])
+        return Comparison(judged, replace(self.protocol, caution=next(iter(notes), None)), powers)
 
-    Returns:
-        Their differences; and their values in every run of each, of shape `[num_runs, num_users]`.
-    """
-    device, person = first[0].ranked.rank.device, first[0].person
-    values = [values_of_runs(runs, metric, device) for runs in (first, second)]
-    is_paired = ~torch.cat(values).isnan().any(dim=0)
-    values = [of_runs[:, is_paired] for of_runs in values]
-    difference = paired_difference(*(of_runs.mean(dim=0) for of_runs in values))
-    if person is not None:
-        person = person.to(device)[is_paired]
-    return Sample.of(difference, person), values
+    def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
+        tested = [x for x in asked if self.protocol.primary in (None, x[0])]
+        pairs = (self._pair(metric, a, b) for metric, (a, b) in tested)
+        differences = [pair.differences for pair in pairs if pair is not None and pair.has_test]
+        if not differences:
+            return None
+        person = next(iter(self.runs.values()))[0].person
+        return LargestOfAll(torch.stack(differences, dim=1), person, self.num_samples, self.seed)
+
+    def _pair(self, metric: Metric, a: str, b: str) -> Pair | None:
+        """Returns the values of both; `None` for a metric with one value for all users."""
+        if means_of_all_users([*self.runs[a], *self.runs[b]], metric) is not None:
+            return None
+        runs = self.runs[a], self.runs[b]
+        return pair_of(metric, (a, b), runs, self.protocol.small_sample)
+
+    def _of_all_users(self, metric: Metric, a: str, b: str) -> PairedDifference:
+        mean_a, mean_b = (
+            statistics.fmean(result[metric] for result in self.runs[name]) for name in (a, b)
+        )
+        return difference_of_means(metric, (a, b), mean_a, mean_b)
+
+    def _p_value(self, pair: Pair) -> float:
+        if self.protocol.test == "randomization":
+            return randomization_test(pair.sample, self.num_samples, self.seed)
+        return pair.uncertainty.p_value(pair.sample.mean)
+
+    def _p_of_equivalence(self, pair: Pair) -> float:
+        equivalence = self.protocol.equivalence
+        if equivalence is None:
+            return math.nan
+        return pair.p_of_equivalence(equivalence.bound(float(pair.second.mean())))
+
+    def _verdict(self, row: PairedDifference, p: float, p_equivalent: float) -> Verdict | None:
+        """Returns what the tests say of `a`. What is too small to matter is not better."""
+        if math.isnan(p):
+            return None
+        alpha = 1 - self.protocol.level
+        if p_equivalent <= alpha:
+            return "equivalent"
+        if p > alpha:
+            return "inconclusive"
+        return "better" if (row.difference > 0) == is_higher_better(row.metric) else "worse"
 
 
 def _all_results(runs: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:
@@ -402,7 +588,23 @@ def _metrics(
     return common
 
 
-def _format_p(p: float) -> str:
-    if math.isnan(p):
-        return "-"
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+def _primary(primary: str | Metric | None, metrics: Sequence[Metric]) -> Metric | None:
+    if primary is None:
+        return None
+    metric = parse(primary)
+    if metric not in metrics:
+        raise ValueError(f"'primary' needs to be one of {list(map(str, metrics))} (got '{metric}')")
+    return metric
+
+
+def _deterministic(names: Iterable[str], known: list[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        names = (names,)
+    return tuple(check_choice(name, "deterministic", known) for name in names)
+
+
+def _detected(power: Power | None) -> list[str]:
+    """Returns the cells of what a test detects, with its own interval."""
+    if power is None:
+        return ["-"] * 3
+    return [format_error(x) for x in (power.detectable(), *power.detectable_interval())]

@@ -1,11 +1,16 @@
 """Estimates that share their users, so that their differences and ratios have intervals, too."""
 
 import math
-from statistics import NormalDist
+import sys
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from pyg_recmetrics.results.student import t_quantile
+
+_LARGEST_POWER = math.log(sys.float_info.max)
 
 
 class Interval(NamedTuple):
@@ -15,39 +20,64 @@ class Interval(NamedTuple):
     high: float
 
 
-class Estimate(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Estimate:
     r"""A number that was estimated from a sample of users, and what each of them adds to its error.
 
     Attributes:
-        value: The estimate.
-        influence: What each user or person adds to the error, of shape `[num_drawn]`. The sum of
-            the squares is the variance. Those of two estimates belong to the same users, so that
-            what they have in common cancels out in a difference.
+        value (float): The estimate.
+        influence (torch.Tensor): What each user or person adds to the error, of shape
+            `[num_drawn]`. The sum of the squares is the variance. Those of two estimates belong to
+            the same users, so that what they have in common cancels out in a difference.
+        num_drawn (int): How many users or persons it is estimated from. For two estimates together,
+            it is the smaller number.
     """
 
     value: float
     influence: Tensor
+    num_drawn: int
 
     @property
     def variance(self) -> float:
         """The variance; `NaN` if fewer than two were drawn."""
         return float(self.influence.square().sum())
 
+    def margin(self, level: float) -> float:
+        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
+        return t_margin(self.variance, self.num_drawn, level)
+
     def interval(self, level: float) -> Interval:
-        """Returns the normal interval."""
-        margin = normal_margin(self.variance, level)
+        """Returns its interval; `NaN` if fewer than two were drawn."""
+        margin = self.margin(level)
         return Interval(self.value - margin, self.value + margin)
 
     def minus(self, other: "Estimate") -> "Estimate":
         """Returns the difference."""
-        return Estimate(self.value - other.value, self.influence - other.influence)
+        influence = self.influence - other.influence
+        return Estimate(self.value - other.value, influence, min(self.num_drawn, other.num_drawn))
 
-    def over(self, other: "Estimate") -> "Estimate":
+    def over(self, other: "Estimate") -> "Ratio":
         """Returns the ratio, to the first order of the errors; `NaN` if the divisor is zero."""
+        num_drawn = min(self.num_drawn, other.num_drawn)
         if other.value == 0:
-            return Estimate(math.nan, torch.full_like(self.influence, math.nan))
+            return Ratio(math.nan, torch.full_like(self.influence, math.nan), num_drawn)
         ratio = self.value / other.value
-        return Estimate(ratio, (self.influence - ratio * other.influence) / other.value)
+        return Ratio(ratio, (self.influence - ratio * other.influence) / other.value, num_drawn)
+
+
+class Ratio(Estimate):
+    """The ratio of two estimates, whose interval is one of its logarithm.
+
+    A logarithm is more nearly normal than a ratio, and the interval never reaches below zero.
+    """
+
+    def interval(self, level: float) -> Interval:
+        """Returns the interval; `NaN` if the ratio is not positive, or fewer than two count."""
+        if not self.value > 0:
+            return Interval(math.nan, math.nan)
+        margin = self.margin(level) / self.value
+        factor = math.exp(margin) if margin < _LARGEST_POWER else math.inf
+        return Interval(self.value / factor, self.value * factor)
 
 
 def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None) -> Estimate:
@@ -68,7 +98,7 @@ def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None)
         deviation, counts = (sums_of_persons(x, person) for x in (deviation, counts))
     num_drawn = int((counts > 0).sum())
     factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
-    return Estimate(float(value), deviation * factor)
+    return Estimate(float(value), deviation * factor, num_drawn)
 
 
 def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
@@ -84,6 +114,8 @@ def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
     return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), person)
 
 
-def normal_margin(variance: float, level: float) -> float:
-    """Returns half the width of the normal interval of an estimate with some variance."""
-    return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+def t_margin(variance: float, num_drawn: int, level: float) -> float:
+    """Returns half the width of an interval of the t-distribution; `NaN` for fewer than two."""
+    if num_drawn < 2:
+        return math.nan
+    return t_quantile(level, num_drawn - 1) * math.sqrt(variance)

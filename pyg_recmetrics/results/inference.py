@@ -4,10 +4,10 @@ Every function takes values of users. None of them knows about rankings.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from statistics import NormalDist
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -20,23 +20,18 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.results.estimates import (
+    Estimate,
     Interval,
-    normal_margin,
     ratio_of_sums,
     sums_of_persons,
+    t_margin,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 #: How to get from values to an interval of their mean.
-IntervalMethod: TypeAlias = Literal["bootstrap", "normal"]
+IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 
 #: How to test whether the mean of paired differences is zero.
-PairedTest: TypeAlias = Literal["t-test", "wilcoxon", "randomization"]
-
-Differences: TypeAlias = "npt.NDArray[np.float64]"
+PairedTest: TypeAlias = Literal["t-test", "randomization"]
 
 #: How many draws of the bootstrap are held at once: 16 MB of indices and 32 MB of values.
 _NUM_DRAWS = 2**22
@@ -76,15 +71,30 @@ class Sample:
             return self.values.numel()
         return int(self.person.max()) + 1 if self.person.numel() else 0
 
+    @property
+    def num_effective(self) -> float:
+        """How many persons with as many rows as each other would tell as much as those drawn."""
+        num_rows = self.by_person(torch.ones_like(self.values))
+        return float(num_rows.sum() ** 2 / num_rows.square().sum()) if num_rows.numel() else 0.0
+
     @cached_property
     def mean(self) -> float:
         """The mean of all rows."""
         return float(self.values.mean())
 
     @property
+    def estimate(self) -> Estimate:
+        """The mean, and what each of the drawn adds to its error."""
+        return ratio_of_sums(self.values, torch.ones_like(self.values), self.person)
+
+    @property
     def variance(self) -> float:
         """The variance of the mean; `NaN` if fewer than two were drawn."""
-        return ratio_of_sums(self.values, torch.ones_like(self.values), self.person).variance
+        return self.estimate.variance
+
+    def margin(self, level: float) -> float:
+        """Returns half the width of the t-interval of the mean; `NaN` if fewer than two."""
+        return t_margin(self.variance, self.num_drawn, level)
 
     def by_person(self, values: Tensor) -> Tensor:
         """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
@@ -94,7 +104,7 @@ class Sample:
 def interval_of_mean(
     sample: Sample,
     level: float = 0.95,
-    method: IntervalMethod = "normal",
+    method: IntervalMethod = "t",
     *,
     num_samples: int = 2000,
     seed: int = 0,
@@ -104,14 +114,13 @@ def interval_of_mean(
     Args:
         sample (Sample): The values of users.
         level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-        method (str, optional): `"normal"` or `"bootstrap"`. (default: `"normal"`)
+        method (str, optional): `"t"` or `"bootstrap"`. (default: `"t"`)
         num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
         seed (int, optional): The seed of the bootstrap samples. (default: `0`)
 
     Raises:
-        ValueError: If `level` is not between 0 and 1, `method` is neither `"bootstrap"` nor
-            `"normal"`, `num_samples` is not a positive integer, or `seed` is not a non-negative
-            integer.
+        ValueError: If `level` is not between 0 and 1, `method` is neither `"t"` nor `"bootstrap"`,
+            `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
     """
     level = check_level(level)
     check_choice(method, "method", get_args(IntervalMethod))
@@ -119,13 +128,37 @@ def interval_of_mean(
     seed = check_natural_number(seed, "seed")
     if sample.num_drawn < 2:
         return Interval(math.nan, math.nan)
-    if method == "normal":
-        margin = normal_margin(sample.variance, level)
+    if method == "t":
+        margin = sample.margin(level)
         return Interval(sample.mean - margin, sample.mean + margin)
     means = bootstrap_means(sample, num_samples, seed)
-    tail = (1 - level) / 2
-    low, high = torch.quantile(means, means.new_tensor([tail, 1 - tail])).tolist()
+    low, high = torch.quantile(means, means.new_tensor(_bca_shares(sample, means, level))).tolist()
     return Interval(low, high)
+
+
+def _bca_shares(sample: Sample, means: Tensor, level: float) -> list[float]:
+    """Returns at which shares of the bootstrap means the interval ends.
+
+    They allow for the bias and the skewness of the means. Without both, they are the two tails.
+
+    Source: Efron, "Better bootstrap confidence intervals" (1987).
+    """
+    normal = NormalDist()
+    below = float(
+        (means < sample.mean).double().mean() + (means == sample.mean).double().mean() / 2
+    )
+    if below in (0.0, 1.0):
+        return [(1 - level) / 2, (1 + level) / 2]
+    bias = normal.inv_cdf(below)
+    influence = sample.estimate.influence
+    total = float(influence.square().sum()) ** 1.5
+    skewness = float(influence.pow(3).sum()) / (6 * total) if total else 0.0
+
+    def share(tail: float) -> float:
+        shifted = bias + normal.inv_cdf(tail)
+        return normal.cdf(bias + shifted / (1 - skewness * shifted))
+
+    return [share((1 - level) / 2), share((1 + level) / 2)]
 
 
 def bootstrap_means(sample: Sample, num_samples: int, seed: int) -> Tensor:
@@ -153,87 +186,33 @@ def paired_difference(a: Tensor, b: Tensor) -> Tensor:
     return difference.masked_fill(is_rounding, 0.0)
 
 
-def effect_size(difference: Tensor) -> float:
-    """Returns Cohen's d of paired differences: their mean over their standard deviation."""
-    if bool((difference == 0).all()):
-        return 0.0
-    return float(difference.mean() / difference.std())
-
-
-def p_value(
-    difference: Sample,
-    test: Literal["wilcoxon", "randomization"] = "wilcoxon",
-    *,
-    num_samples: int = 9999,
-    seed: int = 0,
-) -> float:
-    """Returns the two-sided p-value of the hypothesis that there is no difference.
-
-    The paired t-test follows from the variance of the difference (:class:`Uncertainty`).
+def randomization_test(difference: Sample, num_samples: int = 9999, seed: int = 0) -> float:
+    """Returns the two-sided p-value of the hypothesis that the two of a pair may be swapped.
 
     Args:
-        difference (Sample): The difference of every user, at least two of which were drawn.
-        test (str, optional): `"wilcoxon"`, of the mean difference of each person, or
-            `"randomization"`, which swaps all rows of a person together.
-            (default: `"wilcoxon"`)
-        num_samples (int, optional): How many random assignments of signs a randomisation test
-            draws. It tries all of them if there are fewer. (default: `9999`)
+        difference (Sample): The difference of every user, at least two of which were drawn. All
+            rows of a person are swapped together.
+        num_samples (int, optional): How many random assignments of signs are drawn. All of them
+            are tried if there are fewer. (default: `9999`)
         seed (int, optional): The seed of these draws. (default: `0`)
     """
-    total = difference.by_person(difference.values)
-    if bool((total == 0).all()):
-        return 1.0
-    if test == "randomization":
-        return _randomization_test(total.cpu().numpy(), num_samples, seed)
-    mean = total / difference.by_person(torch.ones_like(difference.values))
-    return _wilcoxon(mean.cpu().numpy())
-
-
-def _wilcoxon(difference: Differences) -> float:
     from scipy import stats
 
-    return float(stats.wilcoxon(difference).pvalue)
-
-
-def _randomization_test(difference: Differences, num_samples: int, seed: int) -> float:
-    from scipy import stats
-
+    total = difference.by_person(difference.values).cpu().numpy()
     # Swapping the two values of a user changes the sign of the difference. A tie stays a tie.
-    difference = difference[difference != 0]
+    untied = total[total != 0]
+    if untied.size < 2:
+        return 1.0  # Both signs of a single difference are as far from zero.
     result = stats.permutation_test(
-        (difference,),
+        (untied,),
         lambda sample, axis: sample.mean(axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=num_samples,
-        batch=max(1, _NUM_SIGNS // difference.size),
+        batch=max(1, _NUM_SIGNS // untied.size),
         rng=seed,
     )
     return float(result.pvalue)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    r"""Corrects p-values for having tested several hypotheses, by Holm's step-down method.
-
-    The smallest of `m` p-values is multiplied by `m`, the next by `m - 1`, and so on. Corrected
-    p-values never decrease in this order, and never exceed one. If all hypotheses with a corrected
-    p-value of at most :math:`\alpha` are rejected, the chance that a true one is among them is at
-    most :math:`\alpha`. A p-value of `NaN` stands for a hypothesis that was not tested, and does
-    not count.
-
-    Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
-
-    Example:
-        >>> [round(p, 2) for p in holm([0.01, 0.04, 0.03, 0.005])]
-        [0.03, 0.06, 0.06, 0.02]
-    """
-    tested = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
-    adjusted = [math.nan] * len(p_values)
-    least = 0.0
-    for num_done, (p, index) in enumerate(tested):
-        least = max(least, min(1.0, p * (len(tested) - num_done)))
-        adjusted[index] = least
-    return adjusted
 
 
 def check_scipy(needed_by: str) -> None:

@@ -21,7 +21,7 @@ def measure_item_groups(
         group (torch.Tensor): The number of each item's group, of shape `[num_items]`; `-1` for
             items without a group.
         labels (sequence): The label of each group.
-        intervals (Intervals): How to find the intervals, which are normal ones.
+        intervals (Intervals): The persons, and the level of the intervals.
     """
     groups = _ItemGroups(recall, group, intervals.person)
     means: dict[Hashable, dict[str, CohortMean]] = {}
@@ -32,7 +32,7 @@ def measure_item_groups(
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
-    return Cohorts(means, estimate, "items", intervals.level, [intervals.note])
+    return Cohorts(means, estimate, "items", intervals.level, [intervals.note()])
 
 
 class _ItemGroups:

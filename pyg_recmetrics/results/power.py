@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pyg_recmetrics.checks import check_finite_number, check_fraction
+from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.uncertainty import Source, Uncertainty
 
 
@@ -53,6 +54,25 @@ class Power:
         """
         return self._uncertainty.detectable(check_fraction(power, "power"), self.level)
 
+    def detectable_interval(self, power: float = 0.8) -> Interval:
+        """Returns how large and how small the detectable difference may really be.
+
+        The standard error is itself an estimate. With few runs, it may be far too small or too
+        large by chance, and the detectable difference with it.
+
+        Args:
+            power (float, optional): The probability, in :math:`(0, 1)`. (default: `0.8`)
+
+        Returns:
+            The ends of an interval at the level of the test.
+
+        Raises:
+            ValueError: If `power` is not between 0 and 1.
+        """
+        value = self.detectable(power)
+        low, high = self._uncertainty.scaled(self.level)
+        return Interval(value * low, value * high)
+
     def users(self, difference: float, power: float = 0.8) -> int | None:
         """Returns how many users are needed to detect a difference.
 
@@ -102,7 +122,9 @@ class Power:
         return self._uncertainty.needed(source, difference, power, self.level)
 
     def __repr__(self) -> str:
+        low, high = self.detectable_interval()
+        doubt = f", or {low:.4f} to {high:.4f}" if self._uncertainty.has_runs else ""
         return (
             f"{type(self).__name__}({self.metric} of {self.a} and {self.b}: detects a difference "
-            f"of {self.detectable():.4f} in 80% of cases)"
+            f"of {self.detectable():.4f}{doubt} in 80% of cases)"
         )

@@ -54,12 +54,14 @@ def write_recipe(
     return textwrap.fill(text, width=_NUM_COLUMNS)
 
 
-def note_on_intervals(level: float, person: Tensor | None) -> str:
+def note_on_intervals(level: float, person: Tensor | None, num_runs: int = 1) -> str:
     """Returns the line below a table that says what its intervals are."""
-    note = f"±: {100 * level:.4g}% confidence interval of the mean over users"
+    note = f"±: {100 * level:.4g}% confidence interval of the mean"
+    if num_runs > 1:
+        return f"{note} for other {'users' if person is None else 'persons'} and other runs"
     if person is None:
-        return note
-    return f"{note}, for other persons ({person.unique().numel():,} behind all rows)"
+        return f"{note} over users"
+    return f"{note} over users, for other persons ({person.unique().numel():,} behind all rows)"
 
 
 def summarize_users(

@@ -21,6 +21,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.definitions import check_ranked
@@ -32,9 +33,11 @@ from pyg_recmetrics.metrics.empty_target_action import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, cohorts, frames, item_groups
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
+from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
-from pyg_recmetrics.results.estimates import Interval, normal_margin
+from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
+from pyg_recmetrics.results.observations import Observations
 from pyg_recmetrics.results.recipe import (
     Ranking,
     note_on_intervals,
@@ -95,11 +98,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         >>> result["recall@3"], result.per_user["recall@1"].tolist()
         (1.0, [0.5, 0.0, nan])
         >>> print(result)
-        metric                                   @1              @3
-        -----------------------------------------------------------
-        r_precision  0.2500 ± .4900
-        recall                       0.2500 ± .4900  1.0000 ± .0000
+        metric                                     @1      @3
+        -----------------------------------------------------
+        r_precision  0.2500 ± 3.1766
+        recall                        0.2500 ± 3.1766  1.0000
         ±: 95% confidence interval of the mean over users
+        intervals may be too narrow: there are few users (2)
         2 users evaluated, 1 without ground truth
     """
 
@@ -138,6 +142,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
+        self._observations = Observations(self.ranked, self.definitions)
+        self._observations.warn()
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -286,7 +292,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self,
         metric: str | Metric,
         level: float = 0.95,
-        method: IntervalMethod = "normal",
+        method: IntervalMethod = "t",
         *,
         num_samples: int = 2000,
         seed: int = 0,
@@ -302,12 +308,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         Args:
             metric (str or Metric): The metric; see :meth:`contributions`.
             level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-            method (str, optional): `"normal"` assumes that the mean is normally distributed, and is
-                what tables and pictures show. `"bootstrap"` draws samples of as many users with
-                replacement, and returns quantiles of their means. The two agree unless there are
-                few users. (default: `"normal"`)
-            num_samples (int, optional): The number of bootstrap samples. The normal interval takes
-                none. (default: `2000`)
+            method (str, optional): `"t"` is the interval of Student's t-distribution, which tables
+                and pictures show. `"bootstrap"` draws samples of as many users with replacement,
+                and returns quantiles of their means, corrected for bias and skewness (BCa). With
+                few users, or few hits, both hold less often than they say, and the bootstrap comes
+                closer. (default: `"t"`)
+            num_samples (int, optional): The number of bootstrap samples. The interval of the
+                t-distribution takes none. (default: `2000`)
             seed (int, optional): The seed of the samples. The global random state is not touched.
                 (default: `0`)
 
@@ -319,7 +326,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 is not between 0 and 1, `method` is unknown, `num_samples` is not a positive
                 integer, or `seed` is not a non-negative integer.
 
-        Source: Efron, "Bootstrap methods: another look at the jackknife" (1979).
+        Sources: Student, "The probable error of a mean" (1908); Efron, "Better bootstrap confidence
+        intervals" (1987).
 
         Example:
             >>> import torch
@@ -331,16 +339,17 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0.4
             >>> low, high = result.confidence_interval("recall@1")
             >>> round(low, 2), round(high, 2)
-            (-0.08, 0.88)
+            (-0.28, 1.08)
             >>> low, high = result.confidence_interval("recall@1", method="bootstrap")
             >>> round(low, 2), round(high, 2)
             (0.0, 0.8)
         """
-        return interval_of_mean(
-            self._sample(metric), level, method, num_samples=num_samples, seed=seed
-        )
+        sample = self._sample(metric)
+        if note := caution_on_persons(sample):
+            warn(note)
+        return interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
 
-    def by(self, groups: Any, *, level: float = 0.95, method: IntervalMethod = "normal") -> Cohorts:
+    def by(self, groups: Any, *, level: float = 0.95, method: IntervalMethod = "t") -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
 
         Args:
@@ -349,7 +358,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 out.
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
             method (str, optional): How to find the intervals, see :meth:`confidence_interval`.
-                (default: `"normal"`)
+                (default: `"t"`)
 
         Returns:
             Every metric with its interval and number of users, for each label. For a micro average,
@@ -369,20 +378,20 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1", "mrr@2"])
             >>> cohorts = result.by(["new", "new", "old", None])
             >>> print(cohorts)
-            group  users        recall@1           mrr@2
-            --------------------------------------------
-            new        2  0.5000 ± .9800  0.7500 ± .4900
-            old        1          1.0000          1.0000
+            group  users         recall@1            mrr@2
+            ----------------------------------------------
+            new        2  0.5000 ± 6.3531  0.7500 ± 3.1766
+            old        1           1.0000           1.0000
             ±: 95% confidence interval of the mean over users
             >>> cohorts["new"]["recall@1"].value
             0.5
         """
         group, labels = read_labels(groups, "groups", "user", self.ranked.num_users)
         intervals = Intervals(self.person, level, method)
-        return cohorts.by_groups(self._contributions, group, labels, "group", intervals)
+        return cohorts.by_groups(self._values, group, labels, "group", intervals)
 
     def by_degree(
-        self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "normal"
+        self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "t"
     ) -> Cohorts:
         r"""Measures users with few and with many seen edges separately.
 
@@ -393,7 +402,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         Args:
             bins (int, optional): The number of groups. (default: `5`)
             level (float, optional): See :meth:`by`. (default: `0.95`)
-            method (str, optional): See :meth:`by`. (default: `"normal"`)
+            method (str, optional): See :meth:`by`. (default: `"t"`)
 
         Returns:
             The groups from the smallest to the largest degree, labelled by their range, such as
@@ -412,17 +421,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
-        if self.task is None:
-            raise ValueError(
-                "'by_degree' needs the seen edges of a task (got a result without a task)"
-            )
-        degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
-        is_counted = self.ranked.is_evaluated
-        if self.empty_target_action == "skip":
-            is_counted = is_counted & (self.ranked.degree > 0)
-        group, labels = cohorts.group_by_degree(degree, is_counted, bins)
+        group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
         intervals = Intervals(self.person, level, method)
-        return cohorts.by_groups(self._contributions, group, labels, "training degree", intervals)
+        return cohorts.by_groups(self._values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
         self,
@@ -430,7 +431,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         bins: int = 5,
         *,
         level: float = 0.95,
-        method: IntervalMethod = "normal",
+        method: IntervalMethod = "t",
     ) -> Cohorts:
         r"""Measures the recall of popular and of other items separately.
 
@@ -446,7 +447,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             k (int, optional): The cut-off. (default: `20`)
             bins (int, optional): The number of buckets. (default: `5`)
             level (float, optional): See :meth:`by`. (default: `0.95`)
-            method (str, optional): See :meth:`by`. (default: `"normal"`)
+            method (str, optional): See :meth:`by`. (default: `"t"`)
 
         Returns:
             The buckets from the least to the most popular, labelled by their range of popularity.
@@ -469,11 +470,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             {'0': 0.0, '1': nan, '2': 1.0}
         """
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        candidates = None if self.task is None else self.task.candidates
-        if candidates is not None and candidates.dim() > 1:  # they differ between users
-            candidates = None
         intervals = Intervals(self.person, level, method)
-        return cohorts.by_popularity(self._partial_recall(k), candidates, bins, intervals)
+        return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
         r"""Measures how fair the lists are to groups of items, such as those of small sellers.
@@ -510,14 +508,15 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         Example:
             >>> import torch
             >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
-            >>> result = evaluate(scores, task, "recall@1", keep_items=1)
+            >>> truth = torch.stack([torch.arange(9), torch.arange(9) % 3])
+            >>> task = RankingTask(truth, num_users=9, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3], [0.1, 0.2, 0.3]])
+            >>> result = evaluate(scores.repeat(3, 1), task, "recall@1", keep_items=1)
             >>> print(result.by_item_group(["new", "new", "old"], k=1))
             items  users  recall@1      exposure@1       relevance  exposure@1 / relevance
             ------------------------------------------------------------------------------
-            new        2    1.0000  1.0000 ± .0000  0.5000 ± .9800         2.0000 ± 3.9199
-            old        2    0.0000  0.0000 ± .0000  0.5000 ± .9800          0.0000 ± .0000
+            new        9    0.0000  0.6667 ± .3843  0.6667 ± .3843                  1.0000
+            old        9    1.0000  0.3333 ± .3843  0.3333 ± .3843                  1.0000
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
@@ -801,8 +800,31 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         return f"{type(self).__name__}({means})"
 
     @property
-    def _contributions(self) -> dict[str, Tensor]:
-        return {name: self.contributions(name) for name in self.per_user}
+    def _values(self) -> dict[str, Tensor]:
+        """What every user contributes to each metric in this run, of shape `[1, num_users]`."""
+        return {name: self.contributions(name).unsqueeze(0) for name in self.per_user}
+
+    @property
+    def _degree(self) -> Tensor:
+        """How many edges of each user were seen, of shape `[num_users]`."""
+        if self.task is None:
+            raise ValueError(
+                "'by_degree' needs the seen edges of a task (got a result without a task)"
+            )
+        return torch.bincount(self.task.seen[0], minlength=self.task.num_users)
+
+    @property
+    def _is_counted(self) -> Tensor:
+        """Which users count if a metric needs truth, a mask of shape `[num_users]`."""
+        if self.empty_target_action == "skip":
+            return self.ranked.is_evaluated & (self.ranked.degree > 0)
+        return self.ranked.is_evaluated
+
+    @property
+    def _candidates(self) -> Tensor | None:
+        """The items that can be recommended; `None` for all, or if they differ between users."""
+        candidates = None if self.task is None else self.task.candidates
+        return None if candidates is None or candidates.dim() > 1 else candidates
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
@@ -860,6 +882,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
                 f"same score as another candidate"
             )
+        notes += self._observations.notes()
+        if note := caution({name: self._sample(name) for name in self.per_user}):
+            notes.insert(0, note)
         if not all(math.isnan(margin) for margin in margins.values()):
             notes.insert(0, note_on_intervals(0.95, self.person))
         return Table(
@@ -872,7 +897,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
         if str(metric) not in self.per_user:
             return math.nan
-        return normal_margin(self._sample(metric).variance, level=0.95)
+        return self._sample(metric).margin(0.95)
 
 
 #: The fields of a saved result, and where each of them comes from.

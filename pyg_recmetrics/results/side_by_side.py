@@ -11,7 +11,6 @@ from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.results.by_name import by_name
-from pyg_recmetrics.results.estimates import normal_margin
 from pyg_recmetrics.results.frames import frame_by_id
 from pyg_recmetrics.results.inference import Sample, interval_of_mean, paired_difference
 from pyg_recmetrics.results.recipe import note_on_intervals
@@ -123,7 +122,7 @@ class SideBySide(Tabular):
     def table(self) -> Table:
         """Returns the printed table."""
         rows = [
-            [name, format_mean(sample.mean, normal_margin(sample.variance, level=0.95))]
+            [name, format_mean(sample.mean, sample.margin(0.95))]
             for name, sample in self._overlaps()
         ]
         person = self._results[0].person

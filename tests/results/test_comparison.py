@@ -8,27 +8,16 @@ import pytest
 import torch
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
-from pyg_recmetrics.results import inference
+from pyg_recmetrics.results import multiple_tests
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines.missing_packages import hide_package
 
 stats = pytest.importorskip("scipy.stats")
 
 COLUMNS = [
-    "metric",
-    "a",
-    "b",
-    "difference",
-    "low",
-    "high",
-    "p_value",
-    "p_adjusted",
-    "effect_size",
-    "wins",
-    "ties",
-    "losses",
-    "user_error",
-    "run_error",
+    *("metric", "a", "b", "difference", "low", "high", "p_value", "p_adjusted", "verdict"),
+    *("lift", "lift_low", "lift_high", "effect_size", "wins", "ties", "losses"),
+    *("mean_a", "mean_b", "user_error", "run_error", "freedom"),
 ]
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 
@@ -59,7 +48,7 @@ def results(task):
 
 
 class TestNumbers:
-    @pytest.mark.parametrize("test", ["t-test", "wilcoxon", "randomization"])
+    @pytest.mark.parametrize("test", ["t-test", "randomization"])
     def test_they_are_those_of_scipy_and_of_loops(self, results, test):
         frame = compare(results, test=test, level=0.9).to_pandas()
         assert list(frame.columns) == COLUMNS
@@ -73,7 +62,6 @@ class TestNumbers:
             t_test = stats.ttest_rel(x, y)
             expected = {
                 "t-test": lambda t_test=t_test: t_test.pvalue,
-                "wilcoxon": lambda x=x, y=y: stats.wilcoxon(x, y).pvalue,
                 "randomization": lambda x=x, y=y: (
                     stats.permutation_test(
                         (x, y),
@@ -88,11 +76,14 @@ class TestNumbers:
             assert row.p_value == pytest.approx(expected, abs=tolerance)
             assert row.difference == pytest.approx(results[row.a][row.metric] - y.mean())
             assert (row.low, row.high) == pytest.approx(tuple(t_test.confidence_interval(0.9)))
+            assert (row.mean_a, row.mean_b) == pytest.approx((x.mean(), y.mean()))
+            assert row.lift == pytest.approx(100 * (x.mean() - y.mean()) / y.mean())
+            assert row.freedom == pytest.approx(len(x) - 1)
             assert row.effect_size == pytest.approx((x - y).mean() / (x - y).std(ddof=1))
             assert row.wins == sum(x > y for x, y in pairs)
             assert row.ties == sum(x == y for x, y in pairs)
             assert row.losses == sum(x < y for x, y in pairs)
-        assert frame.p_adjusted.tolist() == inference.holm(frame.p_value.tolist())
+        assert frame.p_adjusted.tolist() == multiple_tests.holm(frame.p_value.tolist())
 
     def test_swapping_two_results_swaps_signs(self, results):
         forwards = compare({"a": results["good"], "b": results["none"]})
@@ -167,7 +158,8 @@ class TestNumbers:
         assert (comparison[0].difference, comparison[0].wins) == (0, None)
         assert comparison[1].p_value == 1
         assert comparison.to_pandas().wins.isna().tolist() == [True, False, False]
-        assert str(comparison).splitlines()[2].split()[4:] == ["-"] * 4
+        assert str(comparison).splitlines()[3].split()[2] == "+0.0%"
+        assert str(comparison).splitlines()[3].endswith(" -")
         assert "adjusted for 2 tests" in str(comparison)
 
 
@@ -192,7 +184,7 @@ class TestNames:
             compare({"good": good, "other": {"recall@3": 0.5}})
         with pytest.raises(TypeError, match=r"'results' needs to hold .* \(got float\)"):
             compare({"good": good, "other": [good, 0.5]})
-        with pytest.raises(ValueError, match=r"'test' needs to be one of \['t-test', 'wilcoxon'"):
+        with pytest.raises(ValueError, match=r"'test' needs to be one of \['t-test', 'random"):
             compare({"a": good, "b": good}, test="sign")
         with pytest.raises(ValueError, match="'level' needs to be"):
             compare({"a": good, "b": good}, level=95)
@@ -287,26 +279,163 @@ class TestSameTask:
 
 class TestTable:
     def test_what_is_significant_is_marked(self, results):
-        comparison = compare(results)
-        lines = str(comparison).splitlines()
-        assert lines[0].split() == [
-            *("metric", "a", "b", "difference", "p", "p", "adjusted", "d", "wins/ties/losses")
+        comparison = compare(results, deterministic=list(results))
+        head, _, *lines = str(comparison).splitlines()
+        assert head.split() == [
+            *("metric", "a", "-", "b", "lift", "p", "verdict", "a", "b", "wins/ties/losses")
         ]
-        for row, line in zip(comparison, lines[2:], strict=False):
+        assert [lines[i] for i in (0, 4, 8)] == ["good - fair", "good - none", "fair - none"]
+        of_rows = [line for i, line in enumerate(lines[:12]) if i % 4]
+        names = list(results)
+        by_pair = sorted(comparison, key=lambda row: (names.index(row.a), names.index(row.b)))
+        for row, line in zip(by_pair, of_rows, strict=True):
             assert line.startswith(row.metric)
             assert (" * " in line) == (row.p_adjusted <= 0.05) == comparison.is_significant(row)
-            assert line.endswith(f"{row.wins}/{row.ties}/{row.losses}")
+            assert line.endswith(f"{row.wins:.0f}/{row.ties:.0f}/{row.losses:.0f}")
             assert f"{row.difference:+.4f} ± " in line
-        marked = sum(" * " in line for line in lines)
+            assert f"{row.lift:+.1f}%" in line
+            assert row.verdict in line
+        marked = sum(" * " in line for line in of_rows)
         assert 0 < marked < len(comparison)
         assert repr(comparison) == f"Comparison(9 differences, {marked} significant)"
-        assert "adjusted for 9 tests" in lines[-3]
+        assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(comparison)
         stricter = compare(results, level=0.999999)
         assert sum(map(stricter.is_significant, stricter)) < marked
         assert [row.p_value for row in stricter] == [row.p_value for row in comparison]
+
+    def test_it_fits_a_hundred_columns(self, results):
+        names = ["LightGCN", "Matrix factorisation", "Most popular"]
+        renamed = dict(zip(names, results.values(), strict=True))
+        renamed["LightGCN"] = [results["good"], results["fair"], results["good"]]
+        comparison = compare(renamed, deterministic=["Most popular"], equivalence="2%")
+        for text in (str(comparison), str(comparison.sources())):
+            assert max(map(len, text.splitlines())) <= 100
+
+    def test_the_better_mean_is_bold(self, results):
+        comparison = compare({"a": results["none"], "b": results["fair"]}, metrics="ndcg@3")
+        (row,) = comparison
+        assert row.verdict == "worse"
+        assert f"| {row.mean_a:.4f} | **{row.mean_b:.4f}** |" in comparison.to_markdown()
+        assert rf"& {row.mean_a:.4f} & \textbf{{{row.mean_b:.4f}}} &" in comparison.to_latex()
+        assert f"<b>{row.mean_b:.4f}</b>" in comparison._repr_html_()
 
     def test_it_is_a_sequence(self, results):
         comparison = compare(results)
         assert comparison[-1] == list(comparison)[8]
         assert comparison[:2] == (comparison[0], comparison[1])
         assert len(comparison) == 9
+
+
+class TestStars:
+    """What has one run may be better only because of its seed."""
+
+    def test_single_trained_models_have_stars_in_brackets(self, results):
+        comparison = compare(results, metrics="ndcg@3")
+        for row in comparison:
+            assert not comparison.covers_training(row)
+            assert comparison.star(row) == ("(*)" if comparison.is_significant(row) else "")
+        assert any(map(comparison.is_significant, comparison))
+        assert "(*): for these trained models; other seeds of good, fair, none are not" in str(
+            comparison
+        )
+
+    def test_what_has_no_seed_or_several_runs_has_full_stars(self, task, results):
+        runs = [evaluate(scores_of(task, skill, 1), task, METRICS) for skill in (0.25, 0.26)]
+        given = {"runs": runs, "fair": results["fair"], "none": results["none"]}
+        comparison = compare(given, metrics="ndcg@3", deterministic="none")
+        stars = {(row.a, row.b): comparison.star(row) for row in comparison}
+        assert stars["runs", "none"] == "*"
+        assert stars["fair", "none"] == "(*)"
+        assert "other seeds of fair are not covered" in str(comparison)
+        every = compare(given, metrics="ndcg@3", deterministic=["fair", "none"])
+        assert "not covered" not in str(every)
+        with pytest.raises(ValueError, match=r"'deterministic' needs to be one of .* \(got 'x'\)"):
+            compare(given, deterministic=["x"])
+
+
+class TestFamily:
+    def test_one_primary_metric_is_tested_and_others_are_described(self, results):
+        every, one = compare(results), compare(results, primary="ndcg@3")
+        for row, same in zip(every, one, strict=True):
+            assert (same.difference, same.low, same.high) == (row.difference, row.low, row.high)
+            if row.metric == "ndcg@3":
+                assert same.p_value == row.p_value
+                assert same.p_adjusted <= row.p_adjusted
+            else:
+                assert math.isnan(same.p_value)
+                assert same.verdict is None
+                assert not one.is_significant(same)
+        assert "adjusted for 3 tests of 1 metric by Holm's method" in str(one)
+        with pytest.raises(ValueError, match=r"'primary' needs to be one of .* \(got 'mrr@3'\)"):
+            compare(results, primary="mrr@3")
+
+    def test_simultaneous_intervals_agree_with_stars(self, results):
+        single, together = compare(results), compare(results, simultaneous=True)
+        for row, wider in zip(single, together, strict=True):
+            assert wider.high - wider.low > row.high - row.low
+            assert together.is_significant(wider) == (not wider.low <= 0 <= wider.high)
+            assert wider.p_value == row.p_value
+        assert any(map(together.is_significant, together))
+        assert "interval of all differences together" in str(together)
+        assert "'simultaneous=True' corrects it, too" in str(single)
+        with pytest.raises(ValueError, match="'t-test' for simultaneous intervals"):
+            compare(results, simultaneous=True, test="randomization")
+        with pytest.raises(TypeError, match="'simultaneous'"):
+            compare(results, simultaneous=1)
+
+    def test_the_seed_decides_about_simultaneous_intervals(self, results):
+        state = torch.get_rng_state()
+        one, same, other = (
+            compare(results, simultaneous=True, num_samples=500, seed=seed) for seed in (1, 1, 2)
+        )
+        assert list(one) == list(same) != list(other)
+        assert torch.equal(torch.get_rng_state(), state)
+
+
+class TestVerdicts:
+    def test_they_follow_from_the_tests(self, results):
+        comparison = compare(results)
+        for row in comparison:
+            wanted = "inconclusive"
+            if comparison.is_significant(row):
+                wanted = "better" if row.difference > 0 else "worse"
+            assert row.verdict == wanted
+        assert "better" in {row.verdict for row in comparison}
+
+    def test_less_may_be_better(self, task):
+        good, none = (
+            evaluate(scores_of(task, skill, 0), task, ["mean_rank"]) for skill in (0.5, 0.0)
+        )
+        (row,) = compare({"good": good, "none": none})
+        assert row.difference < 0
+        assert row.verdict == "better"
+        assert row.probability().better > 0.99
+
+    def test_equivalence_is_two_one_sided_tests(self, results):
+        verdicts = []
+        for bound in (0.01, 0.05, 0.1, 0.2, 0.5, 0.9):
+            comparison = compare(
+                {"a": results["fair"], "b": results["none"]}, metrics="ndcg@3", equivalence=bound
+            )
+            (row,) = comparison
+            a, b = (results[name].per_user["ndcg@3"] for name in ("fair", "none"))
+            d = (a - b)[~(a - b).isnan()].numpy()
+            p = max(
+                stats.ttest_1samp(d, -bound, alternative="greater").pvalue,
+                stats.ttest_1samp(d, bound, alternative="less").pvalue,
+            )
+            assert (row.verdict == "equivalent") == (p <= 0.05)
+            verdicts.append(row.verdict)
+        assert verdicts[0] != "equivalent" == verdicts[-1]
+
+    def test_a_share_is_one_of_the_mean_of_b(self, results):
+        pair = {"a": results["fair"], "b": results["none"]}
+        (row,) = compare(pair, metrics="ndcg@3")
+        for share in (5, 20, 50, 80, 300):
+            of_b = compare(pair, metrics="ndcg@3", equivalence=f"{share}%")
+            absolute = compare(pair, metrics="ndcg@3", equivalence=share / 100 * row.mean_b)
+            assert of_b[0].verdict == absolute[0].verdict
+        assert of_b[0].verdict == "equivalent"
+        for wrong in ("2", "-2%", "0%", "%", 0, -1, math.nan, math.inf, True):
+            with pytest.raises(ValueError, match="'equivalence' needs to be"):
+                compare(pair, equivalence=wrong)

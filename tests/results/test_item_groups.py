@@ -9,6 +9,8 @@ import torch
 from pyg_recmetrics import RankingTask, evaluate
 from tests.support.cases.random_tasks import random_scores, random_task
 
+stats = pytest.importorskip("scipy.stats")
+
 NUM_USERS, NUM_ITEMS, K = 60, 14, 4
 METRICS = ["recall@2", "recall@4"]
 LABELS = ["small", "large", "large", None, "small", "none"]
@@ -77,7 +79,12 @@ class TestByItem:
             center = sum(without) / len(without)
             n = len(users)
             variance = (n - 1) / n * sum((value - center) ** 2 for value in without)
-            margin = 1.96 * math.sqrt(variance)
+            quantile = stats.t.ppf(0.975, n - 1)
+            if "/" in metric:  # the interval of a ratio is one of its logarithm
+                width = math.log(mean.high / mean.low) / 2
+                assert width == pytest.approx(quantile * math.sqrt(variance) / mean.value, rel=0.05)
+                continue
+            margin = quantile * math.sqrt(variance)
             assert (mean.high - mean.low) / 2 == pytest.approx(margin, rel=0.05)
 
     def test_shares_of_all_groups_add_up(self, result, labels):
@@ -139,12 +146,14 @@ class TestGaps:
             means = [float(part.mean()) for part in parts]
             errors = [float(part.var()) / len(part) for part in parts]
             assert gap.difference == pytest.approx(means[0] - means[1])
-            margin = 1.959964 * math.sqrt(sum(errors))
+            quantile = stats.t.ppf(0.975, min(map(len, parts)) - 1)
+            margin = quantile * math.sqrt(sum(errors))
             assert gap.high - gap.difference == pytest.approx(margin)
             assert gap.ratio == pytest.approx(means[0] / means[1])
             relative = math.sqrt(errors[0] / means[0] ** 2 + errors[1] / means[1] ** 2)
-            margin = 1.959964 * gap.ratio * relative
-            assert gap.ratio - gap.ratio_low == pytest.approx(margin)
+            factor = math.exp(quantile * relative)
+            assert gap.ratio / gap.ratio_low == pytest.approx(factor)
+            assert gap.ratio_high / gap.ratio == pytest.approx(factor)
 
     def test_of_items_that_share_their_users(self, result, labels):
         found = result.by_item_group(labels, K)

@@ -90,12 +90,13 @@ class TestResult:
 
     def test_printing(self, result):
         assert str(result).splitlines() == [
-            "metric                                   @1              @3",
-            "-----------------------------------------------------------",
-            "recall                       0.2500 ± .4900  1.0000 ± .0000",
-            "r_precision  0.2500 ± .4900",
-            "mrr                                          0.6667 ± .6533",
+            "metric                                     @1               @3",
+            "--------------------------------------------------------------",
+            "recall                        0.2500 ± 3.1766           1.0000",
+            "r_precision  0.2500 ± 3.1766",
+            "mrr                                            0.6667 ± 4.2354",
             "±: 95% confidence interval of the mean over users",
+            "intervals may be too narrow: there are few users (2)",
             "2 users evaluated, 1 without ground truth",
         ]
         assert repr(result) == (

@@ -46,6 +46,7 @@ DIFFERING = [
 
 @pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
 @pytest.mark.filterwarnings("ignore:all items have the same score")
+@pytest.mark.usefixtures("expect_few_observations")
 class TestDifferences:
     @pytest.mark.parametrize(("one", "other", "field"), DIFFERING)
     def test_they_are_named(self, one, other, field, tmp_path):

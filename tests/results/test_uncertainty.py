@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pyg_recmetrics.results.estimates import mean_of_users, ratio_of_sums
-from pyg_recmetrics.results.inference import Sample, interval_of_mean, p_value
+from pyg_recmetrics.results.inference import Sample, interval_of_mean, randomization_test
 from pyg_recmetrics.results.uncertainty import uncertainty_of, uncertainty_of_means
 
 stats = pytest.importorskip("scipy.stats")
@@ -47,15 +47,13 @@ class TestSample:
         one, other = Sample(values), Sample(values, person)
         assert one.variance == pytest.approx(float(values.var()) / 50)
         assert other.variance == pytest.approx(one.variance)
-        assert p_value(one, "wilcoxon") == pytest.approx(p_value(other, "wilcoxon"))
 
     def test_repeated_rows_of_a_person_tell_nothing_new(self):
         values, person = draw(1, 40)[0], torch.arange(40)
         repeated = Sample(values.repeat(7), person.repeat(7))
         assert repeated.variance == pytest.approx(Sample(values).variance)
-        for test in ("wilcoxon", "randomization"):
-            assert p_value(repeated, test) == pytest.approx(p_value(Sample(values), test), abs=1e-9)
-        for method in ("normal", "bootstrap"):
+        assert randomization_test(repeated) == randomization_test(Sample(values))
+        for method in ("t", "bootstrap"):
             wanted = interval_of_mean(Sample(values), method=method, seed=3)
             assert interval_of_mean(repeated, method=method, seed=3) == pytest.approx(wanted)
 
@@ -97,10 +95,16 @@ class TestComponents:
         # With all runs that there could be, the rest is gone.
         left = found.with_number("runs", math.inf).variance
         assert left == pytest.approx((users - rest) / 120)
-        quantiles = stats.t.isf(0.025, 29) * users + stats.t.isf(0.025, 3) * (runs - rest)
-        wanted = quantiles / (users + runs - rest) * math.sqrt(found.variance)
+        # The parts from users, from the rest, and from runs.
+        parts = [((users - rest), 29), (rest, 29), (runs - rest, 3)]
+        total = users + runs - rest
+        assert found.freedom == pytest.approx(total**2 / sum(x**2 / n for x, n in parts))
+        quantiles = sum(stats.t.isf(0.025, number) * part for part, number in parts)
+        wanted = quantiles / total * math.sqrt(found.variance)
         assert found.margin(0.95) == pytest.approx(wanted)
         assert found.p_value(wanted) == pytest.approx(0.05)
+        freedom = found.freedom_at(0.95)
+        assert stats.t.isf(0.025, freedom) == pytest.approx(quantiles / total)
 
     def test_equal_runs_add_nothing(self):
         values = torch.arange(30.0, dtype=torch.double).repeat(4, 1)
@@ -261,9 +265,8 @@ class TestWhatIsPromised:
         found = sum(u.p_value(difference) <= 0.05 for u, difference in draws)
         assert 0.77 <= found / NUM_SIMULATIONS <= 0.83
 
-    @pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
     @pytest.mark.parametrize("num_rows", [1, 3])
-    def test_other_tests_are_right_as_often_as_they_say(self, test, num_rows):
+    def test_randomization_is_right_as_often_as_it_says(self, num_rows):
         generator = torch.Generator().manual_seed(2)
         person = torch.arange(60).repeat(num_rows) if num_rows > 1 else None
         found = {0.0: 0, 0.4: 0}
@@ -272,14 +275,14 @@ class TestWhatIsPromised:
             rest = 0.5 * normal(60 * num_rows, generator=generator)
             for shift in found:
                 sample = Sample(of_person + rest + shift, person)
-                found[shift] += p_value(sample, test, num_samples=400, seed=seed) <= 0.05
+                found[shift] += randomization_test(sample, num_samples=400, seed=seed) <= 0.05
         assert 0.03 <= found[0.0] / 500 <= 0.07
-        # The power of a t-test of 60 persons, which these tests nearly have.
+        # The power of a t-test of 60 persons, which it nearly has.
         unit = math.sqrt((1 + 0.25 / num_rows) / 60)
         wanted = stats.norm.cdf(0.4 / unit - stats.t.isf(0.025, 59))
         assert found[0.4] / 500 == pytest.approx(wanted, abs=0.08)
 
-    @pytest.mark.parametrize("method", ["bootstrap", "normal"])
+    @pytest.mark.parametrize("method", ["bootstrap", "t"])
     @pytest.mark.parametrize("num_rows", [1, 4])
     def test_intervals_of_means_hold_the_mean(self, method, num_rows):
         generator = torch.Generator().manual_seed(1)

@@ -5,6 +5,7 @@
 - `naive`: every metric as a loop in plain Python, from the scores of a user
 - `naive_ranks`: the metrics of ranks once more, from ranks alone
 - `oracle`: rankings and metrics in exact rational arithmetic
+- `variance_components`: intervals of means over users and runs, from sums of squares
 - `exact_scores`: scores in exact rational arithmetic, and embeddings that are hard to round
 
 :mod:`tests.support.cases`: what is evaluated
@@ -12,6 +13,7 @@
 - `small_task`: a task of three users, with good and bad scores of its four items
 - `mixed_users`: a task in which users differ in what they have seen and in what is relevant
 - `random_tasks`: tasks and scores, the same for the same seed
+- `drawn_results`: results of users, runs and persons from known laws, again and again
 - `strategies`: small evaluations, drawn by Hypothesis
 - `graphs`: interactions in every form of PyG data, and all splits
 - `recommender_forms`: the same scores in every form of a recommender
@@ -21,6 +23,7 @@
 
 - `emulated_device`: a device that is not the CPU, on machines that have none
 - `processes`: one of several processes that evaluate together
+- `browser`: the headless Chromium of the system
 - `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
 
 :mod:`tests.support.tools`: what checks, runs, reads and writes
@@ -29,6 +32,7 @@
   oracle
 - `laws`: what holds for the values of every metric
 - `damage`: damage to files
+- `page_checks`: what a browser finds wrong with the page that it shows
 - `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn
 - `largest_tensor`: the largest tensor that a call makes
 - `examples`, `notebooks`: run the examples and the notebooks

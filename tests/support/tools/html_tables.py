@@ -18,10 +18,12 @@ class HtmlTable(HTMLParser):
             self.rows[-1].append("")
         if tag == "p":
             self.notes.append("")
-        self.inside = tag
+        if tag != "b":
+            self.inside = tag
 
     def handle_endtag(self, tag):
-        self.inside = None
+        if tag != "b":
+            self.inside = None
 
     def handle_data(self, data):
         if self.inside in ("td", "th"):

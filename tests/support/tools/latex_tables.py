@@ -36,6 +36,12 @@ def printed(latex):
     return SPELLED.sub(lambda match: PRINTED[match[0]], blanks_as_printed)
 
 
+def _inside(cell):
+    """What a cell in bold type or over several columns holds."""
+    wrapped = re.fullmatch(r"\\(?:textbf|multicolumn\{\d+\}\{@\{\}l@\{\}\})\{(.*)\}", cell)
+    return wrapped[1] if wrapped else cell
+
+
 class LatexTable:
     """The text of every cell of a table, and of every note below it."""
 
@@ -46,7 +52,7 @@ class LatexTable:
             is_argument = before.endswith((r"\\", r"\midrule")) and line[0] in "[*"
             assert not is_argument, line
         rows = [line.removesuffix(r" \\") for line in lines if line.endswith(r" \\")]
-        self.rows = [[printed(cell) for cell in row.split(" & ")] for row in rows]
+        self.rows = [[printed(_inside(cell)) for cell in row.split(" & ")] for row in rows]
         paragraphs = [line for line in lines if line.endswith(r"\par")]
         self.notes = [printed(line.removesuffix(r"\par")) for line in paragraphs]
 

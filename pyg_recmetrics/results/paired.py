@@ -1,0 +1,353 @@
+"""The paired difference of two recommenders in a metric, user by user."""
+
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_finite_number
+from pyg_recmetrics.metrics import Metric, definition, parse
+from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.inference import Sample, paired_difference
+from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.runs import values_of_runs
+from pyg_recmetrics.results.uncertainty import SmallSample, Uncertainty, uncertainty_of
+
+_PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
+
+_LARGEST_POWER = math.log(sys.float_info.max)
+
+#: What a comparison says of `a`, beside `b`.
+Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
+
+
+class Probabilities(NamedTuple):
+    """How likely a recommender is better than another, as good, or worse.
+
+    Attributes:
+        better: The probability that it is better by more than what is too small to matter.
+        same: The probability that the difference is too small to matter.
+        worse: The probability that it is worse by more than that.
+    """
+
+    better: float
+    same: float
+    worse: float
+
+
+class PairedDifference(NamedTuple):
+    """The difference of two recommenders in a metric.
+
+    Attributes:
+        metric: The metric, as `name@k`.
+        a: The name of one recommender.
+        b: The name of the other.
+        difference: The mean of `a` minus `b` over the users for whom both are defined.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+        p_value: The p-value of the hypothesis that there is no difference.
+        p_adjusted: The p-value, corrected for all tests of the comparison.
+        verdict: `"better"` or `"worse"` if `a` is that, significantly; `"equivalent"` if the
+            difference is too small to matter; or `"inconclusive"`. `None` without a test.
+        lift: The mean of `a` over that of `b`, minus one, in per cent.
+        lift_low: The lower end of its confidence interval.
+        lift_high: The upper end.
+        effect_size: Cohen's d of paired differences: the mean difference over the standard
+            deviation of the differences of users, for one run of each.
+        wins: The number of users for whom the metric of `a` is larger, on average over pairs of
+            runs.
+        ties: The number of users for whom it is the same.
+        losses: The number of users for whom it is smaller.
+        mean_a: The mean of `a` over the users for whom both are defined.
+        mean_b: The mean of `b`.
+        user_error: The standard error that comes from the choice of users.
+        run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
+        freedom: The degrees of freedom of the t-distribution of the difference.
+    """
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    low: float = math.nan
+    high: float = math.nan
+    p_value: float = math.nan
+    p_adjusted: float = math.nan
+    verdict: Verdict | None = None
+    lift: float = math.nan
+    lift_low: float = math.nan
+    lift_high: float = math.nan
+    effect_size: float = math.nan
+    wins: float | None = None
+    ties: float | None = None
+    losses: float | None = None
+    mean_a: float = math.nan
+    mean_b: float = math.nan
+    user_error: float = math.nan
+    run_error: float = math.nan
+    freedom: float = math.nan
+
+    def probability(self, equivalence: float | str = 0.0) -> Probabilities:
+        """Returns how likely `a` is better than `b`, as good, or worse.
+
+        These are probabilities of the true difference, given a prior that favours none: those of a
+        t-distribution around the difference. `equivalence` is the region of practical equivalence.
+
+        Args:
+            equivalence (float or str, optional): The smallest difference that matters: a number, or
+                a share of the mean of `b`, such as `"2%"`. (default: `0.0`)
+
+        Raises:
+            ImportError: If scipy is not installed.
+            ValueError: If `equivalence` is neither zero or more nor a percentage, or fewer than two
+                users count.
+
+        Source: Benavoli, Corani, Demšar and Zaffalon, "Time for a change: a tutorial for comparing
+        multiple classifiers through Bayesian analysis" (2017).
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+            >>> task = RankingTask(truth, num_users=6, num_items=3)
+            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> (difference,) = compare({"perfect": perfect, "popular": popular})
+            >>> [round(p, 3) for p in difference.probability(equivalence=0.1)]
+            [0.933, 0.045, 0.022]
+        """
+        from scipy import stats
+
+        bound = Equivalence.of(equivalence, may_be_zero=True).bound(self.mean_b)
+        if math.isnan(self.freedom):
+            raise ValueError(f"'{self.metric}' needs two users who count (got fewer)")
+        error = math.hypot(self.user_error, 0.0 if math.isnan(self.run_error) else self.run_error)
+        if error == 0:
+            above, below = float(self.difference > bound), float(self.difference < -bound)
+        else:
+            above = float(stats.t.sf((bound - self.difference) / error, self.freedom))
+            below = float(stats.t.cdf((-bound - self.difference) / error, self.freedom))
+        same = max(0.0, 1 - above - below)
+        if is_higher_better(self.metric):
+            return Probabilities(above, same, below)
+        return Probabilities(below, same, above)
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """The smallest difference that matters.
+
+    Attributes:
+        size: The difference, or its share of the mean of `b`.
+        is_share: Whether it is a share.
+    """
+
+    size: float
+    is_share: bool
+
+    @classmethod
+    def of(cls, value: float | str, *, may_be_zero: bool = False) -> "Equivalence":
+        """Reads a number, or a percentage such as `"2%"`.
+
+        Raises:
+            ValueError: If it is neither, or not positive.
+        """
+        is_share = isinstance(value, str)
+        if isinstance(value, str):
+            match = _PERCENTAGE.fullmatch(value)
+            size = float(match[1]) / 100 if match else math.nan
+        else:
+            size = check_finite_number(value, "equivalence")
+        if not (size > 0 or (may_be_zero and size == 0)):
+            raise ValueError(
+                f"'equivalence' needs to be a positive number or a percentage such as '2%' "
+                f"(got {value!r})"
+            )
+        return cls(size, is_share)
+
+    def bound(self, mean: float) -> float:
+        """Returns the smallest difference that matters beside a mean."""
+        return self.size * abs(mean) if self.is_share else self.size
+
+    def __str__(self) -> str:
+        return f"{100 * self.size:.4g}%" if self.is_share else f"{self.size:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The runs of two recommenders in a metric that every user has.
+
+    Attributes:
+        metric (Metric): The metric.
+        a (str): The name of one recommender.
+        b (str): The name of the other.
+        first (torch.Tensor): The values of `a`, of shape `[num_runs, num_paired_users]`.
+        second (torch.Tensor): The values of `b` for the same users.
+        is_paired (torch.Tensor): The users for whom both are defined, a mask `[num_users]`.
+        person (torch.Tensor or None): The person of each of the paired users.
+        small_sample (str): How intervals allow for few runs.
+    """
+
+    metric: Metric
+    a: str
+    b: str
+    first: Tensor
+    second: Tensor
+    is_paired: Tensor
+    person: Tensor | None
+    small_sample: SmallSample
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The difference of each user, on average over runs."""
+        return Sample.of(
+            paired_difference(self.first.mean(dim=0), self.second.mean(dim=0)), self.person
+        )
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """The uncertainty of the mean difference."""
+        return uncertainty_of(self.sample, [self.first, self.second], self.small_sample)
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there are enough users or persons for an interval."""
+        return self.sample.num_drawn >= 2
+
+    @property
+    def differences(self) -> Tensor:
+        """The difference of all users, `[num_users]`; `NaN` for those who are not paired."""
+        values = self.sample.values
+        full = torch.full(self.is_paired.shape, torch.nan, dtype=torch.double, device=values.device)
+        full[self.is_paired] = values
+        return full
+
+    def p_of_equivalence(self, bound: float) -> float:
+        """Returns the p-value of two one-sided tests that the difference is at least `bound`.
+
+        Source: Schuirmann, "A comparison of the two one-sided tests procedure and the power
+        approach for assessing the equivalence of average bioavailability" (1987).
+        """
+        room = bound - abs(self.sample.mean)
+        tail = self.uncertainty.p_value(room) / 2
+        return tail if room > 0 else 1 - tail
+
+    def row(self, level: float) -> PairedDifference:
+        """Returns all that does not depend on other pairs, without a p-value."""
+        wins, ties, losses, effect_size = _by_pairs_of_runs(self.first, self.second)
+        mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
+        row = PairedDifference(
+            str(self.metric),
+            self.a,
+            self.b,
+            self.sample.mean,
+            lift=_lift(mean_a, mean_b),
+            wins=wins,
+            ties=ties,
+            losses=losses,
+            mean_a=mean_a,
+            mean_b=mean_b,
+        )
+        if not self.has_test:
+            return row
+        uncertainty = self.uncertainty
+        low, high = uncertainty.interval(self.sample.mean, level)
+        lift_low, lift_high = self._lift_interval(mean_a, mean_b, level)
+        return row._replace(
+            low=low,
+            high=high,
+            lift_low=lift_low,
+            lift_high=lift_high,
+            effect_size=effect_size,
+            user_error=math.sqrt(uncertainty.of("users")),
+            run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
+            freedom=uncertainty.freedom_at(level),
+        )
+
+    def _lift_interval(self, mean_a: float, mean_b: float, level: float) -> Interval:
+        """Returns the interval of the lift, which is one of the logarithm of the ratio."""
+        if mean_a <= 0 or mean_b <= 0:
+            return Interval(math.nan, math.nan)
+        values = [self.first / mean_a, self.second / mean_b]
+        sample = Sample.of(values[0].mean(dim=0) - values[1].mean(dim=0), self.person)
+        log_ratio = math.log(mean_a / mean_b)
+        ends = uncertainty_of(sample, values, self.small_sample).interval(log_ratio, level)
+        return Interval(*(100 * (_exp(end) - 1) for end in ends))
+
+
+def is_higher_better(metric: str) -> bool:
+    """Returns whether higher values of a metric are better."""
+    return definition(parse(metric).name).higher_is_better
+
+
+def pair_of(
+    metric: Metric,
+    names: tuple[str, str],
+    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
+    small_sample: SmallSample,
+) -> Pair:
+    """Finds the users for whom both recommenders are defined in all of their runs."""
+    one = runs[0][0]
+    device, person = one.ranked.rank.device, one.person
+    values = [values_of_runs(of_one, metric, device) for of_one in runs]
+    is_paired = ~torch.cat(values).isnan().any(dim=0)
+    if person is not None:
+        person = person.to(device)[is_paired]
+    first_values, second_values = (of_runs[:, is_paired] for of_runs in values)
+    return Pair(
+        metric, *names, first_values, second_values, is_paired, person, small_sample=small_sample
+    )
+
+
+def difference_of_means(
+    metric: Metric, names: tuple[str, str], mean_a: float, mean_b: float
+) -> PairedDifference:
+    """Returns the difference in a metric that has one value for all users together."""
+    return PairedDifference(
+        str(metric),
+        *names,
+        mean_a - mean_b,
+        lift=_lift(mean_a, mean_b),
+        mean_a=mean_a,
+        mean_b=mean_b,
+    )
+
+
+def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float, float]:
+    """Returns wins, ties, losses and Cohen's d, as they are for one run of each, on average.
+
+    Means over runs would have fewer ties and a smaller deviation the more runs there are.
+    """
+    num_pairs = len(first) * len(second)
+    wins = losses = 0
+    variance = 0.0
+    for values in first:
+        difference = paired_difference(values, second)
+        wins += int((difference > 0).sum())
+        losses += int((difference < 0).sum())
+        variance += float(difference.var(dim=1).sum()) if first.size(1) > 1 else math.nan
+    ties = first.size(1) * num_pairs - wins - losses
+    mean = float(first.mean() - second.mean())
+    deviation = math.sqrt(variance / num_pairs)
+    effect_size = 0.0 if wins == losses == 0 else _over(mean, deviation)
+    return wins / num_pairs, ties / num_pairs, losses / num_pairs, effect_size
+
+
+def _exp(power: float) -> float:
+    """Returns the exponential function, which is infinite beyond what a number can hold."""
+    return math.exp(power) if power < _LARGEST_POWER else math.inf
+
+
+def _over(mean: float, deviation: float) -> float:
+    return mean / deviation if deviation else math.copysign(math.inf, mean)
+
+
+def _lift(mean_a: float, mean_b: float) -> float:
+    """Returns how much larger a mean is than another, in per cent."""
+    return 100 * (mean_a / mean_b - 1) if mean_b else math.nan

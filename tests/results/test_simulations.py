@@ -1,0 +1,218 @@
+"""How often intervals hold, and how often tests find what is not there, in draws of known laws.
+
+The bounds are those of what was measured, with three standard errors of room. A standard error that
+is wrong by the root of two, or the wrong degrees of freedom, are outside of them.
+"""
+
+import math
+from statistics import NormalDist
+
+import pytest
+import torch
+
+from pyg_recmetrics import Runs, compare
+from tests.support.cases.drawn_results import (
+    SD_OF_INTERACTION,
+    SD_OF_REST,
+    SD_OF_USERS,
+    DrawnResult,
+    draw_persons,
+    draw_runs,
+    names_of,
+    normal,
+    runs_of,
+    skewed,
+)
+
+stats = pytest.importorskip("scipy.stats")
+coverage = pytest.importorskip("benchmarks.coverage")
+variance_components = pytest.importorskip("tests.support.references.variance_components")
+
+NUM_DRAWS, NUM_USERS = 1000, 1000
+
+#: The standard deviations of the effect of a run. On LastFM, it is about .004.
+DEVIATIONS = (0.0, 0.002, 0.004, 0.02)
+
+
+def draw_two(num_runs, deviations, num_draws=NUM_DRAWS, seed=0):
+    """Values of two recommenders of the same mean, each of shape `[num_runs, num_draws, 1000]`."""
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        0.2 + draw_runs(number, num_draws, NUM_USERS, users=users, runs=runs, generator=generator)
+        for number, users, runs in zip(num_runs, (SD_OF_INTERACTION, 0), deviations, strict=True)
+    ]
+
+
+def compare_two(values, **options):
+    """The differences in all draws."""
+    a, b = map(runs_of, values)
+    return compare({"a": a, "b": b}, metrics=names_of(values[0].size(1)), **options)
+
+
+def found_rate(num_runs, deviations, **options):
+    """How often the test finds a difference. Its interval agrees with it."""
+    differences = compare_two(draw_two(num_runs, deviations), **options)
+    found = [difference.p_value <= 0.05 for difference in differences]
+    assert found == [not difference.low <= 0 <= difference.high for difference in differences]
+    return sum(found) / len(found)
+
+
+def held_rate(intervals):
+    """How often intervals hold zero."""
+    held = [low <= 0 <= high for low, high in intervals]
+    return sum(held) / len(held)
+
+
+class TestTextbooks:
+    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1), (2, 2), (3, 5)])
+    @pytest.mark.parametrize("deviation", [0.0, 0.004])
+    def test_intervals_of_differences_are_those_of_sums_of_squares(self, num_runs, deviation):
+        values = draw_two(num_runs, (deviation, deviation), num_draws=8)
+        both_vary = min(num_runs) > 1
+        for small_sample, margin in (
+            # Runs of one recommender alone are always conservative.
+            (
+                "satterthwaite",
+                variance_components.satterthwaite if both_vary else variance_components.cochran,
+            ),
+            ("conservative", variance_components.cochran),
+        ):
+            for draw, found in enumerate(compare_two(values, small_sample=small_sample)):
+                parts = variance_components.components(*(x[:, draw].numpy() for x in values))
+                assert (found.high - found.low) / 2 == pytest.approx(margin(parts))
+
+    @pytest.mark.parametrize("num_runs", [2, 5])
+    def test_intervals_of_means_are_conservative(self, num_runs):
+        values, _ = draw_two((num_runs, 1), (0.004, 0), num_draws=8)
+        runs = Runs(runs_of(values))
+        for draw, name in enumerate(names_of(8)):
+            parts = variance_components.components(values[:, draw].numpy())
+            found = runs.mean(name)
+            assert found.high - found.value == pytest.approx(variance_components.cochran(parts))
+
+    def test_one_run_of_each_is_a_paired_t_test(self):
+        a, b = (values[:, 0].numpy() for values in draw_two((1, 1), (0, 0), num_draws=1))
+        low, high = stats.ttest_rel(a[0], b[0]).confidence_interval()
+        parts = variance_components.components(a, b)
+        for margin in (variance_components.satterthwaite, variance_components.cochran):
+            assert margin(parts) == pytest.approx((high - low) / 2)
+
+    def test_runs_that_are_all_there_is_are_welchs_test(self):
+        generator = torch.Generator().manual_seed(0)
+        of_runs = [normal(number, 1, generator=generator).numpy() for number in (3, 5)]
+        parts = variance_components.components(*(means.repeat(50, axis=1) for means in of_runs))
+        welch = stats.ttest_ind(*(means[:, 0] for means in of_runs), equal_var=False)
+        low, high = welch.confidence_interval()
+        assert variance_components.satterthwaite(parts) == pytest.approx((high - low) / 2)
+
+
+@pytest.mark.slow
+class TestDifferences:
+    @pytest.mark.parametrize("num_runs", [(2, 2), (3, 3), (5, 5), (10, 3)])
+    def test_runs_of_both_are_found_to_differ_as_often_as_it_says(self, num_runs):
+        for deviation in DEVIATIONS:
+            assert 0.02 <= found_rate(num_runs, (deviation, deviation)) <= 0.08
+
+    def test_the_conservative_test_finds_less(self):
+        for deviation in DEVIATIONS[::3]:
+            rate = found_rate((3, 3), (deviation, deviation), small_sample="conservative")
+            assert 0.008 <= rate <= 0.055
+
+    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1)])
+    def test_a_single_run_is_taken_as_it_is(self, num_runs):
+        for deviation in DEVIATIONS if num_runs[0] > 1 else (0,):
+            assert 0.02 <= found_rate(num_runs, (deviation, 0)) <= 0.085
+
+    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1)])
+    def test_other_runs_of_a_single_one_are_not_covered(self, num_runs):
+        """The rates are those of a normal difference with a standard error that is too small."""
+        of_users = (SD_OF_INTERACTION**2 + SD_OF_REST**2 * (1 + 1 / num_runs[0])) / NUM_USERS
+        for deviation in DEVIATIONS[:3]:
+            of_first = deviation**2 / num_runs[0]
+            known = of_users + (of_first if num_runs[0] > 1 else 0)
+            shift = NormalDist().inv_cdf(0.025) * math.sqrt(
+                known / (of_users + of_first + deviation**2)
+            )
+            wanted = 2 * NormalDist().cdf(shift)
+            assert found_rate(num_runs, (deviation, deviation)) == pytest.approx(wanted, abs=0.03)
+
+
+@pytest.mark.slow
+class TestMeansOfRuns:
+    @pytest.mark.parametrize(("num_runs", "least"), [(2, 0.9), (3, 0.93), (5, 0.92), (10, 0.92)])
+    def test_intervals_hold_as_often_as_they_say(self, num_runs, least):
+        generator = torch.Generator().manual_seed(num_runs)
+        for runs in DEVIATIONS:
+            values = draw_runs(
+                num_runs, NUM_DRAWS, NUM_USERS, users=SD_OF_USERS, runs=runs, generator=generator
+            )
+            of_runs = Runs(runs_of(values))
+            means = [of_runs.mean(name) for name in names_of(NUM_DRAWS)]
+            assert least <= held_rate((mean.low, mean.high) for mean in means) <= 0.985
+
+    def test_the_table_of_the_documentation_is_measured_again(self):
+        shares = coverage.measure(num_draws=250)
+        (shown,) = coverage.TABLE.findall(coverage.README.read_text())
+        found, wanted = (
+            [[float(cell) for cell in row.split("|")[4:-1]] for row in table.splitlines()[2:]]
+            for table in (coverage.table(shares), shown)
+        )
+        assert torch.tensor(found) == pytest.approx(torch.tensor(wanted), abs=0.1)
+
+
+@pytest.mark.slow
+class TestMeans:
+    @pytest.mark.parametrize(
+        ("law", "num_users", "least", "most"),
+        [
+            (normal, 5, 0.938, 0.96),
+            (normal, 20, 0.938, 0.96),
+            (skewed, 20, 0.81, 0.855),
+            (skewed, 50, 0.885, 0.92),
+            (skewed, 500, 0.93, 0.955),
+        ],
+    )
+    def test_t_intervals_hold(self, law, num_users, least, most):
+        generator = torch.Generator().manual_seed(num_users)
+        result = DrawnResult(law(4000, num_users, generator=generator))
+        held = held_rate(result.confidence_interval(name) for name in names_of(4000))
+        assert least <= held <= most
+
+    @pytest.mark.parametrize(
+        ("num_users", "gain", "least", "most"),
+        [(20, 0.015, 0.84, 0.9), (50, 0.015, 0.9, 0.95), (500, -0.01, 0.92, 0.965)],
+    )
+    def test_the_bootstrap_holds_more_often_with_few_hits(self, num_users, gain, least, most):
+        result = DrawnResult(
+            skewed(NUM_DRAWS, num_users, generator=torch.Generator().manual_seed(num_users))
+        )
+        of_both = [
+            [
+                result.confidence_interval(name, method=method, num_samples=1000, seed=draw)
+                for draw, name in enumerate(names_of(NUM_DRAWS))
+            ]
+            for method in ("bootstrap", "t")
+        ]
+        bootstrap, t = map(held_rate, of_both)
+        assert least <= bootstrap <= most
+        assert bootstrap >= t + gain
+
+    @pytest.mark.filterwarnings("ignore:intervals may be too narrow")
+    @pytest.mark.parametrize(
+        ("law", "num_persons", "least", "most"),
+        [
+            (normal, 10, 0.885, 0.93),
+            (normal, 20, 0.905, 0.94),
+            (normal, 50, 0.915, 0.955),
+            (normal, 200, 0.93, 0.962),
+            (skewed, 50, 0.83, 0.88),
+            (skewed, 200, 0.9, 0.94),
+        ],
+    )
+    def test_persons_are_drawn_with_all_of_their_rows(self, law, num_persons, least, most):
+        generator = torch.Generator().manual_seed(num_persons)
+        intervals = []
+        for _ in range(250):
+            result = DrawnResult(*draw_persons(law, 8, num_persons, generator=generator))
+            intervals += [result.confidence_interval(name) for name in names_of(8)]
+        assert least <= held_rate(intervals) <= most
