@@ -1,8 +1,9 @@
 r"""Pictures of results and of trainings.
 
 Each function takes one result, or a dictionary of results by name, and returns a :class:`Picture`.
-Only :func:`history` takes something else: what an :class:`~pyg_recmetrics.Evaluator` remembers of a
-training. A notebook shows a picture if it is the last expression of a cell. It is also a pair:
+Two take something else: :func:`differences` takes what :func:`~pyg_recmetrics.compare` returned,
+and :func:`history` what an :class:`~pyg_recmetrics.Evaluator` remembers of a training. A notebook
+shows a picture if it is the last expression of a cell. It is also a pair:
 `figure, axes = plot.metric_at_k(results)`, and `figure.savefig("figure.pdf")` saves it.
 
 The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layout="constrained")`.
@@ -19,17 +20,25 @@ they would touch each other.
 The functions need only matplotlib, which the extra `plot` installs.
 """
 
-from pyg_recmetrics.plot.by_cut_off import metric_at_k, precision_recall_curve
+from pyg_recmetrics.plot.by_cut_off import (
+    difference_at_k,
+    metric_at_k,
+    precision_recall_curve,
+)
 from pyg_recmetrics.plot.by_evaluation import history
 from pyg_recmetrics.plot.by_item import long_tail
 from pyg_recmetrics.plot.by_user import distribution, metric_by_degree
+from pyg_recmetrics.plot.forest import differences, means
 from pyg_recmetrics.plot.picture import Picture
 
 __all__ = [
     "Picture",
+    "difference_at_k",
+    "differences",
     "distribution",
     "history",
     "long_tail",
+    "means",
     "metric_at_k",
     "metric_by_degree",
     "precision_recall_curve",

@@ -7,20 +7,11 @@ from typing import TypeAlias
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
-from pyg_recmetrics.results.by_name import one_or_by_name
 from pyg_recmetrics.results.cohorts import CohortMean, Intervals
-from pyg_recmetrics.results.runs import Runnable, runs_of
-
-#: One result, or several by name.
-Results: TypeAlias = EvaluationResult | Mapping[str, EvaluationResult]
+from pyg_recmetrics.results.runs import Runnable, runs_of, values_of_runs
 
 #: One recommender with one run or several, or several recommenders by name.
 Recommenders: TypeAlias = Runnable | Mapping[str, Runnable]
-
-
-def named_results(results: Results) -> dict[str, EvaluationResult]:
-    """Returns results by name; a single one has no name."""
-    return one_or_by_name(results, EvaluationResult, "'EvaluationResult'")
 
 
 def label(name: str) -> str:
@@ -45,7 +36,5 @@ def mean_of(
     result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
 ) -> CohortMean:
     """Returns the mean of a metric over users, or over users and runs, with its interval."""
-    if isinstance(result, Runs):
-        num_users = int((~result.contributions(metric).isnan()).sum())
-        return CohortMean(*result.mean(metric, level)[:3], num_users)
-    return Intervals(result.person, level).mean(result.contributions(metric))
+    runs = runs_of(result)
+    return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))

@@ -1,6 +1,6 @@
 """Pictures with one point for every cut-off."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyg_recmetrics.checks import check_integers, check_level, check_positive_integer
@@ -13,11 +13,12 @@ from pyg_recmetrics.plot.arguments import (
     label,
     mean_of,
 )
-from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, users
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, users
 from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
-from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results import EvaluationResult, Runs, compare
 from pyg_recmetrics.results.by_name import one_or_by_name, results_or_runs_by_name
+from pyg_recmetrics.results.runs import Runnable, result_or_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,12 +83,7 @@ def metric_at_k(
     """
     by_name = results_or_runs_by_name(results)
     check_level(level)
-    if "@" in str(metric):
-        raise ValueError(
-            f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
-        )
-    cut_offs = cut_offs_of(by_name.values(), max_k)
-    y_label = f"{parse(f'{metric}@{cut_offs[-1]}').label}@k"
+    y_label, cut_offs = _at_every_k(by_name.values(), metric, max_k)
     axes = axes_for(ax)
     markevery = max(1, len(cut_offs) // _NUM_MARKERS)
     alpha = min(_BAND_OPACITY, 1 / len(by_name))  # many bands lie on each other
@@ -97,8 +93,12 @@ def metric_at_k(
         values, low, high, counts = zip(*means, strict=True)
         num_users += counts
         style = line_style(index) | point_style(index)
-        axes.plot(cut_offs, values, label=label(name), markevery=markevery, **style)
-        axes.fill_between(cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0)
+        (line,) = axes.plot(cut_offs, values, label=label(name), markevery=markevery, **style)
+        band = axes.fill_between(
+            cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0
+        )
+        for mark in (line, band):
+            describe(mark, f"{name or 'mean'}: {values[-1]:.4f} at {cut_offs[-1]}", [name])
     axes.margins(x=0.03)
     if axes.get_xscale() == "linear":
         axes.locator_params(axis="x", integer=True)
@@ -107,8 +107,67 @@ def metric_at_k(
     return finish(axes, "k", y_label, note, is_new=ax is None)
 
 
+def difference_at_k(
+    a: Runnable,
+    b: Runnable,
+    metric: str = "ndcg",
+    *,
+    max_k: int | None = None,
+    level: float = 0.95,
+    ax: "Axes | None" = None,
+) -> Picture:
+    r"""Plots the paired difference of two recommenders against the cut-off, with a confidence band.
+
+    Bands of two means may overlap although one is better for nearly every user, as users differ by
+    more than recommenders do. The band of the difference says where it is above zero.
+
+    Args:
+        a (EvaluationResult, Runs or sequence): One recommender with one run or several.
+        b (EvaluationResult, Runs or sequence): Another one.
+        metric (str, optional): The metric, spelled without a cut-off. (default: `"ndcg"`)
+        max_k (int, optional): The largest cut-off, see :func:`metric_at_k`. (default: `None`)
+        level (float, optional): The level of the confidence intervals, each of which is one of a
+            single difference. (default: `0.95`)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib or scipy is not installed.
+        ValueError: If the two are of different tasks, if there is no metric of that name, if it has
+            no cut-off, if `max_k` is larger than the depth of a ranking, or if `level` is not
+            between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> a = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@3")
+        >>> b = evaluate(torch.tensor([0.3, 0.1, 0.2]), task, "recall@3")
+        >>> figure, axes = plot.difference_at_k(a, b, "recall")
+        >>> axes.get_ylabel()
+        'difference in recall@k'
+    """
+    results = {"a": result_or_runs(a), "b": result_or_runs(b)}
+    y_label, cut_offs = _at_every_k(results.values(), metric, max_k)
+    rows = compare(results, metrics=[f"{metric}@{k}" for k in cut_offs], level=level)
+    axes = axes_for(ax)
+    style = line_style(0)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.plot(cut_offs, [row.difference for row in rows], **style)
+    low, high = [row.low for row in rows], [row.high for row in rows]
+    axes.fill_between(cut_offs, low, high, color=style["color"], alpha=_BAND_OPACITY, linewidth=0)
+    axes.margins(x=0.03)
+    if axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", integer=True)
+    counts = [round((row.wins or 0) + (row.ties or 0) + (row.losses or 0)) for row in rows]
+    note = f"a - b, mean over {users(counts)}, {percent(level)} confidence band"
+    return finish(axes, "k", f"difference in {y_label}", note, is_new=ax is None)
+
+
 def precision_recall_curve(
-    results: EvaluationResult | Curve | Mapping[str, EvaluationResult | Curve],
+    results: Runnable | Curve | Mapping[str, Runnable | Curve],
     *,
     max_k: int | None = None,
     ax: "Axes | None" = None,
@@ -118,14 +177,15 @@ def precision_recall_curve(
     The line is marked at a few cut-offs. The marks of the curve that reaches furthest say which.
 
     A result is drawn as it counts: with precision and recall of its convention, and with users
-    without ground truth as its `empty_target_action` says. In contrast,
-    :func:`pyg_recmetrics.metrics.precision_recall_curve` has the defaults of torchmetrics, and
-    counts such users as zero. The numbers that it returns can be drawn, too, and are drawn as they
-    are.
+    without ground truth as its `empty_target_action` says. Several runs are drawn by their mean. In
+    contrast, :func:`pyg_recmetrics.metrics.precision_recall_curve` has the defaults of
+    torchmetrics, and counts such users as zero. The numbers that it returns can be drawn, too, and
+    are drawn as they are.
 
     Args:
-        results (EvaluationResult, tuple or dict): One result, or the precisions, the recalls and
-            the cut-offs of a curve, each of shape `[num_cut_offs]`; or several of these by name.
+        results (EvaluationResult, Runs, sequence, tuple or dict): One recommender with one run or
+            several; or the precisions, the recalls and the cut-offs of a curve, each of shape
+            `[num_cut_offs]`; or several of these by name.
         max_k (int, optional): The largest cut-off. (default: `None`, all of a curve; for results
             see :func:`metric_at_k`)
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
@@ -150,19 +210,20 @@ def precision_recall_curve(
         >>> plot.precision_recall_curve(metrics.precision_recall_curve(result.ranked, max_k=2))
         Picture(precision@k against recall@k)
     """
-    what = "'EvaluationResult' or (precisions, recalls, top_k)"
-    by_name = one_or_by_name(results, EvaluationResult | tuple, what)
-    evaluated = {k: v for k, v in by_name.items() if isinstance(v, EvaluationResult)}
+    what = "'EvaluationResult', 'Runs' or (precisions, recalls, top_k)"
+    by_name = one_or_by_name(results, EvaluationResult | Sequence, what)
+    evaluated = {k: result_or_runs(v) for k, v in by_name.items() if not _is_curve(v)}
     cut_offs = cut_offs_of(evaluated.values(), max_k)
     curves = {
-        name: _measure(result, cut_offs) if name in evaluated else _read(result, max_k)
-        for name, result in by_name.items()
+        name: _measure(evaluated[name], cut_offs) if name in evaluated else _read(given, max_k)
+        for name, given in by_name.items()
     }
     axes = axes_for(ax)
     for index, (name, curve) in enumerate(curves.items()):
         style = line_style(index) | point_style(index)
         x, y = curve.recalls, curve.precisions
-        axes.plot(x, y, label=label(name), markevery=curve.marked, **style)
+        (line,) = axes.plot(x, y, label=label(name), markevery=curve.marked, **style)
+        describe(line, name or "curve", [name])
     room = _ROOM_FOR_LABELS * font_size(axes.xaxis.label)
     axes.margins(room / axes.bbox.width, room / axes.bbox.height)
     axes.set_xlim(left=0)
@@ -172,6 +233,18 @@ def precision_recall_curve(
     notes = [f"means over {users(num_users)}, no bands"] if evaluated else []
     notes += ["values as given"] if len(evaluated) < len(curves) else []
     return finish(axes, "recall@k", "precision@k", "; or ".join(notes), is_new=ax is None)
+
+
+def _at_every_k(
+    results: Iterable[EvaluationResult | Runs], metric: str, max_k: int | None
+) -> tuple[str, list[int]]:
+    """Returns what a metric at every cut-off is called, and the cut-offs."""
+    if "@" in str(metric):
+        raise ValueError(
+            f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
+        )
+    cut_offs = cut_offs_of(results, max_k)
+    return f"{parse(f'{metric}@{cut_offs[-1]}').label}@k", cut_offs
 
 
 class _Points(NamedTuple):
@@ -188,7 +261,12 @@ class _Points(NamedTuple):
         return [place for place, k in enumerate(self.top_k) if k in (*_MARKED, self.top_k[-1])]
 
 
-def _measure(result: EvaluationResult, cut_offs: Sequence[int]) -> _Points:
+def _is_curve(given: object) -> bool:
+    """Returns whether something is the numbers of a curve, and no runs in a tuple."""
+    return isinstance(given, tuple) and not any(isinstance(x, EvaluationResult) for x in given)
+
+
+def _measure(result: EvaluationResult | Runs, cut_offs: Sequence[int]) -> _Points:
     precisions, recalls = (
         [mean_of(result, f"{metric}@{k}") for k in cut_offs] for metric in ("precision", "recall")
     )

@@ -1,20 +1,17 @@
 """Pictures of which items are recommended."""
 
 import math
-from collections.abc import Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.metrics.beyond_accuracy import exposure
-from pyg_recmetrics.plot.arguments import Results, label, named_results
-from pyg_recmetrics.plot.picture import Picture, axes_for, finish, users
+from pyg_recmetrics.plot.arguments import Recommenders, label
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, users
 from pyg_recmetrics.plot.style import GREY, line_style, point_style
-from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.results.by_name import results_or_runs_by_name
+from pyg_recmetrics.results.runs import common_popularity, exposure_of_runs, runs_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,17 +20,18 @@ if TYPE_CHECKING:
 _GROUPS_PER_DECADE = 5
 
 
-def long_tail(results: Results, *, k: int = 20, ax: "Axes | None" = None) -> Picture:
+def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -> Picture:
     r"""Plots how often items are recommended against how popular they are: the long tail.
 
     Items are sorted from the most to the least popular, by their number of seen edges, and divided
     into groups whose bounds grow tenfold every few groups. A line shows for each group how many
-    users have an item in their top `k`, as the mean over the items of the group. The grey line
-    shows how many users have seen an item, as the same mean.
+    users have an item in their top `k`, as the mean over the items of the group, and over runs if
+    there are several. The grey line shows how many users have seen an item, as the same mean.
 
     Args:
-        results (EvaluationResult or dict): One result, or several by name. They need to hold their
-            lists down to `k`: evaluate with `keep_items=k`.
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders by name. They need to hold their lists down to `k`: evaluate
+            with `keep_items=k`.
         k (int, optional): The cut-off. (default: `20`)
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
@@ -56,9 +54,10 @@ def long_tail(results: Results, *, k: int = 20, ax: "Axes | None" = None) -> Pic
         >>> axes.get_ylabel()
         'users per item'
     """
-    by_name = named_results(results)
+    by_name = results_or_runs_by_name(results)
     k = check_positive_integer(k, "k")
-    popularity = _popularity(by_name)
+    runs = list(chain.from_iterable(map(runs_of, by_name.values())))
+    popularity = common_popularity(runs, "long_tail")
     order = popularity.argsort(descending=True, stable=True)
     groups = _growing_groups(order.numel())
     # On a logarithmic axis, this is the middle between the first and the last item of a group.
@@ -67,27 +66,17 @@ def long_tail(results: Results, *, k: int = 20, ax: "Axes | None" = None) -> Pic
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=GREY, linewidth=4, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = exposure(result.ranked, k).cpu()[order]
+        counts = exposure_of_runs(runs_of(result), k)[order]
         style = line_style(index) | point_style(index)
         means = _group_means(counts, groups)
-        axes.plot(middles, means, label=label(name) or "recommended", **style)
+        (line,) = axes.plot(middles, means, label=label(name) or "recommended", **style)
+        describe(line, name or "recommended", [name])
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1, linscale=0.5)
     axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
-    num_with_list = [result.user_counts.num_with_list or 0 for result in by_name.values()]
+    num_with_list = [result.user_counts.num_with_list or 0 for result in runs]
     note = f"top {k:,} of {users(num_with_list)}"
     return finish(axes, "items, most popular first", "users per item", note, is_new=ax is None)
-
-
-def _popularity(by_name: Mapping[str, EvaluationResult]) -> Tensor:
-    """How often each item was seen, of shape `[num_items]`; the same for all results."""
-    counts = []
-    for result in by_name.values():
-        check_has(result.ranked.catalogue, "popularity", "long_tail")
-        counts.append(result.ranked.required_catalogue.popularity.cpu())
-    if not all(torch.equal(count, counts[0]) for count in counts):
-        raise ValueError("'results' needs to be of tasks with the same seen edges")
-    return counts[0]
 
 
 def _growing_groups(num_items: int) -> list[tuple[int, int]]:

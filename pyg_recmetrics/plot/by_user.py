@@ -1,12 +1,14 @@
 """Pictures of how users differ."""
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.plot.arguments import Recommenders, Results, label, named_results
-from pyg_recmetrics.plot.picture import Picture, axes_for, finish, percent, span, users
+from pyg_recmetrics.plot.arguments import Recommenders, label
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, span, users
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
+from pyg_recmetrics.results.runs import runs_of, values_of_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +26,7 @@ def distribution(
     The height of a line at a value is the share of users who score at least this value. The line
     starts at the share of users who score more than zero. The area under the line is the mean.
 
-    The value of a user is the mean over runs, if there are several.
+    If there are several runs, a line is the mean of the lines of single runs.
 
     Args:
         results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
@@ -53,15 +55,18 @@ def distribution(
     axes = axes_for(ax)
     num_users = []
     for index, (name, result) in enumerate(by_name.items()):
-        values = result.contributions(metric)
-        values, counts = values[~values.isnan()].unique(return_counts=True)
-        num_users.append(int(counts.sum()))
+        runs = runs_of(result)
+        values = values_of_runs(runs, metric)
+        values = values[:, ~values.isnan().any(dim=0)]
+        num_users.append(values.size(1))
+        values, counts = values.unique(return_counts=True)
         # Users reach the value that they have. No user reaches more than the largest value.
         share = counts.flip(0).cumsum(0).flip(0) / counts.sum()
         is_above_zero = values > 0
         x, y = values[is_above_zero].tolist(), share[is_above_zero].tolist()
         x, y = [0.0, *x, *x[-1:]], [*y[:1], *y, 0.0]
-        axes.step(x, y, where="pre", label=label(name), **line_style(index))
+        (line,) = axes.step(x, y, where="pre", label=label(name), **line_style(index))
+        describe(line, name or "users", [name])
     axes.set_ylim(0, 1.02)
     axes.margins(x=0.01)
     x_label, y_label = str(parse(metric)), "share of users who reach it"
@@ -69,7 +74,7 @@ def distribution(
 
 
 def metric_by_degree(
-    results: Results,
+    results: Recommenders,
     metric: str | Metric,
     *,
     bins: int = 5,
@@ -78,8 +83,11 @@ def metric_by_degree(
 ) -> Picture:
     r"""Plots a metric for groups of users by their number of training edges, with intervals.
 
+    If there are several runs, points are means over runs, and the intervals allow for other runs.
+
     Args:
-        results (EvaluationResult or dict): One result, or several of the same users, by name.
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders of the same users by name.
         metric (str or Metric): The metric, such as `"ndcg@20"`.
         bins (int, optional): The number of groups, see :meth:`EvaluationResult.by_degree`.
             (default: `5`)
@@ -105,9 +113,10 @@ def metric_by_degree(
         >>> [label.get_text() for label in axes.get_xticklabels()]
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
-    by_name = named_results(results)
+    by_name = results_or_runs_by_name(results)
     metric = parse(metric)
-    if any(str(metric) not in result.per_user for result in by_name.values()):
+    runs = chain.from_iterable(map(runs_of, by_name.values()))
+    if any(str(metric) not in result.per_user for result in runs):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
         )
@@ -121,7 +130,7 @@ def metric_by_degree(
         # Results stand side by side, so that no interval hides another. No line joins the groups,
         # whose widths differ.
         shift = _SPREAD_AT_TICK * ((index + 0.5) / len(by_name) - 0.5)
-        axes.errorbar(
+        drawn = axes.errorbar(
             [position + shift for position in range(len(means))],
             [mean.value for mean in means],
             yerr=[
@@ -133,6 +142,8 @@ def metric_by_degree(
             capsize=2,
             **point_style(index),
         )
+        for mark in drawn.get_children():
+            describe(mark, name or str(metric), [name], [str(metric)])
     sizes = [
         [means[str(metric)].num_users for means in groups.values()] for groups in cohorts.values()
     ]

@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cbook import STEP_LOOKUP_MAP
 from matplotlib.legend import Legend
 from matplotlib.path import Path
+from matplotlib.transforms import ScaledTranslation
 
 from pyg_recmetrics.plot.sizes import figure_of
 
@@ -20,6 +22,9 @@ _PLACES = (
     *("upper right", "upper left", "lower right", "lower left"),
     *("center right", "center left", "upper center", "lower center"),
 )
+
+#: How far below the axes a legend starts, so that the labels of the x-axis have room.
+_INCHES_BELOW = 0.5
 
 #: The largest number of names in a legend that stands inside of the axes. A larger one would take
 #: too much of them.
@@ -53,6 +58,22 @@ def add_legend(axes: Axes, *, figure_grows: bool) -> None:
     _, names = axes.get_legend_handles_labels()
     if names and not (len(names) <= _MAX_NAMES_INSIDE and _put_inside(axes)):
         _put_beside(axes, len(names), figure_grows)
+
+
+def add_legend_below(axes: Axes, handles: Iterable[Artist], names: Iterable[str]) -> None:
+    """Adds a legend below the label of the x-axis, as wide as it needs to be."""
+    figure = figure_of(axes)
+    below = ScaledTranslation(0, -_INCHES_BELOW, figure.dpi_scale_trans)
+    axes.legend(
+        list(handles),
+        list(names),
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=axes.transAxes + below,
+        borderaxespad=0,
+        fontsize="small",
+        **_STYLE,
+    )
 
 
 def _put_inside(axes: Axes) -> bool:

@@ -10,12 +10,16 @@ from pyg_recmetrics.plot.sizes import figure_of, lay_out
 from pyg_recmetrics.plot.style import NOTE_COLOR
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 #: Width and height of a new figure, in inches.
-_FIGURE_SIZE = (5, 3.5)
+_WIDTH, _HEIGHT = 5.0, 3.5
+
+#: The attribute of a mark that says what it shows.
+_DESCRIPTION = "_pyg_recmetrics"
 
 #: What the axes are called that hold nothing but a note.
 _NOTE = "pyg_recmetrics note"
@@ -49,12 +53,39 @@ class Picture(NamedTuple):
         return f"{type(self).__name__}({' against '.join(labels)})".replace("\n", " ")
 
 
-def axes_for(ax: "Axes | None") -> "Axes":
+class Description(NamedTuple):
+    """What a mark of a picture shows.
+
+    Attributes:
+        text: What one reads beside it on a page.
+        recommenders: The recommenders that it is about.
+        metrics: The metrics that it is about.
+    """
+
+    text: str
+    recommenders: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+def describe(
+    mark: "Artist", text: str, recommenders: Iterable[str] = (), metrics: Iterable[str] = ()
+) -> None:
+    """Says what a mark shows, for pages that show it as text and let readers choose."""
+    setattr(mark, _DESCRIPTION, Description(text, tuple(recommenders), tuple(metrics)))
+
+
+def description_of(mark: "Artist") -> Description | None:
+    """Returns what a mark shows; `None` if nothing was said."""
+    description: Description | None = getattr(mark, _DESCRIPTION, None)
+    return description
+
+
+def axes_for(ax: "Axes | None", height: float = _HEIGHT) -> "Axes":
     """Returns `ax`, or the axes of a new figure that belongs to no window."""
     with requires_extra("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
     if ax is None:
-        return Figure(figsize=_FIGURE_SIZE, layout="constrained").subplots()
+        return Figure(figsize=(_WIDTH, height), layout="constrained").subplots()
     if not hasattr(ax, "get_figure"):
         raise TypeError(f"'ax' needs to be axes of matplotlib (got {type(ax).__name__})")
     figure_of(ax)
@@ -84,7 +115,7 @@ def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
     above = _write_above(axes, note)
     axes.grid(alpha=0.3, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    texts = (axes.xaxis.label, axes.yaxis.label, above)
+    texts = [x for x in (axes.xaxis.label, axes.yaxis.label, above) if x.get_text()]
     _wrap(texts, axes)
     lay_out(figure)
     _wrap(texts, axes)

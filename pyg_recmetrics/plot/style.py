@@ -16,6 +16,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 GREY = "#858585"
 NOTE_COLOR = "#505050"
 
+#: What is hollow has the colour of the page.
+BACKGROUND = "white"
+
 #: The width of a line and the size of a marker, in points.
 LINE_WIDTH = 1.6
 MARKER_SIZE = 5
@@ -38,5 +41,5 @@ def point_style(index: int) -> dict[str, Any]:
         "marker": MARKERS[index % len(MARKERS)],
         "markersize": MARKER_SIZE,
         # Every other time that a colour is used, its markers are hollow.
-        "markerfacecolor": "white" if index // len(COLORS) % 2 else color,
+        "markerfacecolor": BACKGROUND if index // len(COLORS) % 2 else color,
     }

@@ -30,6 +30,7 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.plot.by_item import _growing_groups
 from pyg_recmetrics.plot.picture import users
+from tests.support.references.variance_components import margin_over_runs
 from tests.support.tools.small_pictures import (
     NUM_ITEMS,
     NUM_USERS,
@@ -38,6 +39,8 @@ from tests.support.tools.small_pictures import (
     make_task,
     scores_like,
 )
+
+stats = pytest.importorskip("scipy.stats")
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -58,7 +61,7 @@ class TestWhatIsShown:
                 values = result.contributions(f"recall@{k}")
                 values = values[~values.isnan()].numpy()
                 assert value == pytest.approx(values.mean())
-                margin = 1.644854 * values.std(ddof=1) / math.sqrt(len(values))
+                margin = stats.t.ppf(0.95, len(values) - 1) * stats.sem(values)
                 for end in (value - margin, value + margin):
                     assert any(
                         corner[0] == k and corner[1] == pytest.approx(end, abs=1e-6)
@@ -78,13 +81,66 @@ class TestWhatIsShown:
             assert (ends.min(), ends.max()) == pytest.approx((mean.low, mean.high))
         _, axes = plot.distribution(runs, "recall@10")
         (line,) = axes.lines
-        contributed = runs.contributions("recall@10")
-        contributed = contributed[~contributed.isnan()]
-        assert line.get_ydata()[1] == pytest.approx(float((contributed > 0).double().mean()))
-        with pytest.raises(TypeError, match=r"one 'EvaluationResult', or .* \(got Runs\)"):
-            plot.long_tail(runs)
-        with pytest.raises(TypeError, match=r"hold 'EvaluationResult' \(got Runs as 'a'\)"):
-            plot.long_tail({"a": runs})
+        shares = [float((run.contributions("recall@10") > 0).sum()) for run in runs]
+        counted = int((~runs.contributions("recall@10").isnan()).sum())
+        assert line.get_ydata()[1] == pytest.approx(sum(shares) / 3 / counted)
+
+    @pytest.mark.parametrize("form", [Runs, list, tuple])
+    def test_precision_against_recall_of_runs(self, results, form):
+        pytest.importorskip("scipy")
+        runs = form(results.values())
+        curve = metrics.precision_recall_curve(results["Good"].ranked, max_k=5)
+        picture = plot.precision_recall_curve({"three": runs, "given": curve}, max_k=5)
+        x, y = lines(picture.axes)["three"].get_data()
+        for k in range(1, 6):
+            recall, precision = (
+                np.mean([each.contributions(f"{metric}@{k}").nanmean() for each in runs])
+                for metric in ("recall", "precision")
+            )
+            assert (x[k - 1], y[k - 1]) == pytest.approx((recall, precision))
+        assert note(picture) == "means over 53 users, no bands; or values as given"
+        alone = plot.precision_recall_curve(runs, max_k=5)
+        assert list(alone.axes.lines[0].get_xdata()) == list(x)
+
+    def test_a_metric_by_degree_of_runs(self, results):
+        pytest.importorskip("scipy")
+        runs = list(results.values())
+        both = {"three": runs, "Good": results["Good"]}
+        picture = plot.metric_by_degree(both, "recall@5", bins=4, level=0.9)
+        line, _, (bars,) = picture.axes.containers[0]
+        degree = torch.bincount(runs[0].task.seen[0], minlength=NUM_USERS).numpy()
+        values = np.array([result.contributions("recall@5").tolist() for result in runs])
+        ticks = [label.get_text() for label in picture.axes.get_xticklabels()]
+        assert len(ticks) == 4
+        for tick, value, segment in zip(ticks, line.get_ydata(), bars.get_segments(), strict=True):
+            degrees, num_users = tick.split("\nn = ")
+            low, high = map(int, (degrees.split("-") * 2)[:2])
+            is_own = (low <= degree) & (degree <= high) & ~np.isnan(values[0])
+            assert int(num_users) == is_own.sum()
+            own = values[:, is_own]
+            margin = margin_over_runs([(1, own)], 0.9)
+            assert value == pytest.approx(own.mean())
+            assert segment[:, 1] == pytest.approx([value - margin, value + margin])
+        assert note(picture) == "means over 53 users, 90% confidence intervals"
+
+    def test_the_long_tail_of_runs(self, results):
+        pytest.importorskip("scipy")
+        picture = plot.long_tail({"three": list(results.values()), **results}, k=5)
+        shown = {name: line.get_ydata() for name, line in lines(picture.axes).items()}
+        assert shown["three"] == pytest.approx(np.mean([shown[name] for name in results], axis=0))
+        assert note(picture) == "top 5 of 59 users"
+
+    @pytest.mark.parametrize("name", PICTURES)
+    def test_equal_runs_are_drawn_as_one(self, results, name):
+        pytest.importorskip("scipy")
+        single = PICTURES[name]({"it": results["Good"]})
+        several = PICTURES[name]({"it": Runs([results["Good"]] * 2)})
+        assert note(several) == note(single)
+        for one, other in zip(single.axes.lines, several.axes.lines, strict=True):
+            assert other.get_xydata() == pytest.approx(one.get_xydata())
+        for one, other in zip(single.axes.collections, several.axes.collections, strict=True):
+            for path, same in zip(one.get_paths(), other.get_paths(), strict=True):
+                assert same.vertices == pytest.approx(path.vertices)
 
     def test_precision_against_recall(self, results):
         _, axes = plot.precision_recall_curve(results, max_k=7)

@@ -1,0 +1,248 @@
+"""Forest plots: a row for each metric, an interval for each recommender or pair."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyg_recmetrics.checks import check_level
+from pyg_recmetrics.metrics import Metric, parse_all
+from pyg_recmetrics.plot.arguments import Recommenders, label, mean_of
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, users
+from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, point_style
+from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
+from pyg_recmetrics.results.by_name import results_or_runs_by_name
+from pyg_recmetrics.results.runs import common_metrics, runs_of
+from pyg_recmetrics.tables import format_mean, format_p
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.axes import Axes
+
+#: How much of the distance between two metrics their rows take.
+_SPREAD = 0.7
+
+#: The height of a new figure, in inches: of all but the rows, of a metric beside its rows, of a
+#: row, and of a name in the legend.
+_HEIGHT, _HEIGHT_OF_METRIC, _HEIGHT_OF_ROW, _HEIGHT_OF_NAME = 1.0, 0.2, 0.2, 0.2
+
+_MAX_HEIGHT = 14.0
+
+#: Half the height of the tick of a run, as a share of the distance between two metrics.
+_HALF_TICK = 0.09
+
+
+def means(
+    results: Recommenders,
+    metrics: "str | Metric | Iterable[str | Metric] | None" = None,
+    *,
+    level: float = 0.95,
+    ax: "Axes | None" = None,
+) -> Picture:
+    r"""Plots the mean of every metric for every recommender, with intervals.
+
+    A dot is a mean, and the line through it is its confidence interval. A recommender with several
+    runs has a small tick for each of them.
+
+    Args:
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders by name.
+        metrics (sequence of str, optional): The metrics. (default: `None`, those with a value for
+            every user that all results have)
+        level (float, optional): The level of the confidence intervals. (default: `0.95`)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If the results have no metric in common, a metric has one value for all users
+            together, or `level` is not between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, ["recall@2", "mrr@2"])
+        >>> figure, axes = plot.means({"Constant": result})
+        >>> [label.get_text() for label in axes.get_yticklabels()]
+        ['recall@2', 'mrr@2']
+    """
+    by_name = results_or_runs_by_name(results)
+    check_level(level)
+    asked = _metrics_of(by_name.values()) if metrics is None else parse_all(metrics)
+    axes = axes_for(ax, height=height(len(asked), len(by_name)))
+    num_users: list[int] = []
+    for index, (name, result) in enumerate(by_name.items()):
+        for row, metric in enumerate(asked):
+            mean = mean_of(result, metric, level)
+            num_users.append(mean.num_users)
+            place = row + _shift(index, len(by_name))
+            text = f"{name or 'mean'}, {metric}: {format_mean(mean.value, mean.high - mean.value)}"
+            drawn = _draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
+            for value in _of_runs(result, metric):
+                ticks = [place - _HALF_TICK, place + _HALF_TICK]
+                drawn += axes.plot([value] * 2, ticks, color=point_style(index)["color"], lw=1)
+            for mark in drawn:
+                describe(mark, text, [name], [str(metric)])
+    _label_rows(axes, [str(metric) for metric in asked])
+    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
+    note = f"means over {users(num_users)}, {percent(level)} confidence intervals{runs}"
+    picture = finish(axes, "mean", "", note, is_new=ax is None)
+    _name_points(axes, list(by_name))
+    return picture
+
+
+def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
+    r"""Plots the paired differences of a comparison, with their intervals.
+
+    A dot is filled if its difference is significant. The grey zone is what is too small to matter,
+    if the comparison knows: see `equivalence` of :func:`~pyg_recmetrics.compare`. Beside each
+    interval, there are the lift in per cent and the corrected p-value.
+
+    Args:
+        comparison (Comparison): What :func:`~pyg_recmetrics.compare` returned. Metrics without a
+            test of single users are left out.
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        TypeError: If `comparison` is something else.
+        ValueError: If no difference has an interval.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate, plot
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> figure, axes = plot.differences(compare({"perfect": perfect, "popular": popular}))
+        >>> axes.get_xlabel()
+        'perfect - popular'
+    """
+    if not isinstance(comparison, Comparison):
+        raise TypeError(
+            f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
+        )
+    rows = [row for row in comparison if not math.isnan(row.low)]
+    if not rows:
+        raise ValueError("'comparison' needs to hold a difference with an interval (got none)")
+    names = list(dict.fromkeys(row.metric for row in rows))
+    pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
+    axes = axes_for(ax, height=height(len(names), len(pairs)))
+    for row in rows:
+        index = pairs.index((row.a, row.b))
+        place = names.index(row.metric) + _shift(index, len(pairs))
+        _draw_bound(axes, comparison, row, place, _SPREAD / len(pairs) if len(pairs) > 1 else 1.0)
+        drawn = _draw_interval(axes, place, (row.low, row.difference, row.high), index)
+        if not comparison.is_significant(row):
+            drawn[-1].set_markerfacecolor(BACKGROUND)
+        text = _words_on(comparison, row)
+        beside = axes.annotate(
+            text,
+            (1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
+        whole = f"{row.a} - {row.b}, {row.metric}: {_signed(row)}, {text}"
+        for mark in (*drawn, beside):
+            describe(mark, whole, [row.a, row.b], [row.metric])
+    axes.axvline(0, color="black", linewidth=0.8)
+    _label_rows(axes, names)
+    x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"
+    protocol = comparison.protocol
+    grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
+    note = f"paired differences, {percent(protocol.level)} confidence intervals{grey}"
+    picture = finish(axes, x_label, "", note, is_new=ax is None)
+    _name_points(axes, [f"{a} - {b}" for a, b in pairs])
+    return picture
+
+
+def _name_points(axes: "Axes", names: Sequence[str]) -> None:
+    """Says below the axes which points are whose, if there are several."""
+    from matplotlib.lines import Line2D
+
+    from pyg_recmetrics.plot.legend import add_legend_below
+
+    if len(names) > 1:
+        points = [Line2D([], [], linestyle="none", **point_style(i)) for i in range(len(names))]
+        add_legend_below(axes, points, map(label, names))
+
+
+def _draw_interval(
+    axes: "Axes", place: float, ends: tuple[float, float, float], index: int
+) -> list[Any]:
+    """Draws an interval and the dot in it, which is the last of what it returns."""
+    low, value, high = ends
+    style = point_style(index)
+    line = axes.plot([low, high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
+    return [*line, *axes.plot([value], [place], linestyle="none", **style)]
+
+
+def _draw_bound(
+    axes: "Axes", comparison: Comparison, row: PairedDifference, place: float, height: float
+) -> None:
+    """Draws what is too small to matter, which may be a share of a mean."""
+    bound = comparison.bound(row)
+    if bound is not None:
+        axes.barh(place, 2 * bound, height, left=-bound, color=GREY, alpha=0.25, linewidth=0)
+
+
+def _words_on(comparison: Comparison, row: PairedDifference) -> str:
+    lift = "" if math.isnan(row.lift) else f"{row.lift:+.1f}%"
+    p = "" if math.isnan(row.p_adjusted) else f"p {_relation(row.p_adjusted)}"
+    return "  ".join(filter(None, (lift, f"{p} {comparison.star(row)}".strip())))
+
+
+def _relation(p: float) -> str:
+    text = format_p(p)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def _signed(row: PairedDifference) -> str:
+    return f"{'+' if row.difference >= 0 else ''}" + format_mean(
+        row.difference, (row.high - row.low) / 2
+    )
+
+
+def _of_runs(result: EvaluationResult | Runs, metric: Metric) -> list[float]:
+    """Returns the mean of each run, if there are several."""
+    if not isinstance(result, Runs):
+        return []
+    return [float(run.contributions(metric).nanmean()) for run in result]
+
+
+def _metrics_of(results: "Iterable[EvaluationResult | Runs]") -> tuple[Metric, ...]:
+    runs = [run for result in results for run in runs_of(result)]
+    common = common_metrics(runs)
+    found = tuple(metric for metric in common if str(metric) in runs[0].per_user)
+    if not found:
+        raise ValueError("'results' needs to have a metric of single users in common (got none)")
+    return found
+
+
+def _label_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Writes the names of metrics on the y-axis, the first one on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+
+
+def _shift(index: int, number: int) -> float:
+    """Returns how far below the middle of its metric one of several rows stands."""
+    return _SPREAD * ((index + 0.5) / number - 0.5)
+
+
+def height(num_metrics: int, num_names: int) -> float:
+    """Returns the height of a figure with so many rows for each metric, in inches."""
+    rows = num_metrics * (_HEIGHT_OF_METRIC + _HEIGHT_OF_ROW * num_names)
+    return min(_MAX_HEIGHT, _HEIGHT + rows + _HEIGHT_OF_NAME * num_names)
