@@ -9,8 +9,9 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results import EvaluationResult, Runs
+from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
+from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -23,6 +24,9 @@ Reportable: TypeAlias = Runnable | Mapping[str, Runnable]
 #: The training, validation and test data, or what `check_split` says of them.
 Split: TypeAlias = Sequence[Data | HeteroData] | SplitReport
 
+#: With more pairs than this, one recommender is compared with the others.
+_MANY_PAIRS = 6
+
 #: The cut-off of lists if no metric has one.
 _DEFAULT_K = 20
 
@@ -34,18 +38,24 @@ class Contents:
     Attributes:
         recommenders (dict): The results by name; the name of a single recommender is empty.
         split (SplitReport or None): The checks of the split.
+        comparison (Comparison or None): The differences of the recommenders.
     """
 
     recommenders: dict[str, EvaluationResult | Runs]
     split: SplitReport | None
+    comparison: Comparison | None
 
     @classmethod
-    def of(cls, results: Reportable, split: Split | None) -> "Contents":
+    def of(
+        cls, results: Reportable, split: Split | None = None, comparison: Comparison | None = None
+    ) -> "Contents":
         """Returns what a report is about, from what the caller has.
 
         Args:
             results (EvaluationResult, Runs, sequence or dict): The results.
             split (tuple or SplitReport, optional): The parts of the split, or their checks.
+            comparison (Comparison, optional): The differences of the recommenders.
+                (default: `None`, those of :func:`compare` by default)
 
         Raises:
             ImportError: If a recommender has several runs, and scipy is not installed.
@@ -58,12 +68,18 @@ class Contents:
         singles = {name: runs_of(runs)[0] for name, runs in recommenders.items()}
         check_same_task(singles)
         first = next(iter(singles.values()))
-        return cls(recommenders, None if split is None else _check_split(split, first))
+        checked = None if split is None else _check_split(split, first)
+        return cls(recommenders, checked, _compare(recommenders, comparison))
+
+    @cached_property
+    def runs(self) -> dict[str, Sequence[EvaluationResult]]:
+        """The runs of each recommender, of which there may be one."""
+        return {name: runs_of(result) for name, result in self.recommenders.items()}
 
     @cached_property
     def singles(self) -> dict[str, EvaluationResult]:
         """The first run of each recommender."""
-        return {name: runs_of(result)[0] for name, result in self.recommenders.items()}
+        return {name: runs[0] for name, runs in self.runs.items()}
 
     @property
     def first(self) -> EvaluationResult:
@@ -79,9 +95,42 @@ class Contents:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
-        results = [result for runs in self.recommenders.values() for result in runs_of(runs)]
+        results = [result for runs in self.runs.values() for result in runs]
         common = common_metrics(results)
         return tuple(metric for metric in common if str(metric) in self.first.per_user)
+
+    @property
+    def small_metrics(self) -> list[Metric]:
+        """The metrics whose means are at most one, so that one picture can show them all."""
+        every = [result for runs in self.recommenders.values() for result in runs_of(runs)]
+        return [x for x in self.metrics if all(abs(result[x]) <= 1 for result in every)]
+
+    @property
+    def best(self) -> str:
+        """The recommender with the best mean of the main metric."""
+        return self.best_but(None)
+
+    def best_but(self, left_out: str | None) -> str:
+        """Returns the recommender with the best mean of the main metric, but for one."""
+        metric, sign = self.main_metric, 1 if is_higher_better(str(self.main_metric)) else -1
+
+        def mean(name: str) -> float:
+            runs = runs_of(self.recommenders[name])
+            return sign * sum(result[metric] for result in runs) / len(runs)
+
+        return max((name for name in self.recommenders if name != left_out), key=mean)
+
+    @property
+    def num_pairs(self) -> int:
+        """How many pairs of recommenders are compared."""
+        return len({(row.a, row.b) for row in self.comparison or ()})
+
+    @cached_property
+    def main_comparison(self) -> Comparison | None:
+        """All differences, or those from the best recommender if there are too many."""
+        if self.comparison is None or self.num_pairs <= _MANY_PAIRS or not self.metrics:
+            return self.comparison
+        return self.comparison.select(name=self.best)
 
     @property
     def main_metric(self) -> Metric:
@@ -98,6 +147,31 @@ class Contents:
     def k(self) -> int:
         """The cut-off of recommended lists: the largest of the metrics."""
         return self.first.max_k or _DEFAULT_K
+
+
+def _compare(
+    recommenders: dict[str, EvaluationResult | Runs], comparison: Comparison | None
+) -> Comparison | None:
+    if comparison is None:
+        return _compare_all(recommenders)
+    if not isinstance(comparison, Comparison):
+        raise TypeError(
+            f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
+        )
+    found, given = dict(comparison.protocol.num_runs), list(recommenders)
+    if any(found.get(name) != len(runs_of(runs)) for name, runs in recommenders.items()):
+        raise ValueError(f"'comparison' needs to be of the results {given} (got one of {found})")
+    return comparison
+
+
+def _compare_all(recommenders: dict[str, EvaluationResult | Runs]) -> Comparison | None:
+    """Returns all differences; `None` if there are none, or what they need is missing."""
+    if len(recommenders) < 2:
+        return None
+    try:
+        return compare(recommenders)
+    except (ImportError, ValueError):
+        return None
 
 
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:

@@ -3,17 +3,20 @@
 import hashlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import cast
 from xml.etree import ElementTree
 
-from markupsafe import Markup
-
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.plot.picture import Description, description_of
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 
 #: Width and height in inches. The page scales pictures to its width, and text with them, so a
 #: small figure has text that can be read on a telephone.
-_FIGURE_SIZE = (4.6, 3.4)
+_WIDTH, HEIGHT = 4.6, 3.4
+
+#: What separates names in an attribute.
+SEPARATOR = "\n"
 
 #: What takes the place of :data:`~pyg_recmetrics.plot.style.COLORS` on a dark page: about the same
 #: hues, with a contrast of at least 3 : 1 on it.
@@ -37,13 +40,21 @@ _FAMILY = re.compile(r"font-family: [^;]+(; |$)")
 _REFERENCE = re.compile(r"(?<=#)[\w-]+")
 _REFERRING = ("href", "clip-path")
 
+#: What the ids of described marks start with.
+_MARK = "described-"
 
-def inline_svg(draw: Callable[..., object], title: str) -> Markup:
+
+def inline_svg(
+    draw: Callable[..., object], title: str, height: float = HEIGHT
+) -> ElementTree.Element:
     """Returns a picture as an `svg` element, the same one for the same picture.
+
+    Marks that are described have a title, and `data-recommender` and `data-metric` with names.
 
     Args:
         draw (callable): Draws on the axes that it gets as `ax`.
         title (str): The name of the picture for those who do not see it.
+        height (float, optional): The height of the figure, in inches.
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -55,16 +66,24 @@ def inline_svg(draw: Callable[..., object], title: str) -> Markup:
     # The settings of the user are left aside: the page has colours and a font of its own. Text
     # stays text. The salt makes ids depend on nothing but the picture.
     with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "pyg_recmetrics"}]):
-        figure = Figure(figsize=_FIGURE_SIZE, layout="constrained")
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         draw(ax=figure.subplots())
+        described: dict[str, Description] = {}
+        for number, mark in enumerate(figure.findobj(lambda x: description_of(x) is not None)):
+            mark.set_gid(f"{_MARK}{number}")
+            described[f"{_MARK}{number}"] = cast(Description, description_of(mark))
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    return _to_html(ElementTree.fromstring(file.getvalue()), title)
+    return _to_html(ElementTree.fromstring(file.getvalue()), title, described)
 
 
-def _to_html(svg: ElementTree.Element, title: str) -> Markup:
+def _to_html(
+    svg: ElementTree.Element, title: str, described: Mapping[str, Description]
+) -> ElementTree.Element:
     """Returns a file of matplotlib as a part of a page."""
     for element in svg.iter():
         _strip(element)
+        if description := described.get(element.get("id", "")):
+            _describe(element, description)
     for name in ("width", "height", "version"):
         svg.attrib.pop(name, None)
     content = ElementTree.tostring(svg) + title.encode()
@@ -74,7 +93,19 @@ def _to_html(svg: ElementTree.Element, title: str) -> Markup:
     label.text = title
     svg.insert(0, label)
     svg.attrib |= {"role": "img", "aria-labelledby": f"{prefix}-title"}
-    return Markup(ElementTree.tostring(svg, encoding="unicode"))
+    return svg
+
+
+def _describe(element: ElementTree.Element, description: Description) -> None:
+    title = ElementTree.Element("title")
+    title.text = description.text
+    element.insert(0, title)
+    for name, values in (
+        ("data-recommender", description.recommenders),
+        ("data-metric", description.metrics),
+    ):
+        if values:
+            element.set(name, SEPARATOR.join(values))
 
 
 def _strip(element: ElementTree.Element) -> None:

@@ -10,7 +10,9 @@ from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.reporting.contents import Contents, Reportable, Split
 from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
 from pyg_recmetrics.reporting.parts import Missing
-from pyg_recmetrics.reporting.sections import SECTIONS, summary
+from pyg_recmetrics.reporting.sections import FOLDED, SECTIONS, summary
+from pyg_recmetrics.reporting.table_on_page import Choices
+from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.version import __version__
 
 
@@ -19,14 +21,19 @@ def report(
     path: str | Path,
     *,
     split: Split | None = None,
+    comparison: Comparison | None = None,
     title: str = "Evaluation of recommenders",
 ) -> Path:
     r"""Writes a page with everything about some results: what was measured, and what came out.
 
-    The page has the task, the recipe, the means, paired differences, curves, groups of users and of
-    items, the long tail, ties, and checks of the split. It is one HTML file that needs no network
-    and no scripts. Pictures are vector graphics. They follow the colours of the page, which is dark
-    where the reader prefers it. The same results give the same file.
+    The page says first which recommender is better, in one sentence for each pair, in a picture of
+    all means and differences, and with warnings of what makes them doubtful. Below, it has the
+    means, paired differences, curves, groups of users and of items, the long tail, ties, the task,
+    the recipe, and checks of the split. Readers choose metrics and recommenders, and sort tables.
+
+    It is one HTML file that needs no network. Only sorting needs the script that is in it. Pictures
+    are vector graphics. They follow the colours of the page, which is dark where the reader prefers
+    it. The same results give the same file.
 
     A section is left out if something is missing for it, such as the lists of recommended items, an
     extra, or the split. The end of the page says what is left out, and how to get it.
@@ -38,6 +45,9 @@ def report(
         split (tuple or SplitReport, optional): The training, validation and test data, or what
             :func:`~pyg_recmetrics.transforms.check_split` says of them, which is taken as it is.
             (default: `None`)
+        comparison (Comparison, optional): What :func:`~pyg_recmetrics.compare` says of the results,
+            with the options of your choice, such as `equivalence` and `deterministic`.
+            (default: `None`, what it says by default)
         title (str, optional): The title. (default: `"Evaluation of recommenders"`)
 
     Returns:
@@ -46,11 +56,11 @@ def report(
     Raises:
         ImportError: If a recommender has several runs, and scipy is not installed.
         OSError: If the file cannot be written.
-        TypeError: If `results` is or holds something else, or `split` holds something else than
-            data.
+        TypeError: If `results` is or holds something else, `split` holds something else than data,
+            or `comparison` is no comparison.
         ValueError: If there is no result, they are of different tasks, `split` does not hold three
-            parts of one graph, or neither its test nor its validation part holds the ground truth
-            of the results.
+            parts of one graph, neither its test nor its validation part holds the ground truth of
+            the results, or `comparison` is one of other results.
 
     Example:
         >>> import tempfile
@@ -64,7 +74,7 @@ def report(
         '<!doctype html>'
     """
     path = Path(path)
-    page = _render(Contents.of(results, split), title)
+    page = _render(Contents.of(results, split, comparison), title)
     with replacing(path) as file:
         file.write(page.encode())
     return path
@@ -78,6 +88,8 @@ def _render(contents: Contents, title: str) -> str:
         missing += [part for part in made if isinstance(part, Missing)]
         if shown := [part for part in made if not isinstance(part, Missing)]:
             sections.append((name, shown))
+    metrics = dict.fromkeys(name for result in contents.singles.values() for name in result)
+    choices = Choices(list(contents.recommenders), list(metrics))
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
@@ -86,6 +98,8 @@ def _render(contents: Contents, title: str) -> str:
         title=title,
         summary=summary(contents),
         sections=sections,
+        folded=FOLDED,
+        choices=choices,
         missing=missing,
         colors=COLORS,
         dark_colors=DARK_COLORS,

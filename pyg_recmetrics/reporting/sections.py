@@ -1,23 +1,34 @@
 """The sections of a report. Each is a function from what is reported on to its parts."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 
 import torch
 from torch import Tensor
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.beyond_accuracy import exposure
-from pyg_recmetrics.plot.picture import users
+from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
-from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
+from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
+from pyg_recmetrics.results.observations import Observations
+from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
+from pyg_recmetrics.results.runs import (
+    common_popularity,
+    exposure_of_runs,
+    num_tied_in_runs,
+    runs_of,
+    tie_range_of_runs,
+)
 from pyg_recmetrics.results.tie_range import TieRanges
-from pyg_recmetrics.tables import Table, format_mean
+from pyg_recmetrics.tables import Best, Faint, Table, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 
@@ -60,7 +71,7 @@ def means(contents: Contents) -> Iterator[Part]:
     """The mean of every metric for every recommender, and how much runs vary."""
     names = dict.fromkeys(name for result in contents.singles.values() for name in result)
     results = contents.recommenders.values()
-    rows = [[name, *(_format_mean(result, name) for result in results)] for name in names]
+    rows = [[name, *_with_best(name, results)] for name in names]
     head = ["metric", *(name or "mean" for name in contents.recommenders)]
     first = contents.first
     notes = [
@@ -68,25 +79,44 @@ def means(contents: Contents) -> Iterator[Part]:
         summarize_users(
             first.user_counts, first.empty_target_action, first.convention, first.max_k
         ),
+        *Observations(first.ranked, first.definitions).notes(),
     ]
     if whose := _named(contents.several):
         notes.insert(1, f"{whose}: mean over several runs, ± for other users and other runs")
-    yield Grid("The mean of every metric.", Table(head, rows, tuple(notes)))
+    yield Grid(
+        "The mean of every metric. The best of each is bold.", Table(head, rows, tuple(notes))
+    )
     for name, runs in contents.several.items():
         caption = f"How much {len(runs)} runs{_of(name)} vary, and what more runs would change."
-        yield Grid(caption, runs.table())
+        fold = f"Runs{_of(name)}"
+        yield Grid(caption, runs.table(), of_all=([name], []), fold=fold)
 
 
 def differences(contents: Contents) -> Iterator[Part]:
     """Which recommender is better."""
-    caption = (
-        "The difference of every two recommenders in every metric, user by user. "
-        "Each user is its own control."
-    )
     if len(contents.recommenders) < 2:
         yield Missing("Comparison", "it needs two recommenders or more")
         return
-    yield grid("Comparison", caption, partial(compare, contents.recommenders))
+    comparison, shown = contents.comparison, contents.main_comparison
+    if comparison is None or shown is None:
+        # The error says what it needs.
+        yield grid("Comparison", "", partial(compare, contents.recommenders))
+        return
+    if shown is not comparison:
+        yield from _matrices(comparison, list(contents.recommenders))
+    caption = (
+        "The difference of two recommenders in every metric, user by user. "
+        "Each user is its own control."
+    )
+    yield Grid(
+        caption,
+        shown.table(),
+        _of_rows(shown),
+        main=1,
+        fold="All numbers" if shown is comparison else f"All numbers on {contents.best}",
+    )
+    caption = "Where the errors come from, and which differences a test would find."
+    yield Grid(caption, shown.sources(), _of_rows(shown), fold="Sources of error")
 
 
 def curves(contents: Contents) -> Iterator[Part]:
@@ -97,12 +127,14 @@ def curves(contents: Contents) -> Iterator[Part]:
         return
     for label in labels:
         yield _curve(contents, label)
+    if len(contents.recommenders) > 1 and contents.main_metric.k:
+        yield _curve_of_difference(contents)
     caption = (
         f"The mean precision against the mean recall over {_count(contents, contents.main_metric)},"
         f" one point for every cut-off. Numbers beside the marks are cut-offs. There are no bands."
-        f"{_first_runs(contents)}"
+        f"{_over_runs(contents)}"
     )
-    draw = partial(plot.precision_recall_curve, contents.singles)
+    draw = partial(plot.precision_recall_curve, contents.recommenders)
     yield drawing("Precision against recall", caption, draw)
 
 
@@ -112,10 +144,10 @@ def spread(contents: Contents) -> Iterator[Part]:
         yield Missing("Users", "they need a metric of single users that all results have")
         return
     metric = contents.main_metric
-    over_runs = " It is the mean over runs where there are several." if contents.several else ""
     caption = (
         f"How {metric} is distributed over {_count(contents, metric)}. The height of a line is the "
-        f"share of users who reach a value, and the area under it is the mean.{over_runs}"
+        f"share of users who reach a value, and the area under it is the mean."
+        f"{_over_runs(contents)}"
     )
     draw = partial(plot.distribution, contents.recommenders, metric)
     yield drawing(f"Distribution of {metric} over users", caption, draw)
@@ -128,12 +160,12 @@ def items(contents: Contents) -> Iterator[Part]:
     caption = (
         f"The mean recall@{k} for relevant items that few and that many users have seen, with 95% "
         f"confidence intervals. Each row is as if only these items were relevant, over the users "
-        f"who have any.{_first_runs(contents)}"
+        f"who have any.{_over_runs(contents, has_intervals=True)}"
     )
 
     def make() -> Table:
         cohorts = {
-            name: result.recall_by_popularity(k) for name, result in contents.singles.items()
+            name: result.recall_by_popularity(k) for name, result in contents.recommenders.items()
         }
         return _side_by_side(cohorts, f"recall@{k}")
 
@@ -147,41 +179,43 @@ def long_tail(contents: Contents) -> Iterator[Part]:
         f"In how many of the top {k} lists an item is, against how popular it is. Items are sorted "
         f"by their number of training edges, most popular first, and divided into groups. A line "
         f"is the mean over the items of a group, and the grey line is the number of users who have "
-        f"seen an item.{_first_runs(contents)}"
+        f"seen an item.{_over_runs(contents)}"
     )
-    yield drawing("Long tail", caption, partial(plot.long_tail, contents.singles, k=k))
+    yield drawing("Long tail", caption, partial(plot.long_tail, contents.recommenders, k=k))
     caption = (
         f"The items that are in most top {k} lists, summed over recommenders: how many users have "
-        f"seen each of them, and in how many lists it is.{_first_runs(contents)}"
+        f"seen each of them, and in how many lists it is.{_over_runs(contents)}"
     )
     yield grid("Items recommended most often", caption, partial(_most_recommended, contents))
 
 
 def ties(contents: Contents) -> Iterator[Part]:
     """What the order of equal scores does to the means."""
-    singles = contents.singles
-    known = {name: result for name, result in singles.items() if result.num_tied is not None}
+    counts = {name: num_tied_in_runs(runs) for name, runs in contents.runs.items()}
+    known = {name: count for name, count in counts.items() if count is not None}
     if not known:
         yield Missing("Ties", "they need scores, and lists are all that is known")
         return
-    if not any(result.num_tied for result in known.values()):
+    if not any(known.values()):
         yield Prose("No relevant item has the same score as another candidate.")
         return
+    results = [result for runs in contents.runs.values() for result in runs]
     metrics = [
         metric
         for metric in contents.metrics
-        if all(
-            TieRanges(result.ranked).can_tell(result.definitions[metric])
-            for result in singles.values()
-        )
+        if all(TieRanges(each.ranked).can_tell(each.definitions[metric]) for each in results)
     ]
     rows = [
-        [name or "result", f"{result.num_tied:,}", *map(str, map(result.tie_range, metrics))]
-        for name, result in known.items()
+        [
+            name or "result",
+            _format_count(count),
+            *(str(tie_range_of_runs(contents.runs[name], metric)) for metric in metrics),
+        ]
+        for name, count in known.items()
     ]
     caption = (
         "How many relevant items have the same score as another candidate, and the lowest and the "
-        f"highest mean over all orders of equal scores.{_first_runs(contents)}"
+        f"highest mean over all orders of equal scores.{_over_runs(contents)}"
     )
     yield Grid(caption, Table(["recommender", "tied edges", *map(str, metrics)], rows))
 
@@ -197,8 +231,7 @@ def split(contents: Contents) -> Iterator[Part]:
 
 #: The functions above by the headings of their sections.
 SECTIONS: dict[str, Callable[[Contents], Iterator[Part]]] = {
-    "Task": task,
-    "Recipe": recipe,
+    "Result": first_screen,
     "Means": means,
     "Comparison": differences,
     "Curves": curves,
@@ -206,8 +239,48 @@ SECTIONS: dict[str, Callable[[Contents], Iterator[Part]]] = {
     "Items": items,
     "Long tail": long_tail,
     "Ties": ties,
+    "Task": task,
+    "Recipe": recipe,
     "Split": split,
 }
+
+#: The sections that one has to unfold.
+FOLDED = ("Task", "Recipe", "Split")
+
+
+def _matrices(comparison: Comparison, names: list[str]) -> Iterator[Part]:
+    """A table for each metric, of each recommender against each other."""
+    by_pair: dict[str, dict[tuple[str, str], tuple[float, str]]] = {}
+    for row in comparison:
+        star, cells = comparison.star(row), by_pair.setdefault(row.metric, {})
+        cells[row.a, row.b], cells[row.b, row.a] = (row.difference, star), (-row.difference, star)
+    for metric, cells in by_pair.items():
+        rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
+        caption = (
+            f"{metric}: the recommender of the row minus that of the column. What is not "
+            f"significant is pale."
+        )
+        yield Grid(caption, Table(["", *names], rows), of_all=([], [metric]))
+
+
+def _cell(difference: tuple[float, str] | None) -> str:
+    if difference is None:
+        return ""
+    value, star = difference
+    text = f"{value:+.4f}{star and ' '}{star}"
+    return text if star else Faint(text)
+
+
+def _of_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
+    """Returns what each row of the tables of a comparison is about, headings among them."""
+    by_pair: dict[tuple[str, str], list[str]] = {}
+    for row in comparison:
+        by_pair.setdefault((row.a, row.b), []).append(row.metric)
+    return [
+        ([*pair], metrics)
+        for pair, of_pair in by_pair.items()
+        for metrics in ([], *([metric] for metric in of_pair))
+    ]
 
 
 def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
@@ -237,6 +310,21 @@ def _rows_on_edges(ranked: RankedEdges, task: RankingTask) -> Iterator[list[str]
         yield ["seen items are candidates, too", "yes"]
 
 
+def _with_best(metric: str, results: Iterable[EvaluationResult | Runs]) -> Iterator[str]:
+    """Returns the cells of a metric, the best of which is bold if there are several."""
+    means = [_mean(result, metric) for result in results]
+    known = [mean for mean in means if not math.isnan(mean)]
+    best = (max if is_higher_better(metric) else min)(known) if len(known) > 1 else math.nan
+    for result, mean in zip(results, means, strict=True):
+        text = _format_mean(result, metric)
+        yield Best(text) if mean == best else text
+
+
+def _mean(result: EvaluationResult | Runs, metric: str) -> float:
+    values = [run[metric] for run in runs_of(result) if metric in run]
+    return sum(values) / len(values) if values else math.nan
+
+
 def _format_mean(result: EvaluationResult | Runs, metric: str) -> str:
     if isinstance(result, Runs):
         if metric not in map(str, result.metrics):
@@ -264,6 +352,19 @@ def _curve(contents: Contents, label: str) -> Drawing | Missing:
     return drawing(f"{label}@k", caption, draw)
 
 
+def _curve_of_difference(contents: Contents) -> Drawing | Missing:
+    """The difference of the two best recommenders, whose bands are likely to overlap."""
+    label, best = contents.main_metric.label, contents.best
+    second = contents.best_but(best)
+    caption = (
+        f"The difference of {best} and {second} in {label}@k at every cut-off k. The band is its "
+        f"95% confidence interval. Where it leaves out zero, a test would find the difference."
+    )
+    a, b = contents.recommenders[best], contents.recommenders[second]
+    draw = partial(plot.difference_at_k, a, b, label)
+    return drawing(f"{best} - {second} in {label}@k", caption, draw)
+
+
 def _by_degree(contents: Contents, metric: Metric) -> Iterator[Part]:
     what = f"{metric} by training degree"
     try:
@@ -275,15 +376,15 @@ def _by_degree(contents: Contents, metric: Metric) -> Iterator[Part]:
         f"The mean {metric} of users with few and with many training edges, with 95% confidence "
         f"intervals."
     )
-    first_runs = _first_runs(contents)
-    draw = partial(plot.metric_by_degree, contents.singles, metric)
-    yield drawing(what, f"{caption} A group has n users.{first_runs}", draw)
+    over_runs = _over_runs(contents, has_intervals=True)
+    draw = partial(plot.metric_by_degree, contents.recommenders, metric)
+    yield drawing(what, f"{caption} A group has n users.{over_runs}", draw)
 
     def make() -> Table:
-        cohorts = {name: result.by_degree() for name, result in contents.singles.items()}
+        cohorts = {name: result.by_degree() for name, result in contents.recommenders.items()}
         return _side_by_side(cohorts, str(metric))
 
-    yield grid(what, f"{caption}{first_runs}", make)
+    yield grid(what, f"{caption}{over_runs}", make)
 
 
 def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str) -> Table:
@@ -293,7 +394,7 @@ def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str) -> Table:
     rows = [
         [
             str(label),
-            f"{first[label][metric].num_users:,}",
+            span(groups[label][metric].num_users for groups in cohorts.values()),
             *(format_cohort(groups[label][metric]) for groups in cohorts.values()),
         ]
         for label in first
@@ -303,18 +404,26 @@ def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str) -> Table:
 
 def _most_recommended(contents: Contents) -> Table:
     first = contents.first.ranked
-    check_has(first.catalogue, "popularity", "report")
-    popularity = first.required_catalogue.popularity.cpu()
-    counts = [
-        exposure(result.ranked, contents.k).long().cpu() for result in contents.singles.values()
-    ]
-    listed = torch.stack(counts).sum(dim=0).argsort(descending=True, stable=True)[:_NUM_ITEMS]
-    head = ["item", "seen by", *(name or "lists" for name in contents.singles)]
+    results = chain.from_iterable(contents.runs.values())
+    popularity = common_popularity(results, "report")
+    counts = [exposure_of_runs(runs, contents.k) for runs in contents.runs.values()]
+    # Means over runs differ in their last digit, and items in equally many lists stay in order.
+    total = torch.stack(counts).sum(dim=0).round(decimals=6)
+    listed = total.argsort(descending=True, stable=True)[:_NUM_ITEMS]
+    head = ["item", "seen by", *(name or "lists" for name in contents.runs)]
     rows = [
-        [_id_of(item, first.item_ids), *(f"{int(of[item]):,}" for of in [popularity, *counts])]
+        [
+            _id_of(item, first.item_ids),
+            *(_format_count(float(of[item])) for of in [popularity, *counts]),
+        ]
         for item in listed.tolist()
     ]
     return Table(head, rows)
+
+
+def _format_count(count: float) -> str:
+    """Formats a number of things, which is a mean over runs if it is not whole."""
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
 
 
 def _id_of(item: int, ids: tuple[object, ...] | None) -> str:
@@ -332,11 +441,12 @@ def _of(name: str) -> str:
     return f" of {name}" if name else ""
 
 
-def _first_runs(contents: Contents) -> str:
-    """Says of which recommenders one run is shown."""
+def _over_runs(contents: Contents, *, has_intervals: bool = False) -> str:
+    """Says of which recommenders the mean over runs is shown."""
     if not contents.several:
         return ""
-    return f" Of several runs{_of(_named(contents.several))}, the first is shown."
+    intervals = ", with intervals that allow for other runs" if has_intervals else ""
+    return f" Several runs{_of(_named(contents.several))} are shown by their mean{intervals}."
 
 
 def _named(recommenders: Iterable[str]) -> str:

@@ -13,8 +13,9 @@ import torch
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.sections import SECTIONS
+from tests.support.machines.browser import find_chromium, open_browser
 
-VOID = {"meta"}
+VOID = {"input", "meta"}
 METRICS = ["ndcg@10", "recall@10", "r_precision", "coverage@10"]
 
 
@@ -46,7 +47,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.text += data
         if self.open and self.open[-1] in ("h1", "h2"):
             self.headings.append(data)
@@ -106,3 +107,78 @@ def full(tmp_path_factory, popular, runs, split):
     path = tmp_path_factory.mktemp("full") / "report.html"
     report(results, path, split=split, title="All of it")
     return Page(path.read_text(encoding="utf-8"))
+
+
+def write_report(path, task, runs_of, metrics, **options):
+    """Reports on random scores, by the name of a recommender with its number of runs."""
+    generator = torch.Generator().manual_seed(0)
+
+    def run():
+        scores = torch.rand(task.num_users, task.num_items, generator=generator)
+        return evaluate(scores, task, metrics, keep_items=True)
+
+    results = {name: run() if n == 1 else [run() for _ in range(n)] for name, n in runs_of.items()}
+    return report(results, path, **options)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    return find_chromium()
+
+
+@pytest.fixture(scope="module")  # as other files have an event loop of their own
+def browser(chromium):
+    with open_browser(chromium) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def report_on_three(chromium, tmp_path_factory, task, split):
+    metrics = ["ndcg@10", "recall@10", "coverage@10"]
+    path = tmp_path_factory.mktemp("three") / "report.html"
+    return write_report(path, task, {"LightGCN": 3, "Popular": 1, "BPR": 1}, metrics, split=split)
+
+
+@pytest.fixture(scope="session")
+def report_on_seven(chromium, tmp_path_factory, task):
+    metrics = ["ndcg@10", "recall@10", "r_precision", "map@10", "hit_rate@10", "coverage@10"]
+    path = tmp_path_factory.mktemp("seven") / "report.html"
+    return write_report(path, task, {f"Recommender {n}": 1 for n in range(1, 8)}, metrics)
+
+
+@pytest.fixture(scope="session", params=["three", "seven"])
+def report_file(request):
+    """A page of few recommenders, with runs and a split, and a page of many."""
+    return request.getfixturevalue(f"report_on_{request.param}")
+
+
+@pytest.fixture
+def heard():
+    """What the pages of `shown` say in the console."""
+    return []
+
+
+@pytest.fixture
+def asked():
+    """The addresses that the pages of `shown` load."""
+    return []
+
+
+@pytest.fixture
+def shown(browser, heard, asked):
+    """Opens a file in a window of its own."""
+
+    def show(path, width=1280, scheme="light", *, height=800, **options):
+        window = {"width": width, "height": height}
+        page = browser.new_page(viewport=window, color_scheme=scheme, **options)
+        opened.append(page)
+        page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    opened = []
+    yield show
+    for page in opened:
+        page.close()

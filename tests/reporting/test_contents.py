@@ -14,6 +14,7 @@ def test_runs_alone_may_be_a_list_or_runs(runs):
         contents = Contents.of(given, None)
         assert list(contents.recommenders) == list(contents.several) == [""]
         assert list(contents.several[""]) == runs
+        assert list(contents.runs[""]) == runs
         assert contents.first is runs[0]
 
 
@@ -21,6 +22,7 @@ def test_one_run_is_no_several(popular):
     for given in (popular, [popular], {"": popular}):
         contents = Contents.of(given, None)
         assert contents.recommenders == contents.singles == {"": popular}
+        assert {name: list(runs) for name, runs in contents.runs.items()} == {"": [popular]}
         assert not contents.several
 
 

@@ -1,11 +1,15 @@
 """The sections of a report, each by itself."""
 
+import numpy as np
 import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, Runs, evaluate
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Prose
 from tests.support.machines.missing_packages import hide_package
+from tests.support.references.variance_components import margin_over_runs
+
+SECTIONS_OF_NUMBERS = ["Curves", "Users", "Items", "Long tail", "Ties"]
 
 
 def test_how_much_runs_vary(parts, runs):
@@ -13,6 +17,14 @@ def test_how_much_runs_vary(parts, runs):
     assert "Random: mean over several runs" in str(means.table)
     assert of_runs.caption.startswith("How much 3 runs of Random vary")
     assert str(of_runs.table) == str(Runs(runs))
+
+
+def test_how_many_observations_means_with_propensities_rest_on(parts, task):
+    name = "recall(average=micro,propensity=given)@10"
+    result = evaluate(torch.rand(60), task, name, propensity=torch.full((60,), 0.5))
+    (means,) = parts("Means", result)
+    num_edges = result.ranked.rank.numel()
+    assert f"on average, {num_edges:,} in total" in str(means.table)
 
 
 def test_without_lists_there_is_no_long_tail(parts, task):
@@ -74,3 +86,108 @@ def test_only_metrics_that_ties_can_move_have_a_range(parts, task):
 def test_no_ties_are_a_sentence(parts, runs):
     (part,) = parts("Ties", runs[0])
     assert part == Prose("No relevant item has the same score as another candidate.")
+
+
+def printed(values):
+    """The mean of values `[num_runs][num_users]` with its margin, as a table prints it."""
+    values = np.asarray(values)
+    return f"{values.mean():.4f} ± {margin_over_runs([(1, values)]):.4f}".replace("± 0.", "± .")
+
+
+def bounds_of(label):
+    return tuple(map(int, (label.split("-") * 2)[:2]))
+
+
+def test_groups_of_users_are_those_of_all_runs(parts, runs, popular, task):
+    *_, table = parts("Users", {"Random": runs, "Popular": popular})
+    degree = torch.bincount(task.seen[0], minlength=120).tolist()
+    assert table.table.head == ("training degree", "users", "Random", "Popular")
+    assert len(table.table.rows) > 2
+    for label, num_users, of_runs, _ in table.table.rows:
+        low, high = bounds_of(label)
+        own = [user for user in range(120) if low <= degree[user] <= high]
+        assert int(num_users) == len(own)
+        assert of_runs == printed([[x.per_user["ndcg@10"][user] for user in own] for x in runs])
+
+
+def test_items_are_found_by_all_runs(parts, runs, task):
+    (table,) = parts("Items", {"Random": runs})
+    popularity = torch.bincount(task.seen[1], minlength=60).tolist()
+    assert len(table.table.rows) > 2
+    for label, num_users, of_runs in table.table.rows:
+        low, high = bounds_of(label)
+        recalls = []
+        for result in runs:
+            places = {}
+            edges = zip(*result.ranked.edge_label_index.tolist(), result.ranked.rank, strict=True)
+            for user, item, rank in edges:
+                if low <= popularity[item] <= high:
+                    places.setdefault(user, []).append(int(rank) <= 10)
+            recalls.append([np.mean(places[user]) for user in sorted(places)])
+        assert int(num_users) == len(recalls[0])
+        assert of_runs == printed(recalls)
+
+
+def test_items_are_listed_by_all_runs(parts, runs, popular, task):
+    _, table = parts("Long tail", {"Random": runs, "Popular": popular})
+    popularity = torch.bincount(task.seen[1], minlength=60).tolist()
+    counts = []
+    for results in (runs, [popular]):
+        of_item = [0] * 60
+        for result in results:
+            for row in result.ranked.pred_index_mat[:, :10].tolist():
+                for item in row:
+                    if item >= 0:
+                        of_item[item] += 1
+        counts.append([count / len(results) for count in of_item])
+    order = sorted(range(60), key=lambda item: (-round(counts[0][item] + counts[1][item], 6), item))
+    assert [int(row[0]) for row in table.table.rows] == order[:10]
+    for item, seen, of_runs, of_popular in table.table.rows:
+        mean = counts[0][int(item)]
+        assert int(seen) == popularity[int(item)]
+        assert of_runs == (f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}")
+        assert of_popular == f"{counts[1][int(item)]:.0f}"
+    assert any("." in row[2] for row in table.table.rows)
+    assert not any("." in row[3] for row in table.table.rows)
+
+
+@pytest.mark.usefixtures("expect_ties")
+def test_ties_are_those_of_all_runs(parts, task, popular):
+    generator = torch.Generator().manual_seed(0)
+    scores = [torch.randint(9, (120, 60), generator=generator).float() for _ in range(3)]
+    results = [evaluate(x, task, "ndcg@10") for x in scores]
+    (table,) = parts("Ties", {"Random": results, "Popular": popular})
+    (_, num_tied, span), (_, none, _) = table.table.rows
+    mean = sum(result.num_tied for result in results) / 3
+    assert num_tied == (f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}")
+    assert none == "0"
+    wanted = np.mean([result.tie_range("ndcg@10") for result in results], axis=0)
+    assert list(map(float, span.split(" to "))) == pytest.approx(list(wanted), abs=5.1e-5)
+    assert wanted[0] < wanted[1]
+
+
+def test_lists_among_the_runs_have_no_ties(parts, task, runs):
+    lists = evaluate(torch.rand(120, 60).argsort(descending=True), task, "ndcg@10")
+    (part,) = parts("Ties", {"Random": [runs[0], lists]})
+    assert part == Missing("Ties", "they need scores, and lists are all that is known")
+
+
+@pytest.mark.parametrize("section", SECTIONS_OF_NUMBERS)
+def test_equal_runs_are_one_run(parts, section, runs, popular):
+    def shown(results):
+        for part in parts(section, results):
+            yield part.table.rows if isinstance(part, Grid) else type(part)
+
+    one = {"Random": runs[0], "Popular": popular}
+    several = {"Random": [runs[0]] * 3, "Popular": [popular] * 2}
+    assert list(shown(several)) == list(shown(one))
+
+
+@pytest.mark.parametrize("section", SECTIONS_OF_NUMBERS[:-1])
+def test_captions_say_that_runs_are_shown_by_their_mean(parts, section, runs, popular):
+    for part in parts(section, {"Random": runs, "Popular": popular}):
+        assert "the first" not in part.caption.lower()
+        if "@k " not in part.caption:  # these speak of the band
+            assert part.caption.count("everal runs of Random are shown by their mean") == 1
+    for part in parts(section, popular):
+        assert "everal runs" not in part.caption

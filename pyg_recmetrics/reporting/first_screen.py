@@ -1,0 +1,87 @@
+"""What a report says first: which recommender is better, and what to look at before trusting it."""
+
+from collections.abc import Iterator
+
+from pyg_recmetrics import plot
+from pyg_recmetrics.plot.forest import height
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.parts import Part, Remarks, drawing
+from pyg_recmetrics.results.cautions import caution
+from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.runs import runs_of
+from pyg_recmetrics.task.catalogue import check_has
+
+
+def first_screen(contents: Contents) -> Iterator[Part]:
+    """The claims, what makes them doubtful, and a forest of means and of differences."""
+    comparison = contents.main_comparison
+    if comparison is not None and (claims := comparison.claims()):
+        yield Remarks(claims, "claims")
+    if warnings := list(_warnings(contents)):
+        yield Remarks(warnings, "warnings")
+    if contents.split is not None and not contents.split.has_leaks:
+        yield Remarks(["The split has no leaks."], "good")
+    yield from _forest(contents)
+
+
+def _forest(contents: Contents) -> Iterator[Part]:
+    metrics = [str(metric) for metric in contents.small_metrics]
+    if not metrics:
+        return
+    runs = " Ticks are single runs." if contents.several else ""
+    yield drawing(
+        "Means",
+        f"The mean of every metric, with its 95% confidence interval.{runs}",
+        lambda ax: plot.means(contents.recommenders, metrics, ax=ax),
+        height=height(len(metrics), len(contents.recommenders)),
+        kind="forest",
+    )
+    comparison = contents.main_comparison
+    if comparison is None:
+        return
+    shown = comparison.select(metrics)
+    num_pairs = len({(row.a, row.b) for row in shown})
+    note = ""
+    if comparison is not contents.comparison:
+        note = f" These are the differences from {contents.best}."
+    zone = " The grey zone is too small to matter." if comparison.protocol.equivalence else ""
+    yield drawing(
+        "Differences",
+        f"The paired difference of every two recommenders, with its confidence interval: user by "
+        f"user, so that what users have in common cancels out. A filled mark is significant.{zone}"
+        f"{note}",
+        lambda ax: plot.differences(shown, ax=ax),
+        height=height(len(metrics), num_pairs),
+        kind="forest",
+    )
+
+
+def _warnings(contents: Contents) -> Iterator[str]:
+    """What may make the numbers of the page say less than they seem to."""
+    comparison, first = contents.comparison, contents.first
+    if comparison is not None and (names := comparison.protocol.uncovered):
+        those = "Its" if len(names) == 1 else "Their"
+        yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
+    samples = {str(x): Sample.of(first.contributions(x), first.person) for x in contents.metrics}
+    if note := caution(samples):
+        yield f"{note[0].upper()}{note[1:]}."
+    if contents.split is not None and contents.split.has_leaks:
+        yield "The split leaks: see its checks below."
+    if num_cold := _count_cold(first.ranked):
+        yield f"{num_cold:,} relevant items of users have no training edge."
+    every = [result for runs in contents.recommenders.values() for result in runs_of(runs)]
+    if num_tied := max(result.num_tied or 0 for result in every):
+        yield f"Up to {num_tied:,} relevant items have the same score as another candidate."
+    if few := first.num_with_few_candidates:
+        yield f"{few:,} users have fewer candidates than the largest cut-off."
+
+
+def _count_cold(ranked: RankedEdges) -> int:
+    """Returns how many ground-truth edges lead to items that nobody has seen."""
+    try:
+        check_has(ranked.catalogue, "popularity", "report")
+    except ValueError:
+        return 0
+    popularity = ranked.required_catalogue.popularity
+    return int((popularity[ranked.edge_label_index[1].to(popularity.device)] == 0).sum())
