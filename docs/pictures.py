@@ -2,7 +2,7 @@
 
 python docs/pictures.py
 
-The picture of how cost grows shows what `benchmarks/growth.py` has measured.
+Two pictures show what `benchmarks/growth.py` and `benchmarks/coverage.py` have measured.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from pyg_recmetrics.plot import style
 HERE = Path(__file__).resolve().parent
 PAGES = [HERE / "start.md", HERE / "results.md"]
 GROWTH = HERE.parent / "benchmarks" / "growth.json"
+COVERAGE = HERE.parent / "benchmarks" / "README.md"
 
 #: A block of code, and the name of the picture below it if there is one.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n!\[[^\]]*\]\((images/\w+\.png)\))?", flags=re.DOTALL)
@@ -35,6 +36,7 @@ def draw(folder: Path) -> None:
     for page in PAGES:
         draw_page(page, folder)
     draw_growth(folder)
+    draw_coverage(folder)
 
 
 def draw_page(page: Path, folder: Path) -> None:
@@ -101,6 +103,47 @@ def _sizes(fixed: dict[str, int]) -> str:
     ]
     # Spaces that do not break keep a number with its name.
     return textwrap.fill(", ".join(size.replace(" ", "\xa0") for size in sizes), 40)
+
+
+def draw_coverage(folder: Path) -> None:
+    """Draws how often two intervals hold, against how much runs vary."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
+
+    deviations, rows = _read_coverage()
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (users, lines) in zip(panels, rows.items(), strict=True):
+        for index, (name, shares) in enumerate(lines.items()):
+            # Of each interval, three seeds are filled and five are hollow.
+            which, is_hollow = divmod(index, 2)
+            look = style.line_style(which) | style.point_style(which)
+            fill = {"markerfacecolor": "white"} if is_hollow else {}
+            axes.plot(deviations, shares, label=name, **look | fill)
+        axes.axhline(0.95, color=style.GREY, linewidth=1, zorder=1)
+        axes.set(xlabel="standard deviation of the effect of a seed", ylim=(0, 1))
+        axes.set_title(f"{users} users", loc="left", fontsize=9, color=style.NOTE_COLOR)
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 0.95])
+        axes.grid(alpha=0.3, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("intervals that hold the true mean")
+    panels[1].legend(loc="lower right", frameon=False, handlelength=2.5)
+    figure.savefig(folder / "images" / "coverage.png", dpi=RESOLUTION)
+
+
+def _read_coverage() -> tuple[list[float], dict[str, dict[str, list[float]]]]:
+    """Reads the deviations, and by the number of users what the lines are called and show."""
+    (table,) = re.findall(
+        r"^\| interval .*?(?=\n\n)", COVERAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    head, _, *rows = ([cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines())
+    lines: dict[str, dict[str, list[float]]] = {}
+    for interval, users, seeds, *shares in rows:
+        name = f"{interval.strip('`')}, {seeds} seeds"
+        lines.setdefault(users, {})[name] = list(map(float, shares))
+    return list(map(float, head[3:])), lines
 
 
 if __name__ == "__main__":

@@ -128,7 +128,8 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     pictures.draw(tmp_path)
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
-    assert drawn == {f"{name}.png" for name in plot.__all__ if name.islower()} | {"growth.png"}
+    of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
+    assert drawn == of_functions | {"growth.png", "coverage.png"}
     assert (
         drawn | {"report.png", "lastfm_report.png"}
         == shown

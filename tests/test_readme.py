@@ -84,7 +84,7 @@ def test_all_python_runs_and_gives_what_its_comments_say(first, tmp_path, monkey
         printed += run(block, namespace)
         for code, number in re.findall(r"^(.*\S)  # (\d\.\d{4})\b", block, flags=re.MULTILINE):
             assert eval(code, namespace) == pytest.approx(float(number), abs=TOLERANCE), code
-    for part in ("Computed with pyg_recmetrics", "LightGCN  Most popular", "training degree"):
+    for part in ("Computed with pyg_recmetrics", "LightGCN - Most popular", "training degree"):
         assert part in printed
     assert {path.name for path in tmp_path.iterdir()} == {"lightgcn.npz", "ndcg.pdf"}
 
