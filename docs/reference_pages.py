@@ -79,6 +79,8 @@ PARTS = {
             "results.CohortMean",
             "results.PairedDifference",
             "results.Power",
+            "results.Probabilities",
+            "results.Protocol",
         ),
     ),
     "metrics": Part(

@@ -42,6 +42,8 @@ RETURNED = (
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
     "pyg_recmetrics.results.Power",
+    "pyg_recmetrics.results.Probabilities",
+    "pyg_recmetrics.results.Protocol",
     "pyg_recmetrics.results.user_counts.UserCounts",
     "pyg_recmetrics.transforms.split_report.StageReport",
 )

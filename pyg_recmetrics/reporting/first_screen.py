@@ -7,6 +7,7 @@ from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Part, Remarks, drawing
+from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.runs import runs_of
@@ -73,8 +74,17 @@ def _warnings(contents: Contents) -> Iterator[str]:
     every = [result for runs in contents.recommenders.values() for result in runs_of(runs)]
     if num_tied := max(result.num_tied or 0 for result in every):
         yield f"Up to {num_tied:,} relevant items have the same score as another candidate."
-    if few := first.num_with_few_candidates:
-        yield f"{few:,} users have fewer candidates than the largest cut-off."
+    if num_short := _count_short(first, contents.k):
+        yield f"{num_short:,} users have fewer than {contents.k} recommended items."
+
+
+def _count_short(result: EvaluationResult, k: int) -> int:
+    """Returns how many users with ground truth have a shorter list than `k`."""
+    ranked = result.ranked
+    if ranked.lists is None:
+        return result.num_with_few_candidates or 0
+    is_short = ranked.lists.length(k) < k
+    return int((is_short & ranked.is_evaluated & (ranked.degree > 0)).sum())
 
 
 def _count_cold(ranked: RankedEdges) -> int:

@@ -4,7 +4,7 @@ This package may import the conventions and all layers below them. It knows no r
 """
 
 from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
-from pyg_recmetrics.results.comparison import Comparison, compare
+from pyg_recmetrics.results.comparison import Comparison, Protocol, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.paired import PairedDifference, Probabilities
 from pyg_recmetrics.results.power import Power
@@ -24,6 +24,7 @@ __all__ = [
     "PairedDifference",
     "Power",
     "Probabilities",
+    "Protocol",
     "Runs",
     "SideBySide",
     "compare",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pyg_recmetrics import compare, evaluate, transforms
+from pyg_recmetrics import EvaluationResult, RankedEdges, compare, evaluate, transforms
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Remarks
@@ -50,6 +50,19 @@ def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     num_cold = sum(item in cold for item in task.truth[1].tolist())
     said = [x for x in remarks(constant, "warnings") if "no training edge" in x]
     assert said == ([f"{num_cold} relevant items of users have no training edge."] if cold else [])
+
+
+def test_short_lists_are_counted(task):
+    has_truth = task.degree > 0
+    lists = torch.full((task.num_users, 10), -1)
+    lists[:, :4] = torch.arange(4)
+    ranked = RankedEdges.from_topk(lists, task.truth)
+    assert f"{int(has_truth.sum())} users have fewer than 10 recommended items." in remarks(
+        EvaluationResult(ranked, "ndcg@10"), "warnings"
+    )
+    lists[:] = torch.arange(10)
+    full = EvaluationResult(RankedEdges.from_topk(lists, task.truth), "ndcg@10")
+    assert not any("recommended items" in text for text in remarks(full, "warnings"))
 
 
 def test_a_split_leaks_or_it_does_not(popular, split):
