@@ -49,7 +49,7 @@ class Picture(NamedTuple):
         return image.getvalue()
 
     def __repr__(self) -> str:
-        labels = (self.axes.get_ylabel(), self.axes.get_xlabel())
+        labels = filter(None, (self.axes.get_ylabel(), self.axes.get_xlabel()))
         return f"{type(self).__name__}({' against '.join(labels)})".replace("\n", " ")
 
 

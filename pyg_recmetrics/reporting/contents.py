@@ -128,9 +128,11 @@ class Contents:
     @cached_property
     def main_comparison(self) -> Comparison | None:
         """All differences, or those from the best recommender if there are too many."""
-        if self.comparison is None or self.num_pairs <= _MANY_PAIRS or not self.metrics:
-            return self.comparison
-        return self.comparison.select(name=self.best)
+        comparison = self.comparison
+        if comparison is None or self.num_pairs <= _MANY_PAIRS or not self.metrics:
+            return comparison
+        of_all = set.intersection(*({row.a, row.b} for row in comparison))
+        return comparison if of_all else comparison.select(name=self.best)
 
     @property
     def main_metric(self) -> Metric:

@@ -39,7 +39,11 @@ def _forest(contents: Contents) -> Iterator[Part]:
         kind="forest",
     )
     comparison = contents.main_comparison
-    if comparison is None:
+    compared = {
+        row.metric for row in comparison or () if row.verdict is not None or row.low < row.high
+    }
+    metrics = [metric for metric in metrics if metric in compared]
+    if comparison is None or not metrics:
         return
     shown = comparison.select(metrics)
     num_pairs = len({(row.a, row.b) for row in shown})

@@ -457,7 +457,7 @@ def compare(
         level,
         small_sample,
         None if equivalence is None else Equivalence.of(equivalence),
-        _primary(primary, asked),
+        _primary(primary, asked, runs),
         simultaneous,
         num_runs,
         _deterministic(deterministic, list(runs)),
@@ -588,19 +588,29 @@ def _metrics(
     return common
 
 
-def _primary(primary: str | Metric | None, metrics: Sequence[Metric]) -> Metric | None:
+def _primary(
+    primary: str | Metric | None,
+    metrics: Sequence[Metric],
+    runs: Mapping[str, Sequence[EvaluationResult]],
+) -> Metric | None:
     if primary is None:
         return None
-    metric = parse(primary)
-    if metric not in metrics:
-        raise ValueError(f"'primary' needs to be one of {list(map(str, metrics))} (got '{metric}')")
+    results = list(_all_results(runs).values())
+    tested = [metric for metric in metrics if means_of_all_users(results, metric) is None]
+    if (metric := parse(primary)) not in tested:
+        raise ValueError(f"'primary' needs to be one of {list(map(str, tested))} (got '{metric}')")
     return metric
 
 
 def _deterministic(names: Iterable[str], known: list[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         names = (names,)
-    return tuple(check_choice(name, "deterministic", known) for name in names)
+    if not isinstance(names, Iterable):
+        raise TypeError(
+            f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
+        )
+    # Results may have numbers as names, too.
+    return tuple(check_choice(str(name), "deterministic", known) for name in names)
 
 
 def _detected(power: Power | None) -> list[str]:

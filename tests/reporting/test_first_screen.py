@@ -86,6 +86,26 @@ def test_the_forest_has_a_title_for_each_mark(runs, popular):
         assert all(x.get("data-metric") and x.find("title") is not None for x in groups)
 
 
+def test_a_comparison_of_other_metrics_has_no_picture(runs, popular):
+    results = {"Random": runs, "Popular": popular}
+    comparison = compare(results, metrics="coverage@10")
+    parts = list(first_screen(Contents.of(results, None, comparison)))
+    assert [x.kind for x in parts if isinstance(x, Drawing)] == ["forest"]
+    assert not remarks(results, "claims", comparison=comparison)
+
+
+def test_a_baseline_is_kept(task):
+    generator = torch.Generator().manual_seed(0)
+    results = {
+        f"r{i}": evaluate(
+            torch.rand(task.num_users, task.num_items, generator=generator), task, ["ndcg@10"]
+        )
+        for i in range(9)
+    }
+    comparison = compare(results, baseline="r4")
+    assert Contents.of(results, None, comparison).main_comparison is comparison
+
+
 def test_many_recommenders_are_shown_beside_the_best(task):
     generator = torch.Generator().manual_seed(0)
     scores = [torch.rand(task.num_users, task.num_items, generator=generator) for _ in range(5)]

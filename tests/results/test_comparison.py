@@ -351,6 +351,10 @@ class TestStars:
         assert "not covered" not in str(every)
         with pytest.raises(ValueError, match=r"'deterministic' needs to be one of .* \(got 'x'\)"):
             compare(given, deterministic=["x"])
+        with pytest.raises(TypeError, match=r"'deterministic' needs to hold names .* \(got int\)"):
+            compare(given, deterministic=3)
+        numbered = dict(enumerate(given.values()))
+        assert compare(numbered, deterministic=[1, 2]).protocol.uncovered == []
 
 
 class TestFamily:
@@ -368,6 +372,11 @@ class TestFamily:
         assert "adjusted for 3 tests of 1 metric by Holm's method" in str(one)
         with pytest.raises(ValueError, match=r"'primary' needs to be one of .* \(got 'mrr@3'\)"):
             compare(results, primary="mrr@3")
+
+    def test_a_primary_metric_is_one_of_single_users(self, task):
+        a, b = (evaluate(scores_of(task, 0.5, seed), task, ["mrr@3", "gini@3"]) for seed in (0, 1))
+        with pytest.raises(ValueError, match=r"one of \['mrr@3'\] \(got 'gini@3'\)"):
+            compare({"a": a, "b": b}, primary="gini@3")
 
     def test_simultaneous_intervals_agree_with_stars(self, results):
         single, together = compare(results), compare(results, simultaneous=True)
