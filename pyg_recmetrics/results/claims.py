@@ -54,9 +54,9 @@ def _clauses(
     rows: Mapping[str, Sequence[PairedDifference]],
     bound: Callable[[PairedDifference], float | None],
 ) -> Iterator[str]:
-    for verdict, better, other in (("better", a, b), ("worse", b, a)):
+    for verdict in ("better", "worse"):
         if found := rows.get(verdict):
-            yield f"{better} is better than {other} in {_listed(map(_with_size, found))}"
+            yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
     if found := rows.get("equivalent"):
         within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
         yield f"{a} is as good as {b} in {_listed(within)}"

@@ -54,7 +54,7 @@ def test_all_sections_are_there(full, popular, runs):
         "No leaks.",
         "The split has no leaks.",
         "One run of Popular. Its other seeds may give other numbers.",
-        "Popular is better than Random in",
+        "Random is worse than Popular in",
         "Several runs of Random are shown by their mean.",
         "Several runs of Random are shown by their mean, with intervals that allow for other runs.",
         "The mean ndcg@k over 120 users at every cut-off k",

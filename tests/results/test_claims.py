@@ -22,7 +22,7 @@ def say(*rows, uncovered=(), bound=None):
         ([row("x@1", "better")], "A is better than B in x@1 (+0.0100, +5.0%)."),
         (
             [row("x@1", "worse", -0.02, -10.0)],
-            "B is better than A in x@1 (-0.0200, -10.0%).",
+            "A is worse than B in x@1 (-0.0200, -10.0%).",
         ),
         (
             [row("x@1", "better"), row("y", "better", 0.5, 250.0), row("z", "inconclusive", p=0.2)],
