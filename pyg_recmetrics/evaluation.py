@@ -3,14 +3,14 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics import conventions, processes
-from pyg_recmetrics.checks import check_boolean, check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
@@ -24,6 +24,7 @@ from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.message_passing import read_message_passing
 from pyg_recmetrics.ranking.ranking import rank_task
 from pyg_recmetrics.results import EvaluationResult, History
+from pyg_recmetrics.results.averages import AverageOver, check_average_over
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
+
+#: What a row of a result is.
+Per: TypeAlias = Literal["user", "edge"]
 
 
 def evaluate(
@@ -42,6 +46,8 @@ def evaluate(
     convention: str | Convention = "standard",
     empty_target_action: EmptyTargetAction | None = None,
     population: Population | None = None,
+    per: Per = "user",
+    average_over: AverageOver = "user",
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
     edge_type: EdgeType | None = None,
@@ -92,6 +98,14 @@ def evaluate(
         population (Population, optional): Which users are evaluated, such as
             `Population(min_pos_test=5)` for those with five relevant items or more.
             (default: `None`, as the convention says; the standard convention evaluates all users)
+        per (str, optional): What a row of the result is. With `"edge"`, every ground-truth edge is
+            ranked without the other truth of its user, as in the filtered setting of knowledge
+            graphs, see :meth:`RankedEdges.each_edge`. Row `r` is then edge `r` of the `truth` of
+            the task. Intervals draw users, or persons if they are known. (default: `"user"`)
+        average_over (str, optional): What the means are over: `"user"` for all rows alike, or
+            `"person"` for the mean over persons of the mean over the rows of each. A task says
+            which `person` a row belongs to; with `per="edge"`, it is the user if no person is
+            known. (default: `"user"`)
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
             are weights, unless all of them are one. (default: `None`, the message-passing edges of
@@ -166,6 +180,8 @@ def evaluate(
         convention=convention,
         empty_target_action=empty_target_action,
         population=population,
+        per=per,
+        average_over=average_over,
         edge_index=edge_index,
         edge_weight=edge_weight,
         edge_type=edge_type,
@@ -240,6 +256,8 @@ class Evaluator(Frozen):
         convention: str | Convention = "standard",
         empty_target_action: EmptyTargetAction | None = None,
         population: Population | None = None,
+        per: Per = "user",
+        average_over: AverageOver = "user",
         edge_index: EdgesLike | None = None,
         edge_weight: TensorLike | None = None,
         edge_type: EdgeType | None = None,
@@ -288,6 +306,9 @@ class Evaluator(Frozen):
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
+        self._per = _check_per(per, self._resolved, keep_items)
+        person = task.truth[0] if per == "edge" else task.person
+        self._average_over = check_average_over(average_over, person)
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
         self._batch_size, self._keep_items = batch_size, keep_items
@@ -355,16 +376,15 @@ class Evaluator(Frozen):
         processes.check_same(
             self.task.device,
             metrics=(*map(str, self.metrics), self._convention.to_dict()),
-            options=(ties, self._seed, self._empty_target_action),
+            options=(ties, self._seed, self._empty_target_action, self._per, self._average_over),
             catalogue=self._catalogue,
         )
-        depths = [metric.depth for metric in self._resolved]
-        is_full = None in depths
+        depth = self._depth()
         ranked = rank_task(
             recommender,
             self.task,
-            k=None if is_full else max(depth for depth in depths if depth),
-            full=is_full,
+            k=depth,
+            full=depth is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
             batch_size=self._batch_size,
@@ -377,8 +397,19 @@ class Evaluator(Frozen):
             ranked = ranked.with_ties(ties, seed=self._seed)
         return ranked
 
+    def _depth(self) -> int | None:
+        """Returns how deep the metrics look; `None` if one of them looks at all ranks."""
+        depths = [metric.depth for metric in self._resolved]
+        if None in depths:
+            return None
+        deepest = max(depth for depth in depths if depth)
+        # So many other relevant items may come before an edge.
+        return deepest + (int(self.task.degree.max()) - 1 if self._per == "edge" else 0)
+
     def _measure(self, ranked: RankedEdges) -> EvaluationResult:
         ranked, num_left_out = self._convention.population.select(ranked)
+        if self._per == "edge":
+            ranked = ranked.each_edge()
         return EvaluationResult(
             ranked.with_catalogue(self._catalogue),
             self.metrics,
@@ -386,6 +417,7 @@ class Evaluator(Frozen):
             empty_target_action=self._empty_target_action,
             convention=self._convention,
             num_left_out=self._num_left_out + num_left_out,
+            average_over=self._average_over,
         )
 
     def _items_to_keep(self) -> bool | int:
@@ -422,6 +454,25 @@ def _check_options(
         check_positive_integer(keep_items, "keep_items")
     check_ties("index" if ties is None else ties, seed)
     check_boolean(progress, "progress")
+
+
+def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> Per:
+    """Returns what a row is if all metrics can be measured on such rows."""
+    check_choice(per, "per", get_args(Per))
+    if per == "user":
+        return per
+    if keep_items is not False:
+        raise ValueError(
+            f"'keep_items' needs to be False with per='edge': an edge has no list of its own "
+            f"(got {keep_items!r})"
+        )
+    for metric in metrics:
+        if "items" in metric.needs:
+            raise ValueError(
+                f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
+                f"of its own (got '{metric}')"
+            )
+    return per
 
 
 def _select_eligible(task: RankingTask, population: Population) -> tuple[RankingTask, int]:

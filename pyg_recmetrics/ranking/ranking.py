@@ -212,11 +212,13 @@ def rank_task(
             depth = _depth(task, k, full)
             list_width = _list_width(task, depth, keep_items)
             adapt = ask_model if algorithm == "recommend" else as_recommender
-            ranker = adapt(recommender, task, edge_index, edge_weight)
+            is_candidate = task.is_candidate
+            present = task.without_missing(is_candidate)
+            ranker = adapt(recommender, present, edge_index, edge_weight)
             max_degree = int(task.degree.max()) if needs_degree else 0
             ranker.needed_depth = min(max(depth, max_degree), task.num_items)
             _warn_about_short_lists(ranker)
-            request = Request(ranker, task, depth, full, list_width)
+            request = Request(ranker, present, depth, full, list_width)
             answer = _answer(ranker, task)
         processes.check_same(
             task.device,
@@ -227,7 +229,8 @@ def rank_task(
         with processes.fail_together(task.device):
             ranking = _rank_share(request, algorithm, batch_size, progress)
     ranking.combine()
-    return ranking.to_ranked_edges(ranker, depth).with_ties(ties, seed=seed)
+    ranked = ranking.to_ranked_edges(ranker, depth, task, is_candidate)
+    return ranked.with_ties(ties, seed=seed)
 
 
 class _Ranking:
@@ -268,21 +271,34 @@ class _Ranking:
         if self.lists is not None:
             processes.take_largest(self.lists)
 
-    def to_ranked_edges(self, recommender: Recommender, depth: int) -> RankedEdges:
-        """Returns the ranked edges, without what the recommender keeps out of the rankings."""
-        task, num_candidates = self.task, self.task.num_candidates
+    def to_ranked_edges(
+        self, recommender: Recommender, depth: int, task: RankingTask, is_candidate: Tensor | None
+    ) -> RankedEdges:
+        """Returns the ranked edges, without what the recommender keeps out of the rankings.
+
+        Args:
+            recommender (Recommender): What ranked them.
+            depth (int): How deep.
+            task (RankingTask): The task with all of its truth.
+            is_candidate (torch.Tensor, optional): Which truth was ranked; `None` if all was.
+        """
+        num_candidates = task.num_candidates
         if recommender.mask is not None:
             recommender.mask.combine()
             recommender.mask.apply(self.ranks)
             num_candidates = recommender.mask.num_candidates
         recommender.warn()
         num_masked = task.num_candidates - num_candidates
+        ranks = self.ranks
+        if is_candidate is not None:
+            ranks = Ranks.unknown(task.truth[1])
+            ranks.update(is_candidate.nonzero().squeeze(1), self.ranks)
         return RankedEdges.from_ranks(
             task.truth,
-            self.ranks.rank,
+            ranks.rank,
             num_users=task.num_users,
-            num_above=self.ranks.num_above if recommender.has_scores else None,
-            num_tied=self.ranks.num_tied if recommender.has_scores else None,
+            num_above=ranks.num_above if recommender.has_scores else None,
+            num_tied=ranks.num_tied if recommender.has_scores else None,
             weight=task.weight,
             users=None if task.users.numel() == task.num_users else task.users,
             num_candidates=num_candidates,
@@ -293,6 +309,8 @@ class _Ranking:
             user_ids=task.user_ids,
             item_ids=task.item_ids,
             ranked_by=recommender.in_words,
+            person=task.person,
+            is_candidate=is_candidate,
         )
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:

@@ -68,15 +68,17 @@ class Intervals:
         method (str): How to find them for a single run, see
             :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
             runs, as in :meth:`Runs.mean`.
+        noun (str): What the rows are, such as `"users"`.
     """
 
     person: Tensor | None
     level: float
     method: IntervalMethod = "t"
+    noun: str = "users"
 
     def note(self, num_runs: int = 1) -> str:
         """Returns what a table says about them."""
-        return note_on_intervals(self.level, self.person, num_runs)
+        return note_on_intervals(self.level, self.person, num_runs, noun=self.noun)
 
     def mean(self, values: Tensor) -> CohortMean:
         """Returns the mean over users and runs, with its interval.

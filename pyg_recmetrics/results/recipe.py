@@ -54,21 +54,25 @@ def write_recipe(
     return textwrap.fill(text, width=_NUM_COLUMNS)
 
 
-def note_on_intervals(level: float, person: Tensor | None, num_runs: int = 1) -> str:
+def note_on_intervals(
+    level: float, person: Tensor | None, num_runs: int = 1, *, noun: str = "users"
+) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {100 * level:.4g}% confidence interval of the mean"
     if num_runs > 1:
-        return f"{note} for other {'users' if person is None else 'persons'} and other runs"
+        return f"{note} for other {noun if person is None else 'persons'} and other runs"
     if person is None:
-        return f"{note} over users"
-    return f"{note} over users, for other persons ({person.unique().numel():,} behind all rows)"
+        return f"{note} over {noun}"
+    drawn = "users" if noun == "edges" else "persons"
+    num_drawn = person.unique().numel()
+    return f"{note} over {noun}, for other {drawn} ({num_drawn:,} behind all rows)"
 
 
 def summarize_users(
     users: UserCounts, action: EmptyTargetAction, convention: Convention, max_k: int | None
 ) -> str:
     """Returns one line that counts the users behind the means."""
-    parts = [f"{users.num_evaluated:,} users evaluated"]
+    parts = [f"{users.num_evaluated:,} {users.noun} evaluated"]
     if users.num_without_truth:
         counted_as = {"neg": " (count as 0)", "pos": " (count as 1)"}.get(action, "")
         parts.append(f"{users.num_without_truth:,} without ground truth{counted_as}")
@@ -106,7 +110,7 @@ def _threshold(task: RankingTask | None) -> str:
 def _population(
     definitions: list[Metric], users: UserCounts, action: EmptyTargetAction, convention: Convention
 ) -> str:
-    text = f"all {users.num_evaluated:,} users with ground truth"
+    text = f"all {users.num_evaluated:,} {users.noun} with ground truth"
     if users.num_without_truth:
         what_becomes_of_them = {
             "skip": "are left out",
@@ -139,6 +143,8 @@ def _items(ranking: Ranking) -> str:
         items = f"{task.candidates.numel():,} of {task.num_items:,} items"
     else:
         items = "each user's own candidates"
+        if task.missing == "count":
+            items += " (truth that is not among them counts as not retrieved)"
     if num_excluded := task.excluded.size(1):
         items += f" except those that the user is connected to by {num_excluded:,} seen edges"
     elif task.seen.size(1):

@@ -32,6 +32,14 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, cohorts, frames, item_groups
+from pyg_recmetrics.results.averages import (
+    AverageOver,
+    check_average_over,
+    check_averages,
+    check_has_rows,
+    means_of_persons,
+    num_persons,
+)
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
@@ -75,6 +83,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`)
         num_left_out (int, optional): How many users the convention does not evaluate.
             (default: `0`)
+        average_over (str, optional): What the means are over: `"user"`, or `"person"` for the mean
+            over persons of the mean over the rows of each. (default: `"user"`)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
@@ -86,8 +96,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     Raises:
         TypeError: If an argument has a wrong type.
-        ValueError: If there is no such metric, convention or `empty_target_action`, or the action
-            is `"error"` and there is a user without truth.
+        ValueError: If there is no such metric, convention or `empty_target_action`, the action
+            is `"error"` and there is a user without truth, or means over persons are asked for
+            where persons are not known, or of a metric that is no mean over rows.
 
     Example:
         >>> import torch
@@ -118,6 +129,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         empty_target_action: EmptyTargetAction | None = None,
         convention: str | Convention = "standard",
         num_left_out: int = 0,
+        average_over: AverageOver = "user",
     ) -> None:
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
@@ -130,6 +142,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
+        self.average_over = check_average_over(average_over, self.ranked.person)
         self._ties = TieRanges(self.ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
@@ -137,8 +150,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
         self.user_counts = UserCounts.of(
-            self.ranked, self.max_k, num_left_out, self.empty_target_action
+            self.ranked, self.max_k, num_left_out, self.empty_target_action, self._noun_of_rows
         )
+        if self.average_over == "person":
+            check_averages(self.definitions.values())
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
@@ -164,8 +179,23 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     @property
     def person(self) -> Tensor | None:
-        """The number of the person to whom each row belongs, `[num_users]`; `None` if unknown."""
-        return None if self.task is None else self.task.person
+        """The person to whom each value of :meth:`contributions` belongs, or `None`.
+
+        `None` says that each value is of another person, as in a mean over persons.
+        """
+        return self.ranked.person if self.average_over == "user" else None
+
+    @property
+    def noun(self) -> str:
+        """What its means are over: `"users"`, `"queries"`, `"edges"` or `"persons"`."""
+        return self._noun_of_rows if self.average_over == "user" else "persons"
+
+    @property
+    def _noun_of_rows(self) -> str:
+        if self.ranked.user_of_row is not None:
+            return "edges"
+        has_queries = self.task is not None and self.task.query is not None
+        return "queries" if has_queries else "users"
 
     @property
     def num_evaluated(self) -> int:
@@ -202,7 +232,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
 
         This is :attr:`per_user` after `empty_target_action` was applied. Users who do not count
-        are `NaN`. The mean over the others is the mean of the metric.
+        are `NaN`. The mean over the others is the mean of the metric. With
+        `average_over="person"`, it is the mean of every person, of shape `[num_persons]`.
 
         Args:
             metric (str or Metric): One of the metrics that were evaluated, or any other metric of
@@ -220,16 +251,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> result.contributions("recall@2").tolist(), result.per_user["recall@2"].tolist()
             ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
         """
-        resolved = self._resolve(metric)
-        value = self.per_user.get(str(parse(metric)))
-        if value is None:
-            value = self._measure(resolved, self.ranked)
-        if not value.dim():
-            raise ValueError(
-                f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
-                f"one for all users together)"
-            )
-        return self._counted(resolved, value)
+        return self._averaged(self._contributions_of_rows(metric))
 
     def curve(self, metric: str, max_k: int) -> Tensor:
         r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
@@ -285,8 +307,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             (0.75, TieRange(low=0.5, high=0.75))
         """
         resolved = self._resolve(metric)
+        contributed = self._contributions_of_rows(metric)
         contribute = partial(self._contribute, resolved)
-        return self._ties.range(resolved, self.contributions(metric), contribute)
+        return self._ties.range(resolved, contributed, contribute, self._average)
 
     def confidence_interval(
         self,
@@ -353,9 +376,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         r"""Measures groups of users separately, since a mean may hide large differences.
 
         Args:
-            groups (torch.Tensor or sequence): A label for every user: integers or booleans of
-                shape `[num_users]`, or a sequence of names. Users whose name is `None` are left
-                out.
+            groups (torch.Tensor or sequence): A label for every user (or person, if means are over
+                persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
+                whose name is `None` are left out.
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
             method (str, optional): How to find the intervals, see :meth:`confidence_interval`.
                 (default: `"t"`)
@@ -386,8 +409,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> cohorts["new"]["recall@1"].value
             0.5
         """
-        group, labels = read_labels(groups, "groups", "user", self.ranked.num_users)
-        intervals = Intervals(self.person, level, method)
+        what = self.average_over
+        num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
+        group, labels = read_labels(groups, "groups", what, num_labels)
+        intervals = Intervals(self.person, level, method, self.noun)
         return cohorts.by_groups(self._values, group, labels, "group", intervals)
 
     def by_degree(
@@ -421,8 +446,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
+        check_has_rows(self.average_over, "by_degree")
         group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
-        intervals = Intervals(self.person, level, method)
+        intervals = Intervals(self.person, level, method, self.noun)
         return cohorts.by_groups(self._values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
@@ -469,8 +495,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> {label: means["recall@1"].value for label, means in buckets.items()}
             {'0': 0.0, '1': nan, '2': 1.0}
         """
+        check_has_rows(self.average_over, "recall_by_popularity")
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        intervals = Intervals(self.person, level, method)
+        intervals = Intervals(self.person, level, method, self.noun)
         return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
@@ -519,13 +546,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             old        9    1.0000  0.3333 ± .3843  0.3333 ± .3843                  1.0000
             ±: 95% confidence interval of the mean over users
         """
+        check_has_rows(self.average_over, "by_item_group")
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
         recall = self._partial_recall(k)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         group = group.to(self.ranked.rank.device)
-        intervals = Intervals(self.person, check_level(level))
+        intervals = Intervals(self.person, check_level(level), noun=self.noun)
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -591,6 +619,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0     0       1     1  1.000000
             1     2       3     2  0.666667
         """
+        check_has_rows(self.average_over, "per_item")
         resolved = self._resolve(metric)
         if resolved.name not in ("recall", "hit_rate", "r_precision"):
             raise ValueError(
@@ -636,7 +665,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 columns `user`, which is the original id where that is known; `degree`, the number
                 of relevant items; and one for every metric, `NaN` where it is undefined. There is
                 a row for every user who is evaluated, with or without ground truth, and no column
-                for metrics that have one value for all users together. (default: `False`)
+                for metrics that have one value for all users together. If rows are edges, `item`
+                takes the place of `degree`. The columns of queries follow their user.
+                (default: `False`)
 
         Raises:
             ImportError: If pandas is not installed.
@@ -654,7 +685,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             2     2       0       NaN  NaN
         """
         if check_boolean(per_user, "per_user"):
-            return frames.frame_of_users(self.ranked, self.per_user)
+            query = None if self.task is None else self.task.query
+            return frames.frame_of_users(self.ranked, query, self.per_user)
         return frames.frame_of_means({metric: self[metric] for metric in self.metrics})
 
     def save(self, path: str | Path) -> None:
@@ -718,12 +750,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         check_fields(fields, _FIELDS, "fields")
         ranked, task = RankedEdges.from_dict(fields["ranked"]), fields["task"]
         if task is not None:
-            if task["num_users"] != ranked.num_users:
-                raise ValueError(
-                    f"'task' needs to have the users of the ranking, {ranked.num_users} "
-                    f"(got {task['num_users']})"
-                )
             task = RankingTask.from_dict(task)
+            if (num_rows := _num_rows(task, ranked)) != ranked.num_users:
+                raise ValueError(
+                    f"'task' needs to have the rows of the ranking, {ranked.num_users} "
+                    f"(got {num_rows})"
+                )
         return cls(
             ranked,
             fields["metrics"],
@@ -731,6 +763,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
             num_left_out=fields["num_left_out"],
+            average_over=fields["average_over"],
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
@@ -811,7 +844,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             raise ValueError(
                 "'by_degree' needs the seen edges of a task (got a result without a task)"
             )
-        return torch.bincount(self.task.seen[0], minlength=self.task.num_users)
+        degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
+        row = self.ranked.user_of_row
+        return degree if row is None else degree[row]
 
     @property
     def _is_counted(self) -> Tensor:
@@ -846,6 +881,19 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         deepest = max(self.max_k or 1, metric.k or 1)
         return self.convention.resolve(metric, deepest, knows_ties=self.num_tied is not None)
 
+    def _contributions_of_rows(self, metric: str | Metric) -> Tensor:
+        """Returns what every row counts as, of shape `[num_users]`, see :meth:`contributions`."""
+        resolved = self._resolve(metric)
+        value = self.per_user.get(str(parse(metric)))
+        if value is None:
+            value = self._measure(resolved, self.ranked)
+        if not value.dim():
+            raise ValueError(
+                f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
+                f"one for all users together)"
+            )
+        return self._counted(resolved, value)
+
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate:
             return metric(ranked)
@@ -857,7 +905,16 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         return self._counted(metric, self._measure(metric, ranked))
 
     def _mean(self, metric: Metric, value: Tensor) -> float:
-        return float(self._counted(metric, value).nanmean()) if value.dim() else float(value)
+        return self._average(self._counted(metric, value)) if value.dim() else float(value)
+
+    def _average(self, counted: Tensor) -> float:
+        return float(self._averaged(counted).nanmean())
+
+    def _averaged(self, counted: Tensor) -> Tensor:
+        """Returns the values that a mean is over: those of rows, or the mean of each person."""
+        if self.average_over == "user" or self.ranked.person is None:
+            return counted
+        return means_of_persons(counted, self.ranked.person)
 
     def _counted(self, metric: Metric, value: Tensor) -> Tensor:
         """Returns what users count as in the mean, `[num_users]`; `NaN` for those who do not."""
@@ -882,16 +939,35 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
                 f"same score as another candidate"
             )
-        notes += self._observations.notes()
+        notes += [*self._notes_on_missing(), *self._observations.notes()]
         if note := caution({name: self._sample(name) for name in self.per_user}):
             notes.insert(0, note)
         if not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, note_on_intervals(0.95, self.person))
+            notes.insert(0, note_on_intervals(0.95, self.person, noun=self.noun))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
             notes=tuple(notes),
         )
+
+    def _notes_on_missing(self) -> Iterator[str]:
+        """Yields a line that says what the means would be without truth that is no candidate."""
+        is_candidate = self.ranked.is_candidate
+        if is_candidate is None:
+            return
+        present = self.ranked.select_edges(is_candidate)
+        without = {
+            name: self._average(self._contribute(self.definitions[name], present))
+            for name in self.per_user
+            if self.definitions[name].needs_truth
+        }
+        yield (
+            f"{int((~is_candidate).sum()):,} of {is_candidate.numel():,} ground-truth edges are no "
+            f"candidates and count as not retrieved"
+        )
+        if without:
+            means = ", ".join(f"{name} {mean:.4f}" for name, mean in without.items())
+            yield f"without them: {means}"
 
     def _margin(self, metric: str | Metric) -> float:
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
@@ -909,7 +985,13 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "empty_target_action": lambda result: result.empty_target_action,
     "convention": lambda result: result.convention.to_dict(),
     "num_left_out": lambda result: result.num_left_out,
+    "average_over": lambda result: result.average_over,
 }
+
+
+def _num_rows(task: RankingTask, ranked: RankedEdges) -> int:
+    """Returns how many rows the ranking of a task has: its edges, or its users."""
+    return task.num_users if ranked.user_of_row is None else task.truth.size(1)
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
@@ -918,6 +1000,10 @@ def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
         return ranked
     if ranked.catalogue is None:
         ranked = ranked.with_catalogue(task.catalogue)
+    if ranked.user_of_row is not None:
+        return ranked
+    if ranked.person is None and task.person is not None:
+        ranked = ranked.with_person(task.person)
     if ranked.users is not None or task.users.numel() == task.num_users:
         return ranked
     return ranked.select_users(index_to_mask(task.users, ranked.num_users))

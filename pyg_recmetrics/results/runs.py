@@ -273,17 +273,17 @@ class Runs(Rows[EvaluationResult]):
         return {name: values_of_runs(self, name) for name in names if name in self[0].per_user}
 
     def _intervals(self, level: float) -> Intervals:
-        return Intervals(self[0].person, check_level(level))
+        return Intervals(self[0].person, check_level(level), noun=self[0].noun)
 
     def table(self) -> Table:
         """Returns the printed table."""
         head = ["metric", "mean", "sd of runs", "se users", "se runs"]
         head += [f"{_MANY_RUNS} runs", "all runs"]
-        unit = "users" if self[0].person is None else "persons"
+        unit = self[0].noun if self[0].person is None else "persons"
         measured = {str(metric): self._measure(metric) for metric in self.metrics}
         uncertainties = {name: uncertainty for name, (uncertainty, _) in measured.items()}
         notes = (
-            note_on_intervals(0.95, self[0].person, len(self)),
+            note_on_intervals(0.95, self[0].person, len(self), noun=self[0].noun),
             f"{len(self)} runs; sd: standard deviation; se: standard error from {unit}, and from "
             f"runs",
             f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "

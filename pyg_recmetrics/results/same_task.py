@@ -58,6 +58,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "convention": result.convention,
         "empty_target_action": result.empty_target_action,
         "num_users": ranked.num_users,
+        "average_over": result.average_over,
+        "user_of_row": ranked.user_of_row,
     }
     if task is not None:
         fields = task.to_dict()
@@ -67,7 +69,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1
     truth, weight = coalesce_truth(edges, ranked.weight, num_items)
-    return how | {"truth": truth, "weight": weight, "user_ids": ranked.user_ids}
+    ids = {"user_ids": ranked.user_ids, "person": ranked.person}
+    return how | {"truth": truth, "weight": weight, **ids}
 
 
 def _is_same(first: object, second: object) -> bool:

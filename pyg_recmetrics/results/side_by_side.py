@@ -125,12 +125,12 @@ class SideBySide(Tabular):
             [name, format_mean(sample.mean, sample.margin(0.95))]
             for name, sample in self._overlaps()
         ]
-        person = self._results[0].person
+        person = self._results[0].ranked.person
         notes = note_on_intervals(0.95, person), f"rank-biased overlap with p = {self.p:g}"
         return Table(["overlap", " and ".join(self.names)], rows, notes)
 
     def _overlaps(self) -> Iterator[tuple[str, Sample]]:
-        person = self._results[0].person
+        person = self._results[0].ranked.person
         yield f"jaccard@{self.k}", Sample.of(self.jaccard, person)
         yield f"rank-biased overlap@{self.k}", Sample.of(self.rank_biased_overlap, person)
 

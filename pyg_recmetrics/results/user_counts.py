@@ -19,6 +19,8 @@ class UserCounts:
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
+        noun (str): What the users are: `"users"`, `"queries"`, or `"edges"`, of which each is a row
+            of its own.
     """
 
     num_evaluated: int
@@ -27,6 +29,7 @@ class UserCounts:
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
+    noun: str = "users"
 
     @classmethod
     def of(
@@ -35,6 +38,7 @@ class UserCounts:
         max_k: int | None,
         num_left_out: int,
         action: EmptyTargetAction,
+        noun: str,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -43,6 +47,7 @@ class UserCounts:
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
             action (str): What users without ground truth count as.
+            noun (str): What the users are.
 
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
@@ -67,4 +72,5 @@ class UserCounts:
             num_left_out,
             num_with_few_candidates,
             num_with_list,
+            noun,
         )

@@ -29,6 +29,7 @@ from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.task.given_edges import read_given_edges
 from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
+from pyg_recmetrics.task.preparation import Missing
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -46,10 +47,10 @@ class RankingTask(Frozen):
 
     Truth, seen edges and message-passing edges are three different things. The items that a user
     has *seen* are left out of that user's ranking, so they can never be retrieved. The task
-    therefore removes ground-truth edges that are also seen, with one warning that counts them. It
-    does the same with truth that is not among the candidates. A user who has seen everything has
-    no candidates, and remains among the users as one without truth. With `exclude_seen=False`, seen
-    items are ranked like all others, but still say what is popular.
+    therefore removes ground-truth edges that are also seen, with one warning that counts them. A
+    user who has seen everything has no candidates, and remains among the users as one without
+    truth. With `exclude_seen=False`, seen items are ranked like all others, but still say what is
+    popular. What becomes of truth that is no candidate is up to `missing`.
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
@@ -73,6 +74,12 @@ class RankingTask(Frozen):
         candidates (torch.Tensor, optional): The items to rank: item ids of shape
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
+        missing (str, optional): What becomes of truth that is not among the candidates. `"count"`
+            counts it as not retrieved, at any k: whoever ranks the candidates of a first stage
+            again does not find what that stage has missed. `"drop"` takes it out of the truth, with
+            a warning that counts it. (default: `None`, which counts it where each user has
+            candidates of its own, and drops it where all users share those of a part of the
+            catalogue)
         users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
             ranked, and their truth is ignored. (default: `None`, all users)
         user_ids (sequence, optional): The original id of every user, such as a name. Results,
@@ -88,7 +95,8 @@ class RankingTask(Frozen):
         TypeError: If an edge list does not hold numbers, `exclude_seen` is not a boolean, or
             original ids cannot be hashed.
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
-            not positive, comes without weights or is above all of them, original ids or
+            not positive, comes without weights or is above all of them, there is no such way to
+            treat missing truth, original ids or
             persons are not as many as there are users or items, ids repeat, or no user has truth
             that can be retrieved.
 
@@ -123,6 +131,7 @@ class RankingTask(Frozen):
         weight: TensorLike | None = None,
         threshold: float | None = None,
         candidates: EdgesLike | None = None,
+        missing: Missing | None = None,
         users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
@@ -141,6 +150,7 @@ class RankingTask(Frozen):
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.catalogue = Catalogue(num_items, seen=self.seen)
         self.candidates = preparation.read_candidates(candidates, num_users, num_items, device)
+        self.missing = preparation.read_missing(missing, self.candidates)
         self.users = preparation.read_users(users, num_users, device)
         self.num_candidates = preparation.count_candidates(
             self.candidates, self.excluded, num_users, num_items
@@ -150,9 +160,11 @@ class RankingTask(Frozen):
         relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
         evaluated = preparation.keep_users(*relevant, self.users, num_users)
         self.truth, self.weight = preparation.keep_retrievable(
-            *evaluated, self.excluded, self.candidates, num_items
+            *evaluated, self.excluded, self.candidates, num_items, self.missing
         )
+        self._num_missing: Tensor | None = None
         self.edge_index = self.edge_weight = None
+        self.query: Tensor | None = None
         self._freeze()
 
     @classmethod
@@ -418,7 +430,34 @@ class RankingTask(Frozen):
     @property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
-        return torch.bincount(self.truth[0], minlength=self.num_users)
+        degree = torch.bincount(self.truth[0], minlength=self.num_users)
+        return degree if self._num_missing is None else degree + self._num_missing
+
+    @property
+    def is_candidate(self) -> Tensor | None:
+        """Whether each ground-truth edge is among the candidates, `[num_edges]`; `None` if all are.
+
+        Others are left only with `missing="count"`.
+        """
+        if self.missing == "drop":
+            return None
+        is_candidate = preparation.are_candidates(self.truth, self.candidates, self.num_items)
+        return None if bool(is_candidate.all()) else is_candidate
+
+    def without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
+        """Returns the same task without truth that is no candidate; the degrees stay as they are.
+
+        Args:
+            is_candidate (torch.Tensor, optional): See :attr:`is_candidate`.
+        """
+        if is_candidate is None:
+            return self
+        num_missing = torch.bincount(self.truth[0, ~is_candidate], minlength=self.num_users)
+        return self._with(
+            truth=self.truth[:, is_candidate],
+            weight=None if self.weight is None else self.weight[is_candidate],
+            _num_missing=num_missing,
+        )
 
     def select_users(self, users: TensorLike) -> "RankingTask":
         """Returns the same task for only some of its users.
@@ -499,6 +538,7 @@ class RankingTask(Frozen):
             parts.append("exclude_seen=False")
         if self.candidates is not None:
             parts.append(f"candidates={list(self.candidates.shape)}")
+            parts.append(f"missing='{self.missing}'")
         if self.users.numel() < self.num_users:
             parts.append(f"users={list(self.users.shape)}")
         if self.person is not None:
