@@ -25,12 +25,14 @@ class Ranking(NamedTuple):
         task: The task, if it is known.
         ties: How equal scores were ranked; `None` if scores are not known.
         num_masked: How many items a score of `-inf` kept out of the rankings.
+        num_persons: How many persons the means are over; `None` if they are over rows.
         ranked_by: What ranked, in words, if it is known.
     """
 
     task: RankingTask | None
     ties: Ties | None
     num_masked: int
+    num_persons: int | None
     ranked_by: str | None
 
 
@@ -46,8 +48,9 @@ def write_recipe(
     text = (
         f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a user"
         f"{_threshold(ranking.task)}. "
-        f"Population: {_population(definitions, users, action, convention)}. "
-        f"Ranking: {_items(ranking)}{_ties(ranking)}. "
+        f"Population: {_population(definitions, users, action, convention)}"
+        f"{_persons(users, ranking.num_persons)}. "
+        f"Ranking: {_items(ranking)}{_of_edges(users)}{_ties(ranking)}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})."
     )
@@ -127,6 +130,18 @@ def _population(
         verb = "is" if users.num_left_out == 1 else "are"
         text += f", if they have {' and '.join(required)} ({users.num_left_out:,} {verb} left out)"
     return text
+
+
+def _persons(users: UserCounts, num_persons: int | None) -> str:
+    if num_persons is None:
+        return ""
+    return f"; means are over {num_persons:,} persons, each with the mean of its {users.noun}"
+
+
+def _of_edges(users: UserCounts) -> str:
+    if users.noun != "edges":
+        return ""
+    return "; each edge is ranked without the other relevant items of its user"
 
 
 def _ties(ranking: Ranking) -> str:

@@ -750,12 +750,15 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         check_fields(fields, _FIELDS, "fields")
         ranked, task = RankedEdges.from_dict(fields["ranked"]), fields["task"]
         if task is not None:
-            task = RankingTask.from_dict(task)
-            if (num_rows := _num_rows(task, ranked)) != ranked.num_users:
+            num_users = ranked.num_users if ranked.user_of_row is None else task["num_users"]
+            if task["num_users"] != num_users:
                 raise ValueError(
-                    f"'task' needs to have the rows of the ranking, {ranked.num_users} "
-                    f"(got {num_rows})"
+                    f"'task' needs to have the users of the ranking, {num_users} "
+                    f"(got {task['num_users']})"
                 )
+            task = RankingTask.from_dict(task)
+            if ranked.user_of_row is not None and not ranked.user_of_row.equal(task.truth[0]):
+                raise ValueError("'ranked' needs to have a row for every edge of the task")
         return cls(
             ranked,
             fields["metrics"],
@@ -808,6 +811,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 self.task,
                 None if self.num_tied is None else self.ranked.ties,
                 num_masked,
+                None if self.average_over == "user" else num_persons(self.ranked.person),
                 self.ranked.ranked_by,
             ),
         )
@@ -987,11 +991,6 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "num_left_out": lambda result: result.num_left_out,
     "average_over": lambda result: result.average_over,
 }
-
-
-def _num_rows(task: RankingTask, ranked: RankedEdges) -> int:
-    """Returns how many rows the ranking of a task has: its edges, or its users."""
-    return task.num_users if ranked.user_of_row is None else task.truth.size(1)
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

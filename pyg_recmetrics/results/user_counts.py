@@ -38,7 +38,7 @@ class UserCounts:
         max_k: int | None,
         num_left_out: int,
         action: EmptyTargetAction,
-        noun: str,
+        noun: str = "users",
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -47,7 +47,7 @@ class UserCounts:
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
             action (str): What users without ground truth count as.
-            noun (str): What the users are.
+            noun (str, optional): What the users are. (default: `"users"`)
 
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.

@@ -168,28 +168,28 @@ def keep_retrievable(
     ]
     is_kept = torch.ones_like(in_seen)
     for is_lost, reason, remedy in losses:
-        if num_lost := int((is_lost & is_kept).sum()):
-            num_before, num_left = int(is_kept.sum()), int((is_kept & ~is_lost).sum())
-            if num_left == 0:
-                raise ValueError(
-                    f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
-                    f"edges that {reason})"
-                )
-            if is_lost is is_missing and missing == "count":
-                continue
+        is_left = is_kept & ~is_lost
+        counts_as_missed = is_lost is is_missing and missing == "count"
+        if not counts_as_missed and (num_lost := int((is_lost & is_kept).sum())):
             warn(
-                f"{num_lost} of {num_before} ground-truth edges {reason}, can never be retrieved, "
-                f"and are taken out of the truth"
-                + (_what_is_missing(num_left / num_before) if is_lost is is_missing else ""),
+                f"{num_lost} of {int(is_kept.sum())} ground-truth edges {reason}, can never be "
+                f"retrieved, and are taken out of the truth"
+                f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
             )
-            is_kept &= ~is_lost
+        if not is_left.any():
+            raise ValueError(
+                f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
+                f"edges that {reason})"
+            )
+        is_kept = is_kept if counts_as_missed else is_left
     return _select(truth, weight, is_kept)
 
 
-def _what_is_missing(share: float) -> str:
+def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
     return (
-        f": a recall of 1 then stands for {share:.4f} of all truth. Candidates of a first stage "
-        f"need missing='count'"
+        f". A recall of 1 then stands for {int(is_left.sum()) / int(is_kept.sum()):.4f} of all "
+        f"truth; if the candidates come from a first stage, what it has missed counts with "
+        f"missing='count'"
     )
 
 

@@ -106,7 +106,8 @@ class TestRawTensors:
 
     def test_printing(self):
         assert repr(task(candidates=torch.arange(4), users=torch.tensor([0, 1]))) == (
-            "RankingTask(num_users=3, num_items=4, truth=[2, 3], candidates=[4], users=[2])"
+            "RankingTask(num_users=3, num_items=4, truth=[2, 3], candidates=[4], missing='drop', "
+            "users=[2])"
         )
 
     @pytest.mark.parametrize("candidates", [torch.tensor([0, 2, 3]), TRUTH.flip([1])])
