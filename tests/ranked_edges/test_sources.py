@@ -216,7 +216,8 @@ class TestFromNegatives:
         rows = [negative] * len(positive) if is_shared else negative
         arguments = torch.tensor(positive), torch.tensor(negative)
         is_finite = [
-            [own, *row] != [-math.inf] * (len(row) + 1) for own, row in zip(positive, rows)
+            [own, *row] != [-math.inf] * (len(row) + 1)
+            for own, row in zip(positive, rows, strict=True)
         ]
         if not all(is_finite):
             with pytest.raises(ValueError, match="finite score for every positive"):
