@@ -201,7 +201,7 @@ def _from_format_7(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns fields as they are today. Every row was a user, and all truth was a candidate."""
     fields["ranked"] |= {"person": None, "user_of_row": None, "is_candidate": None}
     if fields["task"] is not None:
-        fields["task"] |= {"missing": "drop"}
+        fields["task"] |= {"missing": "drop", "query": None, "num_relations": None}
     return fields | {"average_over": "user"}
 
 

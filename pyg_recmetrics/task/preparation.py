@@ -14,6 +14,7 @@ from pyg_recmetrics.checks import (
     check_ids,
     check_integers,
     check_matrix,
+    check_positive_integer,
     check_weight,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
@@ -35,6 +36,34 @@ def read_person(person: Any, num_users: int, device: torch.device) -> Tensor | N
             f"'person' needs to name a person for every user (got none for {num_without} of them)"
         )
     return number.to(device)
+
+
+def read_query(query: TensorLike | None, num_users: int, device: torch.device) -> Tensor | None:
+    """Returns the query that each user stands for, of shape `[num_users, num_columns]`."""
+    if query is None:
+        return None
+    rows = check_integers(query, "query")
+    if rows.dim() != 2 or rows.size(0) != num_users or rows.size(1) == 0:
+        raise ValueError(
+            f"'query' needs to have shape [{num_users}, num_columns], a row for every user "
+            f"(got {list(rows.shape)})"
+        )
+    check_device(rows, "query", device, "truth")
+    return rows
+
+
+def read_num_relations(num_relations: int | None, query: Tensor | None) -> int | None:
+    """Returns the number of relations, if queries consist of an entity and a relation."""
+    if num_relations is None:
+        return None
+    num_relations = check_positive_integer(num_relations, "num_relations")
+    if query is None or query.size(1) != 2:
+        raise ValueError(
+            f"'num_relations' needs a 'query' of two columns, an entity and a relation "
+            f"(got {'none' if query is None else list(query.shape)})"
+        )
+    check_ids(query[:, 1], "query", "relation", 2 * num_relations)
+    return num_relations
 
 
 def read_seen(

@@ -154,6 +154,20 @@ class TestFiles:
         assert loaded.task.threshold == task.threshold == pytest.approx(0.7)
         assert torch.equal(loaded.task.candidates, task.candidates)
 
+    def test_queries(self, tmp_path):
+        test, known = torch.tensor([[0, 1, 4], [1, 0, 2]]).t(), torch.tensor([[0], [1], [5]])
+        for task in (
+            RankingTask.from_triples(test, known, num_entities=6),
+            RankingTask.from_events([0, 0, 1], [1, 2, 2], [5, 2**60, 7], [True] * 3, num_items=6),
+        ):
+            result = evaluate(torch.rand(task.num_users, 6), task, "mrr")
+            result.save(tmp_path / "result.npz")
+            loaded = EvaluationResult.load(tmp_path / "result.npz")
+            assert_same(result, loaded)
+            assert torch.equal(loaded.task.query, task.query)
+            assert loaded.task.num_relations == task.num_relations
+            assert repr(loaded.task) == repr(task)
+
     def test_lists_alone_and_names(self, tmp_path):
         (tmp_path / "run").write_text("ann Q0 x 1 0.9 me\nann Q0 y 2 0.5 me\nbob Q0 x 1 1 me\n")
         (tmp_path / "qrels").write_text("ann 0 y 1\nbob 0 x 2\n")
@@ -265,6 +279,7 @@ class TestFiles:
         assert (result.task.missing, result.average_over) == ("drop", "user")
         assert result.ranked.person.tolist() == result.person.tolist() == [0, 0]
         assert result.ranked.user_of_row is result.ranked.is_candidate is None
+        assert (result.task.query, result.task.num_relations) == (None, None)
 
     def test_runs_of_format_5_are_read(self):
         first, second = Runs.load(RUNS_IN_FORMAT_5)
