@@ -22,7 +22,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists, without_repeats
-from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_among_rows, ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
@@ -31,6 +31,14 @@ from pyg_recmetrics.task.edges import coalesce_truth
 
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100
+#: Up to this range, indexes are numbered by a table of all numbers between them.
+_FEW_INDEXES = 2**10
+
+#: Fewer pairs are sorted sooner than they are searched.
+_FEW_PAIRS = 2**14
+
+#: If at most one pair of so many is relevant, searching may be faster.
+_FEW_RELEVANT = 4
 
 
 class RankedTruth(NamedTuple):
@@ -136,25 +144,26 @@ def rank_pairs(
 ) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
     preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
-    queries, query = indexes.unique(return_inverse=True)
-    is_candidate = ~preds.isneginf()
-    num_candidates = torch.bincount(query[is_candidate], minlength=queries.numel())
-    _check_not_empty(num_candidates == 0, "preds", "query")
-    ranks = ranks_within_rows(query, preds)
-    ranks.leave_out(~is_candidate)
+    query, num_queries = _number_queries(indexes)
+    num_candidates = torch.bincount(query, minlength=num_queries)
+    num_masked = None
+    if bool((is_masked := preds.isneginf()).any()):
+        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+        num_candidates = num_candidates - num_masked
+        _check_not_empty(num_candidates == 0, "preds", "query")
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
+    ranks = _rank_relevant(query, preds, relevant, num_queries)
+    ranks.leave_out(is_masked[relevant])
     return RankedTruth(
         torch.stack([query[relevant], relevant]),
-        ranks.rank[relevant],
-        queries.numel(),
+        ranks.rank,
+        num_queries,
         None if _is_binary(target) else target[relevant].double(),
         num_candidates,
-        num_above=ranks.num_above[relevant],
-        num_tied=ranks.num_tied[relevant],
-        num_masked=None
-        if bool(is_candidate.all())
-        else torch.bincount(query[~is_candidate], minlength=queries.numel()),
+        num_above=ranks.num_above,
+        num_tied=ranks.num_tied,
+        num_masked=num_masked,
     )
 
 
@@ -189,6 +198,35 @@ def warn_about_shared_negatives(ranked: RankedTruth) -> None:
             f"rate or an MRR looks for the first alone. If each of them is a query against shared "
             f"negatives, use 'RankedEdges.from_negatives'"
         )
+
+
+def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
+    """Returns the number of the query of every pair, by ascending index, and how many there are."""
+    if indexes.numel() == 0:
+        return indexes, 0
+    low, high = (int(bound) for bound in indexes.aminmax())
+    if high - low < max(_FEW_INDEXES, indexes.numel()):
+        is_used = torch.zeros(high - low + 1, dtype=torch.bool, device=indexes.device)
+        shifted = indexes - low
+        is_used[shifted] = True
+        number = is_used.cumsum(0).sub_(1)
+        return number[shifted], int(number[-1]) + 1
+    # The pairs of a query mostly follow each other, so there are few runs to sort.
+    runs, run = indexes.unique_consecutive(return_inverse=True)
+    queries, number = runs.unique(return_inverse=True)
+    return number[run], queries.numel()
+
+
+def _rank_relevant(query: Tensor, preds: Tensor, relevant: Tensor, num_queries: int) -> Ranks:
+    """Ranks the relevant pairs within their query, by whichever way is faster."""
+    num_pairs, num_relevant = preds.numel(), relevant.numel()
+    if num_pairs >= _FEW_PAIRS and 0 < num_relevant <= num_pairs // _FEW_RELEVANT:
+        # Sorting all pairs takes a time that grows with the digits of their number, and searching
+        # one with those of the relevant pairs of its query, in steps that are twice as long.
+        max_degree = int(torch.bincount(query[relevant]).max())
+        if 2 * max_degree.bit_length() <= num_pairs.bit_length():
+            return ranks_among_rows(query, preds, relevant, num_queries)
+    return Ranks(*(known[relevant] for known in ranks_within_rows(query, preds)))
 
 
 def check_scored_pairs(

@@ -29,7 +29,7 @@ def check_average_over(average_over: object, person: Tensor | None) -> AverageOv
 def check_averages(metrics: Iterable[Metric]) -> None:
     """Raises if a metric is no mean over rows, so that there are no means of persons."""
     for metric in metrics:
-        if metric.all_arguments.get("average") == "micro":
+        if metric.is_pooled:
             raise ValueError(
                 f"'average_over' needs to be 'user' for '{metric}', which is no mean over rows "
                 f"(got 'person')"

@@ -65,10 +65,9 @@ class TieRanges:
             mean = average(contributed)
             return TieRange(mean, mean)
         # The value of a user without ties stays as it is, unless it depends on other users.
-        is_micro = dict(metric.arguments).get("average") == "micro"
         means = [
             average(torch.where(self._has_tie, contribute(ranked), contributed))
-            for ranked in (self._orders_of_all if is_micro else self._orders_of_tied)
+            for ranked in (self._orders_of_all if metric.is_pooled else self._orders_of_tied)
         ]
         return TieRange(min(means), max(means))
 

@@ -374,6 +374,21 @@ def test_microsoft_recommenders(case):
     check(case, "recommenders", theirs)
 
 
+def test_the_mrr_of_mind():
+    peer = pytest.importorskip("recommenders.models.deeprec.deeprec_utils")
+    generator = np.random.default_rng(0)
+    case = [  # the scores and the clicks of each impression
+        (generator.permutation(size).astype(np.float32), np.isin(np.arange(size), [0, 2, size - 1]))
+        for size in generator.integers(3, 60, 500)
+    ]
+    theirs = [peer.mrr_score(clicks, scores) for scores, clicks in case]
+    scores, clicks = (np.concatenate(column) for column in zip(*case, strict=True))
+    impression = np.repeat(np.arange(len(case)), [len(own) for own, _ in case])
+    ranked = RankedEdges.from_pairs(scores, clicks, impression)
+    ours = EvaluationResult(ranked, "mrr(hits=all)").per_user["mrr(hits=all)"]
+    assert ours.tolist() == pytest.approx(theirs, rel=1e-12)
+
+
 def test_replay(case):
     metrics = pytest.importorskip("replay.metrics")
     kinds = {
@@ -825,10 +840,9 @@ def means_of_recbole_from_scores(case):
 def test_the_mean_ranks_of_recbole(tied, monkeypatch):
     monkeypatch.setattr(np, "float", float, raising=False)
     theirs = means_of_recbole_from_scores(tied)["gauc"]
-    ours = measure(tied, "roc_auc", ties="mean").per_user["roc_auc"].numpy()[tied.users]
-    weight = [len(tied.truth[user]) for user in tied.users]
+    ours = measure(tied, "roc_auc(weight=relevant)", ties="mean")
     # It sums ranks in single precision.
-    assert np.average(ours, weights=weight) == pytest.approx(theirs, abs=1e-6)
+    assert ours["roc_auc(weight=relevant)"] == pytest.approx(theirs, abs=1e-6)
 
 
 def means_of_recbole(case):

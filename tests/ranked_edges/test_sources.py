@@ -1,6 +1,7 @@
 """Ranks from lists, score matrices and scored pairs."""
 
 import math
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
 from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics.ranked_edges import sources
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
 
@@ -130,12 +132,16 @@ class TestFromPairs:
         ),
         graded=st.booleans(),
         k=st.integers(1, 5),
+        factor=st.sampled_from([1, 10**12]),
+        few=st.sampled_from([(1, 1), (2**14, 4)]),
     )
-    def test_all_metrics_equal_naive_loops(self, rows, graded, k):
+    def test_all_metrics_equal_naive_loops(self, rows, graded, k, factor, few):
         query, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
         target = target if graded else target > 1
         # Queries keep their order, whatever their numbers.
-        ranked = RankedEdges.from_pairs(score.float(), target, query * 10**12 - 5)
+        names = ("_FEW_PAIRS", "_FEW_RELEVANT")
+        with patch.multiple(sources, **dict(zip(names, few, strict=True))):
+            ranked = RankedEdges.from_pairs(score.float(), target, query * factor - 5)
         rankings, truths = [], []
         for number in query.unique().tolist():
             pairs = [pair for pair, row in enumerate(rows) if row[0] == number]
@@ -148,6 +154,34 @@ class TestFromPairs:
             loop = naive.per_user(name, rankings, truths, **cut_off)
             ours = getattr(metrics, name)(ranked, **cut_off)
             assert ours.tolist() == pytest.approx(loop, nan_ok=True), name
+
+    @pytest.mark.parametrize("order", ["sorted", "by item", "any"])
+    @pytest.mark.parametrize("factor", [1, 10**13])
+    @pytest.mark.parametrize("share", [0.003, 0.1])
+    def test_many_pairs_are_ranked_as_a_matrix_is(self, order, factor, share):
+        generator = torch.Generator().manual_seed(0)
+        scores = torch.randint(0, 60, (150, 200), generator=generator).float()
+        scores[scores == 7] = -torch.inf
+        truth = torch.rand(150, 200, generator=generator) < share
+        query, item = torch.ones_like(truth).nonzero().t()
+        if order == "by item":
+            query, item = torch.ones_like(truth).t().nonzero().t().flip(0)
+        if order == "any":
+            pair = torch.randperm(query.numel(), generator=generator)
+            query, item = query[pair], item[pair]
+        pairs = scores[query, item], truth[query, item], (query - 70) * factor
+        edges = truth.nonzero().t()
+        for ties in ("best", "worst", "mean"):
+            ours = RankedEdges.from_pairs(*pairs, ties=ties)
+            wanted = RankedEdges.from_scores(scores, edges, ties=ties)
+            assert torch.equal(ours.ptr, wanted.ptr)
+            assert torch.equal(ours.rank, wanted.rank)
+            assert torch.equal(ours.num_candidates, wanted.num_candidates)
+            assert torch.equal(ours.num_masked, wanted.num_masked)
+        if order == "sorted":  # the lower item comes first
+            ours, wanted = RankedEdges.from_pairs(*pairs), RankedEdges.from_scores(scores, edges)
+            for name in ("rank", "num_above", "num_tied"):
+                assert torch.equal(getattr(ours, name), getattr(wanted, name))
 
     def test_without_indexes_there_is_one_query(self):
         score, target = torch.tensor([[0.3, 0.2], [0.9, 0.1]]), torch.tensor([[1, 0], [0, 1]])

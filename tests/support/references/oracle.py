@@ -421,9 +421,9 @@ def hit_rate(user, k):
     return Fraction(user.hits(k) > 0)
 
 
-def mrr(user, k=None):
-    first = user.ranks[0]
-    return 1 / Fraction(first) if _is_hit(first, k) else Fraction(0)
+def mrr(user, k=None, hits="first"):
+    reciprocals = [1 / Fraction(rank) if _is_hit(rank, k) else Fraction(0) for rank in user.ranks]
+    return reciprocals[0] if hits == "first" else sum(reciprocals) / user.degree
 
 
 def map(user, k=None, normalizer="min"):
@@ -501,6 +501,47 @@ def median_rank(user):
     return Fraction(statistics.median(user.ranks))
 
 
+def adjusted_mean_rank(users, average="micro"):
+    """The sum of ranks by what it is in random order, `None` where it is undefined."""
+    return _ratios(
+        [Fraction(sum(user.ranks)) for user in users],
+        [Fraction(user.degree * (user.num_candidates + 1), 2) for user in users],
+        users,
+        average,
+    )
+
+
+def adjusted_mean_rank_index(users, average="micro"):
+    """One less the ratio of the ranks less one, or zero for who cannot be better or worse."""
+    possible = [Fraction(user.degree * (user.num_candidates - 1), 2) for user in users]
+    missed = [Fraction(sum(user.ranks)) - user.degree for user in users]
+    gained = [most - lost for most, lost in zip(possible, missed, strict=True)]
+    return _ratios(gained, possible, users, average)
+
+
+def _ratios(parts, totals, users, average):
+    is_counted = [user.degree > 0 for user in users]
+    mean = sum(totals) / Fraction(max(sum(is_counted), 1))
+    by = totals if average == "macro" else [mean] * len(users)
+    return [
+        part / total if counts and total else None
+        for part, total, counts in zip(parts, by, is_counted, strict=True)
+    ]
+
+
+def weighted(values, users, weight):
+    """Values that are multiplied so that their mean is weighted by candidates or relevant items."""
+    weights = [
+        0 if value is None else user.num_candidates if weight == "candidates" else user.degree
+        for value, user in zip(values, users, strict=True)
+    ]
+    total, num_counted = sum(weights), sum(value is not None for value in values)
+    return [
+        None if value is None else Fraction(value) * own * num_counted / total
+        for value, own in zip(values, weights, strict=True)
+    ]
+
+
 def shares_of_better(task, scores, ties):
     """The share of pairs of a relevant and an irrelevant item in which the relevant one is ahead.
 
@@ -528,9 +569,11 @@ def _share_of_better(task, own, user, ties):
     return Fraction(num_ahead) / len(pairs)
 
 
-def value(name, ranked, k=None, average="macro", **arguments):
+def value(name, ranked, k=None, average="macro", weight="none", **arguments):
     """A metric of every user, `None` where it is undefined."""
     function = globals()[name]
+    if weight != "none":
+        return weighted(value(name, ranked), ranked, weight)
     if k is not None:
         arguments["k"] = k
     if average == "macro":

@@ -229,7 +229,7 @@ METRICS = {
     "hit_rate": ("needed", {}),
     "rbp": ("allowed", {"p": [0.5, 0.95, 0.99]}),
     "err": ("allowed", {"max_grade": [4, 5, 70]}),
-    "mrr": ("allowed", {}),
+    "mrr": ("allowed", {"hits": ["first", "all"]}),
     "map": ("allowed", {"normalizer": ["min", "R", "k", "hits"]}),
     "dcg": (
         "allowed",
@@ -246,11 +246,16 @@ METRICS = {
 }
 METRICS_OF_CANDIDATES = {"fall_out": ("needed", {})}
 METRICS_OF_ALL_RANKS = {
-    "roc_auc": ("none", {"ties": ["ranked", "half"]}),
+    "roc_auc": (
+        "none",
+        {"ties": ["ranked", "half"], "weight": ["none", "candidates", "relevant"]},
+    ),
     "partial_auc": ("needed", {}),
     "pr_auc": ("none", {}),
     "mean_rank": ("none", {}),
     "median_rank": ("none", {}),
+    "adjusted_mean_rank": ("none", {"average": ["macro", "micro"]}),
+    "adjusted_mean_rank_index": ("none", {"average": ["macro", "micro"]}),
 }
 
 
@@ -320,7 +325,11 @@ def check_values(case, result, metrics, users, action):
 def oracle_values(case, metric, users):
     name, k, arguments = metric
     if arguments.get("ties") == "half":
-        return oracle.shares_of_better(case.task, case.scores, "mean")
+        shares = oracle.shares_of_better(case.task, case.scores, "mean")
+        weight = arguments.get("weight", "none")
+        return shares if weight == "none" else oracle.weighted(shares, users, weight)
+    if name.startswith("adjusted"):
+        return getattr(oracle, name)(users, **arguments)
     return oracle.value(name, users, k, **{key: x for key, x in arguments.items() if key != "ties"})
 
 
