@@ -426,6 +426,7 @@ class RankingTask(Frozen):
         num_items: int,
         seen: tuple[QueriesLike, TensorLike] | None = None,
         candidates: TensorLike | tuple[QueriesLike, TensorLike] | None = None,
+        missing: Missing | None = None,
         weight: TensorLike | None = None,
         threshold: float | None = None,
         exclude_seen: bool = True,
@@ -453,6 +454,8 @@ class RankingTask(Frozen):
             candidates (torch.Tensor or tuple, optional): The items to rank, of shape
                 `[num_candidates]`, that all queries share; or the columns of queries and an item
                 for each, where each query has its own. (default: `None`, all items)
+            missing (str, optional): What becomes of truth that is not among the candidates, see
+                :class:`RankingTask`. (default: `None`)
             weight (torch.Tensor, optional): How relevant each edge is, see :class:`RankingTask`.
                 (default: `None`)
             threshold (float, optional): See :class:`RankingTask`. (default: `None`)
@@ -491,6 +494,7 @@ class RankingTask(Frozen):
             weight=weight,
             threshold=threshold,
             candidates=asked.candidates(candidates),
+            missing=missing,
             person=asked.person(person),
             query=asked.rows,
         )
