@@ -77,10 +77,11 @@ def evaluate(
 
     Args:
         recommender: What to evaluate: a model with `recommend`, such as PyG's
-            :class:`~torch_geometric.nn.models.LightGCN`; a pair `(user_embedding, item_embedding)`
-            or a triple with item biases; scores `[num_users, num_items]`; a function from users to
-            their scores; one score per item `[num_items]`; or lists of recommended items
-            `[num_users, K]`, or by their original ids. See :func:`rank` for the details.
+            :class:`~torch_geometric.nn.models.LightGCN`; a model of :mod:`torch_geometric.nn.kge`;
+            a pair `(user_embedding, item_embedding)`, or a triple with item biases; scores
+            `[num_users, num_items]`; a function from users to their scores; one score per item
+            `[num_items]`; or lists of recommended items `[num_users, K]`, or by their original ids.
+            See :func:`rank` for the details.
         data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on: one part of a
             split, which :meth:`RankingTask.from_data` reads; a task; or ground-truth edges of shape
             `[2, num_edges]` from users to items, or as a matrix, with `num_users` and what the

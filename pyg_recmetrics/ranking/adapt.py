@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
@@ -34,6 +35,7 @@ from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.evaluation_mode import state_of
 from pyg_recmetrics.ranking.forms import describe, unknown_form
 from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, find_model
+from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
 from pyg_recmetrics.ranking.models import ModelRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
@@ -52,6 +54,7 @@ VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike
 #: Whatever :func:`as_recommender` understands.
 RecommenderLike: TypeAlias = (
     HasRecommend
+    | KGEModel
     | Tensor
     | ArrayLike
     | tuple[VectorsLike, VectorsLike]
@@ -94,6 +97,8 @@ def as_recommender(
         return PairRecommender(value, task)
     if model := find_model(value):
         return _from_model(model, task, (edge_index, edge_weight))
+    if (kge_model := find_kge_model(value)) is not None:
+        return from_kge_model(kge_model, task)
     if isinstance(value, torch.nn.Module | type):
         raise unknown_form(value)
     if are_lists_by_id(value):

@@ -64,10 +64,14 @@ class EmbeddingRecommender(ScoreRecommender):
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""
-        user = copied(self.user[users.to(self.user.device)], self.device)
+        user = self.vectors(users)
         return scaled_by_row(
             with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
         )
+
+    def vectors(self, users: Tensor) -> Tensor:
+        """Returns the embeddings of users as they are."""
+        return copied(self.user[users.to(self.user.device)], self.device)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""

@@ -76,6 +76,11 @@ def rank(
               that is not given what it does not need, as in `recommend(users, k)` or
               `recommend(k)` for all users, numbers its items from `0` on. A LightGCN is propagated
               once, and then scored by its embeddings;
+            - a model of :mod:`torch_geometric.nn.kge` with
+              `forward(head_index, rel_type, tail_index)`, for a task that
+              :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
+              TransE rank by inner products, which takes a fraction of the time that the scores of
+              all triples would take. Others are asked for these, and so are subclasses;
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped

@@ -16,6 +16,7 @@ from typing import get_args
 import torch
 import torch.distributed as dist
 from torch_geometric.nn import LightGCN
+from torch_geometric.nn.kge import DistMult, RotatE, TransE
 
 from pyg_recmetrics import Catalogue, PairScorer, RankingTask, distributed, evaluate, modules, rank
 from pyg_recmetrics.ranked_edges.ties import Ties
@@ -70,6 +71,13 @@ class ShortModel(Model):
         return items[:, :2] if dist.get_rank() == 1 else items
 
 
+class OwnScores(DistMult):
+    """A knowledge graph model that is asked for the scores of triples."""
+
+    def forward(self, head_index, rel_type, tail_index):
+        return super().forward(head_index, rel_type, tail_index).round(decimals=3)
+
+
 EDGE_INDEX = torch.tensor([[0, NUM_USERS], [NUM_USERS, 0]])
 
 
@@ -97,6 +105,10 @@ def results():
         "pairs": rank(PairScorer(lambda user, item: masked[user, item]), task, full=True),
         "lists": rank(scores.argsort(descending=True), task),
         "model": rank(Model(), task, k=5, edge_index=EDGE_INDEX, batch_size=4),
+        **{
+            kind.__name__: rank(kge_model(kind), triples(), full=True)
+            for kind in (RotatE, TransE, OwnScores)
+        },
         "one user": rank((user, item), small_task(users=torch.tensor([5])), k=5, keep_items=True),
         "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
     }
@@ -143,6 +155,25 @@ def failing(error, process):
     return scores
 
 
+def triples():
+    generator = torch.Generator().manual_seed(3)
+    draw = torch.randint(0, NUM_ITEMS, (3, 200), generator=generator) % torch.tensor(
+        [[50], [4], [50]]
+    )
+    return RankingTask.from_triples(
+        draw[:, :50], draw[:, 50:], num_entities=NUM_ITEMS, num_relations=4
+    )
+
+
+def kge_model(kind, process=0):
+    """A model of triples, of which one relation is another in one process."""
+    torch.manual_seed(4)
+    model = kind(NUM_ITEMS, 4, 8)
+    with torch.no_grad():
+        model.rel_emb.weight[3, 7] += process
+    return model
+
+
 class Factors:
     """A recommender without a state that anybody knows."""
 
@@ -185,6 +216,8 @@ def differences(me):
     }
     category = torch.arange(NUM_ITEMS) % (2 + me)
     evaluate_it = partial(evaluate, (user, item), small_task())
+    for kind in (RotatE, TransE, OwnScores):
+        found[kind.__name__] = outcome(partial(rank, kge_model(kind, me), triples()))
     found["convention"] = outcome(
         lambda: evaluate_it("map@5", convention="rectools" if me else "standard")
     )
