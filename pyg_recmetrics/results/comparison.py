@@ -1,7 +1,6 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -29,7 +28,7 @@ from pyg_recmetrics.results.paired import (
     Pair,
     PairedDifference,
     Verdict,
-    difference_of_means,
+    difference_of_runs,
     is_higher_better,
     pair_of,
 )
@@ -37,6 +36,7 @@ from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.protocol import Protocol
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
+from pyg_recmetrics.results.same_numbers import check_same_numbers
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import (
@@ -74,6 +74,17 @@ class Comparison(Rows[PairedDifference]):
         self._rows = tuple(differences)
         self.protocol = protocol
         self._powers = tuple(powers)
+
+    def check_results(self, runs: Mapping[str, Sequence[EvaluationResult]]) -> None:
+        """Raises if the differences are not those of some runs, or of others with equal numbers.
+
+        Args:
+            runs (mapping): The runs of each recommender by name.
+
+        Raises:
+            ValueError: If they are not. The error says what differs.
+        """
+        check_same_numbers(self._rows, self.protocol, runs)
 
     def is_significant(self, difference: PairedDifference) -> bool:
         """Returns whether a difference is significant after correction; `False` without a test.
@@ -421,7 +432,8 @@ class _Comparing:
         for metric, (a, b) in asked:
             pair = self._pair(metric, a, b)
             if pair is None:
-                rows.append(self._of_all_users(metric, a, b))
+                runs, small_sample = (self.runs[a], self.runs[b]), self.protocol.small_sample
+                rows.append(difference_of_runs(metric, (a, b), runs, small_sample, alpha))
                 of_equivalence.append(math.nan)
                 continue
             is_tested = pair.has_test and self.protocol.primary in (None, metric)
@@ -466,12 +478,6 @@ class _Comparing:
             return None
         runs = self.runs[a], self.runs[b]
         return pair_of(metric, (a, b), runs, self.protocol.small_sample)
-
-    def _of_all_users(self, metric: Metric, a: str, b: str) -> PairedDifference:
-        mean_a, mean_b = (
-            statistics.fmean(result[metric] for result in self.runs[name]) for name in (a, b)
-        )
-        return difference_of_means(metric, (a, b), mean_a, mean_b)
 
     def _p_value(self, pair: Pair) -> float:
         if self.protocol.test == "randomization":

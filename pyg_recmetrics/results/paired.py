@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Literal, NamedTuple, TypeAlias
 
 import torch
@@ -16,7 +17,7 @@ from pyg_recmetrics.metrics import Metric, definition, parse
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.inference import Sample, paired_difference
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import values_of_runs
+from pyg_recmetrics.results.runs import means_of_all_users, values_of_runs
 from pyg_recmetrics.results.uncertainty import SmallSample, Uncertainty, uncertainty_of
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
@@ -330,6 +331,20 @@ def pair_of(
     return Pair(
         metric, *names, first_values, second_values, is_paired, person, small_sample=small_sample
     )
+
+
+def difference_of_runs(
+    metric: Metric,
+    names: tuple[str, str],
+    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
+    small_sample: SmallSample,
+    alpha: float,
+) -> PairedDifference:
+    """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
+    if means_of_all_users([*runs[0], *runs[1]], metric) is None:
+        return pair_of(metric, names, runs, small_sample).row(alpha)
+    means = (fmean(result[metric] for result in of_one) for of_one in runs)
+    return difference_of_means(metric, names, *means)
 
 
 def difference_of_means(
