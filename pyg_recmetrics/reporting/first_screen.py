@@ -69,7 +69,7 @@ def _warnings(contents: Contents) -> Iterator[str]:
         those = "Its" if len(names) == 1 else "Their"
         yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
     samples = {str(x): Sample.of(first.contributions(x), first.person) for x in contents.metrics}
-    if note := caution(samples):
+    if note := caution(samples, first.nouns):
         yield f"{note[0].upper()}{note[1:]}."
     if contents.split is not None and contents.split.has_leaks:
         yield "The split leaks: see its checks below."

@@ -75,7 +75,7 @@ def means(contents: Contents) -> Iterator[Part]:
     head = ["metric", *(name or "mean" for name in contents.recommenders)]
     first = contents.first
     notes = [
-        note_on_intervals(0.95, first.person, noun=first.noun),
+        note_on_intervals(0.95, first.person, first.nouns),
         summarize_users(
             first.user_counts, first.empty_target_action, first.convention, first.max_k
         ),
@@ -285,7 +285,7 @@ def _of_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
 
 def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
     counts = result.user_counts
-    yield [f"{counts.noun} evaluated", f"{counts.num_evaluated:,}"]
+    yield [f"{counts.nouns.rows} evaluated", f"{counts.num_evaluated:,}"]
     yield ["users without ground truth", f"{counts.num_without_truth:,}"]
     if counts.num_left_out:
         yield ["users whom the convention leaves out", f"{counts.num_left_out:,}"]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.nouns import USERS, Nouns
 
 #: Below so many users, persons, and users with a value above zero, simulations find that 95%
 #: intervals of means hold in less than 93% of cases. Those of differences hold no more often where
@@ -32,41 +33,43 @@ class Basis(NamedTuple):
         num_persons = None if sample.person is None else sample.num_effective
         return cls(metric, sample.num_drawn, num_persons, int((sample.values != 0).sum()))
 
-    @property
-    def few_persons(self) -> str | None:
-        """What to say if there are too few persons."""
+    def few_persons(self, persons: str) -> str | None:
+        """Returns what to say if there are too few persons, who are called so."""
         if self.num_persons is None or self.num_persons >= FEW_PERSONS:
             return None
-        return f"there are few persons ({self.num_drawn}, worth {self.num_persons:.0f} of one size)"
+        worth = f"worth {self.num_persons:.0f} of one size"
+        return f"there are few {persons} ({self.num_drawn}, {worth})"
 
 
-def caution(samples: Mapping[str, Sample]) -> str | None:
+def caution(samples: Mapping[str, Sample], nouns: Nouns = USERS) -> str | None:
     """Returns what makes the intervals of some means too narrow; `None` if nothing does.
 
     Args:
         samples (mapping): The values of the users who count, by metric.
+        nouns (Nouns, optional): What these users are called. (default: users)
     """
     bases = [Basis.of(name, sample) for name, sample in samples.items()]
     rare = [basis.metric for basis in bases if basis.num_drawn > 1 and basis.num_hits < FEW_HITS]
-    return _said(_reasons(bases, rare, "have more than zero"))
+    return _said(_reasons(bases, rare, "have more than zero", nouns.means, nouns.drawn))
 
 
-def caution_on_differences(bases: Sequence[Basis]) -> str | None:
+def caution_on_differences(bases: Sequence[Basis], unit: str = "users") -> str | None:
     """Returns what makes the intervals of some differences too narrow; `None` if nothing does.
 
     Args:
         bases (sequence of Basis): What the interval of each metric and pair rests on.
+        unit (str, optional): What is drawn. (default: `"users"`)
     """
     # Results that are the same differ in nothing, and not for few users.
     rare = [
         basis.metric for basis in bases if basis.num_drawn > 1 and 0 < basis.num_hits < FEW_HITS
     ]
-    return _said(_reasons(bases, rare, "differ"))
+    return _said(_reasons(bases, rare, "differ", unit, unit))
 
 
-def caution_on_persons(sample: Sample) -> str | None:
+def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
     """Returns the same of persons with several rows; `None` if there are enough of them."""
-    return _said(filter(None, [Basis.of("", sample).few_persons]))
+    return _said(filter(None, [Basis.of("", sample).few_persons(persons)]))
 
 
 def _said(reasons: Iterable[str]) -> str | None:
@@ -74,15 +77,17 @@ def _said(reasons: Iterable[str]) -> str | None:
     return f"intervals may be too narrow: {text}" if text else None
 
 
-def _reasons(bases: Sequence[Basis], rare: Iterable[str], do: str) -> Iterator[str]:
+def _reasons(
+    bases: Sequence[Basis], rare: Iterable[str], do: str, users: str, persons: str
+) -> Iterator[str]:
     with_interval = [basis for basis in bases if basis.num_drawn > 1]
     if not with_interval:
         return
     fewest = min(with_interval, key=lambda basis: basis.num_persons or basis.num_drawn)
-    if reason := fewest.few_persons:
+    if reason := fewest.few_persons(persons):
         yield reason
     elif fewest.num_drawn < FEW_USERS:
-        yield f"there are few users ({fewest.num_drawn})"
+        yield f"there are few {users} ({fewest.num_drawn})"
         return
     if names := ", ".join(dict.fromkeys(rare)):
-        yield f"few users {do} in {names}"
+        yield f"few {users} {do} in {names}"

@@ -404,7 +404,7 @@ def compare(
         simultaneous,
         num_runs,
         _deterministic(deterministic, list(runs)),
-        "users" if next(iter(runs.values()))[0].person is None else "persons",
+        next(iter(runs.values()))[0].nouns.drawn,
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
     return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)
@@ -443,7 +443,7 @@ class _Comparing:
             if is_tested:
                 powers.append(Power(str(metric), a, b, level, pair.uncertainty))
             bases.append(Basis.of(str(metric), pair.sample))
-            if pair.has_test and (note := caution_on_persons(pair.sample)):
+            if pair.has_test and (note := caution_on_persons(pair.sample, self.protocol.unit)):
                 warnings.append(note)
         adjust = largest.adjust if largest else holm
         adjusted = adjust([row.p_value for row in rows])
@@ -457,7 +457,7 @@ class _Comparing:
             warn(warnings[0])
         protocol = replace(
             self.protocol,
-            caution=caution_on_differences(bases),
+            caution=caution_on_differences(bases, self.protocol.unit),
             num_tests=len(powers),
             num_tested_metrics=len({power.metric for power in powers}),
         )

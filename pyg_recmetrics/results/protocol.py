@@ -29,7 +29,7 @@ class Protocol:
         simultaneous (bool): Whether all intervals hold together.
         num_runs (mapping): The number of runs of each recommender.
         deterministic (tuple of str): The recommenders that have no other runs.
-        unit (str): What was drawn: `"users"` or `"persons"`.
+        unit (str): What was drawn: `"users"`, `"queries"` or `"persons"`.
         caution (str or None): What makes intervals too narrow.
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.

@@ -1,7 +1,7 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,6 +45,7 @@ from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
+from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.observations import Observations
 from pyg_recmetrics.results.recipe import (
     Ranking,
@@ -150,7 +151,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
         self.user_counts = UserCounts.of(
-            self.ranked, self.max_k, num_left_out, self.empty_target_action, self._noun_of_rows
+            self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
         if self.average_over == "person":
             check_averages(self.definitions.values())
@@ -186,16 +187,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         return self.ranked.person if self.average_over == "user" else None
 
     @property
-    def noun(self) -> str:
-        """What its means are over: `"users"`, `"queries"`, `"edges"` or `"persons"`."""
-        return self._noun_of_rows if self.average_over == "user" else "persons"
-
-    @property
-    def _noun_of_rows(self) -> str:
-        if self.ranked.user_of_row is not None:
-            return "edges"
-        has_queries = self.task is not None and self.task.query is not None
-        return "queries" if has_queries else "users"
+    def nouns(self) -> Nouns:
+        """What its rows are called, such as `"queries"`."""
+        users = "users" if self.task is None or self.task.query is None else "queries"
+        person, row = self.ranked.person, self.ranked.user_of_row
+        rows = users if row is None else "edges"
+        drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
+        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     @property
     def num_evaluated(self) -> int:
@@ -368,7 +366,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             (0.0, 0.8)
         """
         sample = self._sample(metric)
-        if note := caution_on_persons(sample):
+        if note := caution_on_persons(sample, self.nouns.drawn):
             warn(note)
         return interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
 
@@ -409,10 +407,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> cohorts["new"]["recall@1"].value
             0.5
         """
-        what = self.average_over
-        num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
-        group, labels = read_labels(groups, "groups", what, num_labels)
-        intervals = Intervals(self.person, level, method, self.noun)
+        group, labels = self._read_groups(groups)
+        intervals = Intervals(self.person, level, method, self.nouns)
         return cohorts.by_groups(self._values, group, labels, "group", intervals)
 
     def by_degree(
@@ -446,9 +442,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
-        check_has_rows(self.average_over, "by_degree")
         group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
-        intervals = Intervals(self.person, level, method, self.noun)
+        intervals = Intervals(self.person, level, method, self.nouns)
         return cohorts.by_groups(self._values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
@@ -495,9 +490,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> {label: means["recall@1"].value for label, means in buckets.items()}
             {'0': 0.0, '1': nan, '2': 1.0}
         """
-        check_has_rows(self.average_over, "recall_by_popularity")
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        intervals = Intervals(self.person, level, method, self.noun)
+        intervals = Intervals(self.person, level, method, self.nouns)
         return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
@@ -546,14 +540,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             old        9    1.0000  0.3333 ± .3843  0.3333 ± .3843                  1.0000
             ±: 95% confidence interval of the mean over users
         """
-        check_has_rows(self.average_over, "by_item_group")
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
         recall = self._partial_recall(k)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         group = group.to(self.ranked.rank.device)
-        intervals = Intervals(self.person, check_level(level), noun=self.noun)
+        intervals = Intervals(self.person, check_level(level), nouns=self.nouns)
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -841,9 +834,15 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """What every user contributes to each metric in this run, of shape `[1, num_users]`."""
         return {name: self.contributions(name).unsqueeze(0) for name in self.per_user}
 
+    def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
+        what = self.average_over
+        num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
+        return read_labels(groups, "groups", what, num_labels)
+
     @property
     def _degree(self) -> Tensor:
         """How many edges of each user were seen, of shape `[num_users]`."""
+        check_has_rows(self.average_over, "by_degree")
         if self.task is None:
             raise ValueError(
                 "'by_degree' needs the seen edges of a task (got a result without a task)"
@@ -871,6 +870,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
+        check_has_rows(self.average_over, "recall of groups")
         asked = Metric("recall", check_positive_integer(k, "k"))
         recall = self._resolve(asked)
         is_defined = self.convention.population.is_defined(recall, self.ranked)
@@ -944,15 +944,18 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"same score as another candidate"
             )
         notes += [*self._notes_on_missing(), *self._observations.notes()]
-        if note := caution({name: self._sample(name) for name in self.per_user}):
+        if note := self._caution():
             notes.insert(0, note)
         if not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, note_on_intervals(0.95, self.person, noun=self.noun))
+            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
             notes=tuple(notes),
         )
+
+    def _caution(self) -> str | None:
+        return caution({name: self._sample(name) for name in self.per_user}, self.nouns)
 
     def _notes_on_missing(self) -> Iterator[str]:
         """Yields a line that says what the means would be without truth that is no candidate."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.results.nouns import USERS, Nouns
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,7 @@ class UserCounts:
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
-        noun (str): What the users are: `"users"`, `"queries"`, or `"edges"`, of which each is a row
-            of its own.
+        nouns (Nouns): What the users are called: they may be queries, or edges of them.
     """
 
     num_evaluated: int
@@ -29,7 +29,7 @@ class UserCounts:
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
-    noun: str = "users"
+    nouns: Nouns = USERS
 
     @classmethod
     def of(
@@ -38,7 +38,7 @@ class UserCounts:
         max_k: int | None,
         num_left_out: int,
         action: EmptyTargetAction,
-        noun: str = "users",
+        nouns: Nouns = USERS,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -47,7 +47,7 @@ class UserCounts:
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
             action (str): What users without ground truth count as.
-            noun (str, optional): What the users are. (default: `"users"`)
+            nouns (Nouns, optional): What the users are called. (default: users)
 
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
@@ -72,5 +72,5 @@ class UserCounts:
             num_left_out,
             num_with_few_candidates,
             num_with_list,
-            noun,
+            nouns,
         )
