@@ -17,6 +17,7 @@ TESTED_ELSEWHERE = {
     "plot/by_user": "plot/test_plot.py",
     "plot/forest": "plot/test_forest_picture.py",
     "plot/legend": "plot/test_layout.py",
+    "plot/row_text": "plot/test_forest_picture.py",
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
     "reporting/inline_svg": "reporting/test_page.py",

@@ -253,7 +253,11 @@ def _matrices(comparison: Comparison, names: list[str]) -> Iterator[Part]:
     by_pair: dict[str, dict[tuple[str, str], tuple[float, str]]] = {}
     for row in comparison:
         star, cells = comparison.star(row), by_pair.setdefault(row.metric, {})
-        cells[row.a, row.b], cells[row.b, row.a] = (row.difference, star), (-row.difference, star)
+        # Zero has no sign.
+        cells[row.a, row.b], cells[row.b, row.a] = (
+            (row.difference, star),
+            (0.0 - row.difference, star),
+        )
     for metric, cells in by_pair.items():
         rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
         caption = (

@@ -55,6 +55,11 @@ class Protocol:
         return alpha_of(self.level)
 
     @property
+    def are_together(self) -> bool:
+        """Whether there are several intervals that hold together."""
+        return self.simultaneous and self.num_tests > 1
+
+    @property
     def has_runs(self) -> bool:
         """Whether any recommender has several runs."""
         return max(self.num_runs.values()) > 1
@@ -87,8 +92,7 @@ class Protocol:
         drawn = f", for other {self.unit}"
         if self.has_runs:
             drawn += " and other runs"
-        are_together = self.simultaneous and self.num_tests > 1
-        together = " of all differences together" if are_together else ""
+        together = " of all differences together" if self.are_together else ""
         return (
             f"a - b: mean difference over users ± its {100 * self.level:.4g}% confidence "
             f"interval{together}{drawn}"
