@@ -76,7 +76,7 @@ class RankedEdges:
             `None` if scores are not known.
         num_tied (torch.Tensor or None): How many other candidates have the score of each edge, of
             shape `[num_edges]`; zero where `num_above` is larger than any k, and `-1` if the item
-            is no candidate because its score is `-inf`. `None` if scores are not known.
+            is no candidate, such as one with a score of `-inf`. `None` if scores are not known.
         num_masked (torch.Tensor or None): How many items of each user are no candidates because
             their score is `-inf`, of shape `[num_users]`; `None` if this is so for nobody.
         ranked_by (str or None): What ranked them, in words, such as
@@ -752,7 +752,8 @@ class RankedEdges:
         """Whether the item of each edge is kept out by its score, of shape `[num_edges]`."""
         if self.num_tied is None:
             return torch.zeros_like(self.rank, dtype=torch.bool)
-        return self.num_tied < 0
+        is_masked = self.num_tied < 0
+        return is_masked if self.is_candidate is None else is_masked & self.is_candidate
 
     @property
     def num_irrelevant(self) -> Tensor:

@@ -298,6 +298,7 @@ class _Ranking:
         if is_candidate is not None:
             ranks = Ranks.unknown(task.truth[1])
             ranks.update(is_candidate.nonzero().squeeze(1), self.ranks)
+            ranks.leave_out(~is_candidate)
         return RankedEdges.from_ranks(
             task.truth,
             ranks.rank,

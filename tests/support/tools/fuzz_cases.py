@@ -136,6 +136,7 @@ class Case:
             "evaluated": len(task.evaluated),
             "threshold": task.threshold,
             "exclude_seen": task.exclude_seen,
+            "missing": task.missing,
             **self.options,
             "patched": [name for _, name, _ in self.patches],
         }
@@ -165,7 +166,7 @@ def draw_task(draw):
     """A task, in which hardly ever no truth is left."""
     while True:
         task = draw_any_task(draw)
-        if task.max_degree > 0 or draw.chance(0.2):
+        if task.has_retrievable_truth or draw.chance(0.2):
             return task
 
 
@@ -200,7 +201,10 @@ def draw_any_task(draw):
     if weights is not None and max(weights) > 0 and draw.chance(0.2):
         threshold = float(draw.choice([weight for weight in weights if weight > 0]))
     exclude_seen = draw.chance(0.9)
-    return oracle.Task(*size, truth, weights, seen, shared, own, users, threshold, exclude_seen)
+    missing = draw.pick({None: 4, "count": 1, "drop": 1})
+    return oracle.Task(
+        *size, truth, weights, seen, shared, own, users, threshold, exclude_seen, missing
+    )
 
 
 def draw_weights(draw, num_weights):
@@ -244,6 +248,8 @@ def task_tensors(draw, task):
         task = replace(task, threshold=torch.tensor(task.threshold, dtype=dtype).item())
     if not task.exclude_seen:
         tensors["exclude_seen"] = False
+    if task.missing is not None:
+        tensors["missing"] = task.missing
     if task.shared is not None:
         tensors["candidates"] = draw.tensor(task.shared)
     if task.own is not None:
@@ -560,7 +566,7 @@ def draw_ranking(draw):
         needs=made.needs,
         tensors=tensors,
     )
-    if task.max_degree == 0:
+    if not task.has_retrievable_truth:
         case.error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
         case.error = "'algorithm' needs to be 'auto' or 'dense' "
@@ -578,7 +584,7 @@ def draw_ranking(draw):
 
 def _error_without_truth(task):
     """The error of a task in which no user has truth, or `None`."""
-    if task.max_degree > 0:
+    if task.has_retrievable_truth:
         return None
     if not task.weighted_truth:
         needs = "to be positive" if task.threshold is None else "to be reached"
@@ -681,6 +687,7 @@ WITHOUT_OPTIONS = {
     "users": None,
     "threshold": None,
     "exclude_seen": True,
+    "missing": None,
 }
 
 
