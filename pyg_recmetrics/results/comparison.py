@@ -192,8 +192,9 @@ class Comparison(Rows[PairedDifference]):
     def sources(self) -> Table:
         """Returns a table of where the errors come from, and of what the tests detect.
 
-        Its columns are the standard errors that come from users and from runs, and the smallest
-        difference that a single test finds in 80% of cases, with its own 95% interval.
+        Its columns are the standard errors that come from users and from runs; the smallest
+        difference that a single test finds in 80% of cases, with its own interval; and the lift
+        with its interval, for which the printed table of differences has no room.
         """
         of_pair = {(power.metric, power.a, power.b): power for power in self._powers}
         rows: list[list[str]] = []
@@ -203,12 +204,14 @@ class Comparison(Rows[PairedDifference]):
                 power = of_pair.get((row.metric, row.a, row.b))
                 # Values that are all the same have no error, which would claim certainty.
                 errors = (format_error(x or math.nan) for x in (row.user_error, row.run_error))
-                rows.append([row.metric, *errors, *_detected(power)])
-        head = ["metric", "se users", "se runs", "detects", "from", "to"]
+                rows.append([row.metric, *errors, *_detected(power), _lift(row)])
+        head = ["metric", "se users", "se runs", "detects", "from", "to", "lift"]
+        level = f"{100 * self.protocol.level:.4g}%"
         notes = (
             f"se: the standard error that comes from {self.protocol.unit}, and from runs",
-            "detects: the difference that a single test finds in 80% of cases, and its own 95% "
-            "interval",
+            f"detects: the difference that a single test finds in 80% of cases, and its own "
+            f"{level} interval",
+            f"lift: how much larger a is than b, and its {level} confidence interval",
         )
         return Table(head, rows, notes)
 
@@ -570,3 +573,12 @@ def _detected(power: Power | None) -> list[str]:
     if power is None or not power.has_error:
         return ["-"] * 3
     return [format_error(x) for x in (power.detectable(), *power.detectable_interval())]
+
+
+def _lift(row: PairedDifference) -> str:
+    """Returns the lift with its interval, which is not symmetric."""
+    if math.isnan(row.lift):
+        return "-"
+    if math.isnan(row.lift_low) or row.lift_low == row.lift_high:
+        return f"{row.lift:+.1f}%"
+    return f"{row.lift:+.1f}% ({row.lift_low:+.1f} to {row.lift_high:+.1f})"

@@ -311,6 +311,16 @@ class TestTable:
         for text in (str(comparison), str(comparison.sources())):
             assert max(map(len, text.splitlines())) <= 100
 
+    def test_the_lift_has_its_interval_in_the_table_of_errors(self, results):
+        comparison = compare(results, level=0.9)
+        table = comparison.sources().table()
+        lifts = [row[-1] for row in table.rows if len(row) > 1]
+        by_pair = sorted(comparison, key=lambda row: list(combinations(results, 2)).index(row[1:3]))
+        for row, lift in zip(by_pair, lifts, strict=True):
+            assert row.lift_low < row.lift < row.lift_high
+            assert lift == f"{row.lift:+.1f}% ({row.lift_low:+.1f} to {row.lift_high:+.1f})"
+        assert "lift: how much larger a is than b, and its 90% confidence" in table.notes[-1]
+
     def test_the_better_mean_is_bold(self, results):
         comparison = compare({"a": results["none"], "b": results["fair"]}, metrics="ndcg@3")
         (row,) = comparison
@@ -492,7 +502,7 @@ class TestNothingToSay:
     def test_without_variance_nothing_is_said_of_what_a_test_detects(self, results):
         comparison = compare({"a": results["good"], "b": results["good"]}, metrics="ndcg@3")
         lines = str(comparison.sources()).splitlines()
-        assert lines[3].split() == ["ndcg@3", *["-"] * 5]
+        assert lines[3].split() == ["ndcg@3", *["-"] * 5, "+0.0%"]
 
     def test_rounding_noise_is_no_difference(self):
         """Users swap their values, so that only rounding is left of the mean difference."""
