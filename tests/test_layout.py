@@ -49,6 +49,7 @@ OF_SEVERAL_MODULES = {
     "reporting/browser": "the page of a report in a browser",
     "reporting/browser_controls": "what readers do with the page of a report",
     "results/simulations": "how often intervals hold, whoever computes them",
+    "sequential/simulations": "how often bounds hold that are looked at all the time",
     "trackers": "the files of trackers",
     "transforms/peers_splits": "splits of another library",
 }
