@@ -11,7 +11,7 @@ from torch import Tensor
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_finite_number, check_level, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
-from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import ranks_within_rows
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
@@ -184,23 +184,23 @@ class Frame:
     def counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
         """Returns whether a metric is defined for each user, in their order: `[num_users]`.
 
-        This is known before anything is ranked, from a ranking that retrieves nothing.
+        This is known before anything is ranked, from a ranking that could not be better.
         """
         if "items" in metric.needs:
             return torch.ones_like(self.order.with_truth, dtype=torch.bool)
-        task = self.task
-        unknown = Ranks.unknown(task.truth[1])
-        empty = RankedEdges.from_ranks(
-            task.truth,
-            unknown.rank,
-            num_users=task.num_users,
-            num_above=unknown.num_above,
-            num_tied=unknown.num_tied,
-            weight=task.weight,
-            num_candidates=task.num_candidates,
+        user, item = self.task.truth
+        best = ranks_within_rows(user, torch.zeros_like(item))
+        perfect = RankedEdges.from_ranks(
+            self.task.truth,
+            best.rank,
+            num_users=self.task.num_users,
+            num_above=best.rank - 1,
+            num_tied=torch.zeros_like(best.rank),
+            weight=self.task.weight,
+            num_candidates=self.task.num_candidates,
             catalogue=catalogue,
         )
-        return ~measure(metric, empty, population)[self.order.with_truth].isnan()
+        return ~measure(metric, perfect, population)[self.order.with_truth].isnan()
 
     def weight(self, num_counted: int) -> tuple[float, float]:
         """Returns the share of those who count and have truth, and what the others add."""

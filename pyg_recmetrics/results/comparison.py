@@ -37,6 +37,7 @@ from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
 from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.samples import describe_samples
 from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import (
     Best,
@@ -75,6 +76,7 @@ class Protocol:
         deterministic (tuple of str): The recommenders that have no other runs.
         unit (str): What was drawn: `"users"` or `"persons"`.
         caution (str or None): What makes intervals too narrow.
+        sample (str or None): Whose users stand for all of the task, and how many they are.
     """
 
     test: PairedTest
@@ -87,6 +89,7 @@ class Protocol:
     deterministic: tuple[str, ...]
     unit: str
     caution: str | None = None
+    sample: str | None = None
 
     @property
     def has_runs(self) -> bool:
@@ -327,6 +330,8 @@ class Comparison(Rows[PairedDifference]):
                 f"(*): for these trained models; other seeds of {', '.join(protocol.uncovered)} "
                 f"are not covered"
             )
+        if protocol.sample:
+            yield protocol.sample
         if protocol.caution:
             yield protocol.caution
 
@@ -462,6 +467,7 @@ def compare(
         num_runs,
         _deterministic(deterministic, list(runs)),
         "users" if next(iter(runs.values()))[0].person is None else "persons",
+        sample=describe_samples(_all_results(runs)),
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
     return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)

@@ -320,7 +320,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> task = RankingTask(truth, num_users=9000, num_items=7)
             >>> result = evaluate(torch.arange(7.0), task, "recall@2", margin=0.05)
             >>> result.sampling.num_ranked, round(result["recall@2"], 3)
-            (767, 0.288)
+            (578, 0.272)
             >>> [round(end, 3) for end in result.bounds("recall@2")]
             [0.242, 0.335]
         """
@@ -866,7 +866,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     @property
     def _is_counted(self) -> Tensor:
-        """Which users count if a metric needs truth, a mask of shape `[num_users]`."""
+        """Which users count if a metric needs truth, a mask of shape `[num_users]`.
+
+        Of a sample, these are also those for whom it stands, so that their groups are the same.
+        """
+        if self.sampling is not None and self.task is not None:
+            is_evaluated: Tensor = index_to_mask(self.task.users, self.task.num_users)
+            has_truth = self.task.degree > 0
+            return is_evaluated & has_truth if self.empty_target_action == "skip" else is_evaluated
         if self.empty_target_action == "skip":
             return self.ranked.is_evaluated & (self.ranked.degree > 0)
         return self.ranked.is_evaluated

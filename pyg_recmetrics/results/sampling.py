@@ -83,16 +83,17 @@ class Sampling:
     def note(self) -> str:
         """Returns the line below a table that says why no more users were ranked."""
         wanted = self._wanted()
+        ranked = (
+            f"{self.num_ranked:,} of all {self.num_users:,} users were ranked in random order "
+            f"(seed {self.seed}), until"
+        )
         if self.stopped == "margin":
-            return f"in random order (seed {self.seed}), until {wanted}"
+            return f"{ranked} {wanted}"
         if self.stopped == "all":
             takes = "most of them" if self.num_needed is None else f"about {self.num_needed:,}"
             return f"all users were ranked, as it takes {takes} until {wanted}"
         takes = "more" if self.num_needed is None else f"about {self.num_needed:,}"
-        return (
-            f"in random order (seed {self.seed}), until 'max_users' were ranked; it takes {takes} "
-            f"until {wanted}"
-        )
+        return f"{ranked} there were as many as 'max_users'; it takes {takes} until {wanted}"
 
     def describe(self) -> str:
         """Returns which users were ranked, in words for a recipe."""

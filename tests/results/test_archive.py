@@ -44,6 +44,8 @@ FORMAT_4 = Path(__file__).with_name("format_4.npz")
 FORMAT_5 = Path(__file__).with_name("format_5.npz")
 #: A result in format 6, as it was written before it said what ranked.
 FORMAT_6 = Path(__file__).with_name("format_6.npz")
+#: A result in format 7, as it was written before users could stand for all.
+FORMAT_7 = Path(__file__).with_name("format_7.npz")
 #: Two runs of one task in format 5.
 RUNS_IN_FORMAT_5 = Path(__file__).with_name("runs_in_format_5.npz")
 
@@ -208,7 +210,7 @@ class TestFiles:
                 EvaluationResult.load(tmp_path / name)
         with (tmp_path / "new.npz").open("wb") as file:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
-        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 7"):
+        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 8"):
             EvaluationResult.load(tmp_path / "new.npz")
 
     def test_files_of_format_2_are_read(self):
@@ -255,6 +257,15 @@ class TestFiles:
         assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
         assert result.ranked.user_ids == ("ann", "bob", "cid", "dee")
         assert result.ranked.ranked_by is None
+
+    def test_files_of_format_7_are_read(self):
+        result = EvaluationResult.load(FORMAT_7)
+        # User 0 has relevant items at the ranks 1 and 4, user 1 at 1, and user 2 at 5; user 3 none.
+        assert result["recall@2"] == (1 / 2 + 1 + 0 + 0) / 4
+        assert result["mrr"] == pytest.approx((1 + 1 + 1 / 5 + 0) / 4)
+        assert (result.ranked.ties, result.ranked.seed) == ("random", 3)
+        assert result.sampling is None
+        assert result.bounds("mrr") == (result["mrr"], result["mrr"])
 
     def test_runs_of_format_5_are_read(self):
         first, second = Runs.load(RUNS_IN_FORMAT_5)
