@@ -344,7 +344,7 @@ class Evaluator(Frozen):
         if resume is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender):
-            ranking = self._open(recommender)
+            ranking = self._open(recommender, resume)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
@@ -410,10 +410,14 @@ class Evaluator(Frozen):
         action = self._empty_target_action or self._convention.empty_target_action
         return Frame(self.task, self._margins, action, self._seed)
 
-    def _open(self, recommender: RecommenderLike) -> OpenRanking:
+    def _open(
+        self, recommender: RecommenderLike, resume: EvaluationResult | None = None
+    ) -> OpenRanking:
         """Prepares a recommender to rank."""
+        resumed = isinstance(resume, EvaluationResult) and (resume.sampling, resume.ranked.rank)
         processes.check_same(
             self.task.device,
+            resume=resumed,
             metrics=(*map(str, self.metrics), self._convention.to_dict()),
             options=(self._ranked_ties, self._seed, self._empty_target_action, self._margins),
             catalogue=self._catalogue,

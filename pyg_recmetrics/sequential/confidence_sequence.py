@@ -21,6 +21,7 @@ bound on the money.
 """
 
 import math
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -80,6 +81,8 @@ class ConfidenceSequence:
         self._prior_variance = prior_variance
         self._values = torch.zeros(0, dtype=torch.double, device="cpu")
         self._margins = torch.zeros(0, dtype=torch.double, device="cpu")
+        # What is refuted stays so, and is where the next search for the ends starts.
+        self._refuted = {1: 0.0, -1: 1.0}
 
     @property
     def num_known(self) -> int:
@@ -121,6 +124,7 @@ class ConfidenceSequence:
         self._values = torch.cat([self._values, scaled.clamp(0, 1)])
         margins = torch.full_like(scaled, margin / self._range)
         self._margins = torch.cat([self._margins, margins])
+        self.__dict__.pop("_past", None)
 
     def interval(self) -> tuple[float, float]:
         """Returns the ends of the interval, which holds the mean of the known values."""
@@ -131,8 +135,8 @@ class ConfidenceSequence:
         mean = total / self.num_known
         if num_left == 0:
             return self.mean, self.mean
-        low = self._end(total / self.num_users, mean, 1)
-        high = self._end((total + num_left) / self.num_users, mean, -1)
+        low = self._end(max(total / self.num_users, self._refuted[1]), mean, 1)
+        high = self._end(min((total + num_left) / self.num_users, self._refuted[-1]), mean, -1)
         return self._unscaled(low), self._unscaled(high)
 
     def reach(self) -> float:
@@ -153,6 +157,8 @@ class ConfidenceSequence:
     def _end(self, refuted: float, kept: float, sign: int) -> float:
         """Returns an end of the interval: what is refuted, close to what is not."""
         precision = _PRECISION * float(self._margins[-1])
+        if sign * (kept - refuted) <= 0:
+            return kept
         for _ in range(_NUM_HALVINGS):
             if abs(kept - refuted) <= precision:
                 break
@@ -161,20 +167,28 @@ class ConfidenceSequence:
                 refuted = middle
             else:
                 kept = middle
+        self._refuted[sign] = refuted
         return refuted
 
     def _log_money(self, mean: float, sign: int) -> Tensor:
         """Returns what a bettor has after each value, as a multiple of what it started with."""
-        values = self._values
-        before = values.cumsum(0) - values
-        num_left = self.num_users - torch.arange(values.numel(), device="cpu")
+        before, num_left, wanted = self._past
         mean_left = (self.num_users * mean - before) / num_left
         mean_left = mean_left.clamp(_SMALLEST, 1 - _SMALLEST)
-        variances = self._variances()
         largest = _MAX_LOSS / (mean_left if sign > 0 else 1 - mean_left)
-        stake = (self._stakes * (self._margins / variances[:-1])).minimum(largest)
-        money = torch.log1p(sign * stake * (values - mean_left)).cumsum(1)
-        return money.logsumexp(0) - math.log(len(money))
+        money = torch.log1p(sign * wanted.minimum(largest) * (self._values - mean_left)).cumsum(1)
+        return money.logsumexp(0) - math.log(len(money)) if len(money) > 1 else money[0]
+
+    @cached_property
+    def _past(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The sum before each value, how many were left, and the stakes: `[num_stakes, num_known]`.
+
+        None of them depends on the claim.
+        """
+        values = self._values
+        num_left = self.num_users - torch.arange(values.numel(), device="cpu")
+        stakes = self._stakes * (self._margins / self._variances()[:-1])
+        return values.cumsum(0) - values, num_left, stakes
 
     def _variances(self) -> Tensor:
         """Returns the variance before the first value, and after each: `[num_known + 1]`."""
