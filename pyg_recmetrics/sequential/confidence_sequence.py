@@ -81,8 +81,6 @@ class ConfidenceSequence:
         self._prior_variance = prior_variance
         self._values = torch.zeros(0, dtype=torch.double, device="cpu")
         self._margins = torch.zeros(0, dtype=torch.double, device="cpu")
-        # What is refuted stays so, and is where the next search for the ends starts.
-        self._refuted = {1: 0.0, -1: 1.0}
 
     @property
     def num_known(self) -> int:
@@ -135,8 +133,8 @@ class ConfidenceSequence:
         mean = total / self.num_known
         if num_left == 0:
             return self.mean, self.mean
-        low = self._end(max(total / self.num_users, self._refuted[1]), mean, 1)
-        high = self._end(min((total + num_left) / self.num_users, self._refuted[-1]), mean, -1)
+        low = self._end(total / self.num_users, mean, 1)
+        high = self._end((total + num_left) / self.num_users, mean, -1)
         return self._unscaled(low), self._unscaled(high)
 
     def reach(self) -> float:
@@ -157,8 +155,6 @@ class ConfidenceSequence:
     def _end(self, refuted: float, kept: float, sign: int) -> float:
         """Returns an end of the interval: what is refuted, close to what is not."""
         precision = _PRECISION * float(self._margins[-1])
-        if sign * (kept - refuted) <= 0:
-            return kept
         for _ in range(_NUM_HALVINGS):
             if abs(kept - refuted) <= precision:
                 break
@@ -167,7 +163,6 @@ class ConfidenceSequence:
                 refuted = middle
             else:
                 kept = middle
-        self._refuted[sign] = refuted
         return refuted
 
     def _log_money(self, mean: float, sign: int) -> Tensor:
