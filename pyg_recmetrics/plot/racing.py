@@ -62,8 +62,9 @@ def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) ->
             x, [pair.difference for pair in pairs], label=label(name), markevery=[-1], **style
         )
         ends = [pair.low for pair in pairs], [pair.high for pair in pairs]
-        axes.fill_between(x, *ends, color=line.get_color(), alpha=0.2, linewidth=0)
+        axes.fill_between(x, *ends, color=line.get_color(), alpha=0.15, linewidth=0)
         last = pairs[-1]
+        axes.vlines(last.num_users, last.low, last.high, color=line.get_color(), linewidth=0.8)
         describe(
             line,
             f"{name} - {best}: {last.difference:+.4f} ({last.low:.4f} to {last.high:.4f}) after "

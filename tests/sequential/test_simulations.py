@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics.racing import _PRIOR_VARIANCE, _STAKES
 from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, forecast
 
 pytestmark = pytest.mark.slow
@@ -142,3 +143,46 @@ def test_a_margin_takes_less_than_twice_the_users_of_a_size_that_an_oracle_fixes
         num_held += low <= float(values.mean()) <= high
     assert num_held >= 88
     assert 1.4 <= sum(numbers) / len(numbers) / fixed <= 2.1
+
+
+@pytest.fixture(scope="module")
+def paired(gowalla):
+    """The differences in ndcg@20 of LightGCN and of the same with noise, on Gowalla."""
+    seen, truth, user, item = gowalla
+    task = RankingTask(truth, num_users=user.size(0), num_items=item.size(0), seen=seen)
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(user.shape, generator=generator) * user.std()
+    values = [
+        evaluate(each, task, "ndcg@20").per_user["ndcg@20"]
+        for each in ((user, item), (user + 0.5 * noise, item), (user + 0.2 * noise, item))
+    ]
+    return {0.5: values[0] - values[1], 0.2: values[0] - values[2]}
+
+
+def is_ever_refuted(differences, claims):
+    """Whether bettors of a race win against any of some claims `(difference, sign)`, ever."""
+    sequence = ConfidenceSequence(
+        differences.numel(), ALPHA, (-1.0, 1.0), stakes=_STAKES, prior_variance=_PRIOR_VARIANCE
+    )
+    sequence.add(differences, 0.002)
+    return any(sequence.is_refuted(*claim) for claim in claims)
+
+
+@pytest.mark.parametrize("noise", [0.5, 0.2])
+def test_no_difference_hardly_ever_has_a_winner(paired, noise):
+    # Both signs of every difference, so that their mean is zero.
+    differences = torch.cat([paired[noise], -paired[noise]])
+    wrong = sum(
+        is_ever_refuted(differences[order], [(0.0, 1), (0.0, -1)])
+        for order in orders_of(differences.numel(), 500)
+    )
+    assert wrong <= 40  # 25, and three standard errors
+
+
+def test_a_difference_that_matters_is_hardly_ever_equivalent(paired):
+    differences = torch.cat([paired[0.5], -paired[0.5]]) * 0.99 + 0.00201
+    wrong = sum(
+        is_ever_refuted(differences[order], [(0.002, -1)])
+        for order in orders_of(differences.numel(), 500)
+    )
+    assert wrong <= 25  # 12.5 on one side, and three standard errors
