@@ -1,7 +1,7 @@
 """evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -15,16 +15,25 @@ from pyg_recmetrics.conventions import Convention, Population
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
+from pyg_recmetrics.margins import (
+    Frame,
+    Margins,
+    Sampler,
+    check_can_sample,
+    check_ties_of_sample,
+)
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
+from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.message_passing import read_message_passing
-from pyg_recmetrics.ranking.ranking import rank_task
+from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.averages import AverageOver, check_average_over
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
@@ -63,7 +72,11 @@ def evaluate(
     keep_items: bool | int = False,
     ties: Ties | None = None,
     seed: int = 0,
+    margin: float | Mapping[str, float] | None = None,
+    level: float = 0.95,
+    max_users: int | None = None,
     progress: bool = False,
+    resume: EvaluationResult | None = None,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -149,11 +162,22 @@ def evaluate(
             of these two ranks; and `"random"` gives them random places. See
             :meth:`RankedEdges.with_ties`. (default: `None`, as the convention says; the standard
             convention says `"index"`)
-        seed (int, optional): The seed of `ties="random"`. (default: `0`)
+        seed (int, optional): The seed of `ties="random"`, and of the order of users for a margin.
+            (default: `0`)
+        margin (float or dict, optional): How exactly to know the mean of each metric, or of some,
+            as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is known so
+            well; all of them if half would not do. :meth:`EvaluationResult.bounds` says what is
+            known, and [a page of the documentation](../margin.md) how.
+            (default: `None`, all users are ranked)
+        level (float, optional): The level of confidence with which all means are known to their
+            margins together. (default: `0.95`)
+        max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
+        resume (EvaluationResult, optional): An earlier result of the same recommender and task with
+            a wider margin, to go on from. (default: `None`)
 
     Returns:
-        The mean of every metric, and its value for every user.
+        The mean of every metric, and its value for every user who was ranked.
 
     Raises:
         TypeError: If an argument has a wrong type.
@@ -198,9 +222,12 @@ def evaluate(
         keep_items=keep_items,
         ties=ties,
         seed=seed,
+        margin=margin,
+        level=level,
+        max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender)
+    return evaluator(recommender, resume=resume)
 
 
 class Evaluator(Frozen):
@@ -274,6 +301,9 @@ class Evaluator(Frozen):
         keep_items: bool | int = False,
         ties: Ties | None = None,
         seed: int = 0,
+        margin: float | Mapping[str, float] | None = None,
+        level: float = 0.95,
+        max_users: int | None = None,
         progress: bool = False,
         monitor: str | Metric | None = None,
         patience: int | None = None,
@@ -315,12 +345,32 @@ class Evaluator(Frozen):
         self._batch_size, self._keep_items = batch_size, keep_items
         self._ties, self._seed = ties, seed
         self._progress = progress
+        self._margins = Margins.read(margin, self.metrics, level, max_users)
+        self._frame = self._make_frame()
+        #: How many users it took to know the means to their margins, in each call.
+        self._nums_ranked: list[int] = []
         self.history = History(self._monitored(monitor), patience)
         self._freeze()
 
-    def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
-        """Evaluates a recommender, in any form that :func:`rank` takes."""
-        result = self._measure(self._rank(recommender))
+    def __call__(
+        self, recommender: RecommenderLike, *, resume: EvaluationResult | None = None
+    ) -> EvaluationResult:
+        """Evaluates a recommender, in any form that :func:`rank` takes.
+
+        With a margin, every call ranks the same users first: as many as an earlier call took.
+
+        Args:
+            recommender: What to evaluate.
+            resume (EvaluationResult, optional): See :func:`evaluate`. (default: `None`)
+        """
+        if resume is not None and self._frame is None:
+            raise ValueError("'resume' needs a 'margin' to go on to (got none)")
+        with evaluation_mode(recommender):
+            ranking = self._open(recommender, resume)
+            if self._frame is None:
+                result = self._rank_all(ranking)
+            else:
+                result = self._sample(ranking, self._frame, resume)
         self.history.append(result)
         return result
 
@@ -340,6 +390,7 @@ class Evaluator(Frozen):
         for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
             value = getattr(self, name)
             settle(moved, **{name: None if value is None else value.to(device)})
+        settle(moved, _frame=moved._make_frame())
         return moved
 
     def as_callback(
@@ -371,17 +422,37 @@ class Evaluator(Frozen):
         """
         return make_callback(self, recommender, every_n_epochs, sep)
 
-    def _rank(self, recommender: RecommenderLike) -> RankedEdges:
-        # Lists know no ties: only those that were asked for are an error.
-        ties = self._ties or self._convention.ties
+    def _make_frame(self) -> Frame | None:
+        """Returns the users in random order, if means are to be known to a margin."""
+        if self._margins is None:
+            return None
+        if self._per == "edge":
+            raise ValueError(
+                "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
+            )
+        definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
+        check_can_sample(self._margins, definitions, self.task, self._convention)
+        check_ties_of_sample(self._ranked_ties)
+        action = self._empty_target_action or self._convention.empty_target_action
+        return Frame(self.task, self._margins, action, self._seed)
+
+    def _open(
+        self, recommender: RecommenderLike, resume: EvaluationResult | None = None
+    ) -> OpenRanking:
+        """Prepares a recommender to rank."""
+        resumed = isinstance(resume, EvaluationResult) and (resume.sampling, resume.ranked.rank)
         processes.check_same(
             self.task.device,
+            resume=resumed,
             metrics=(*map(str, self.metrics), self._convention.to_dict()),
-            options=(ties, self._seed, self._empty_target_action, self._per, self._average_over),
+            options=(
+                *(self._ranked_ties, self._seed, self._empty_target_action),
+                *(self._per, self._average_over, self._margins),
+            ),
             catalogue=self._catalogue,
         )
         depth = self._depth()
-        ranked = rank_task(
+        return open_ranking(
             recommender,
             self.task,
             k=depth,
@@ -393,9 +464,16 @@ class Evaluator(Frozen):
             progress=self._progress,
             needs_degree=any(metric.k is None for metric in self._resolved),
         )
-        # Not in `rank`, as the ranking by item id tells who has constant scores.
+
+    @property
+    def _ranked_ties(self) -> Ties:
+        return self._ties or self._convention.ties
+
+    def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
+        # Lists know no ties: only those that were asked for are an error. Not in `rank`, as the
+        # ranking by item id tells who has constant scores.
         if self._ties is not None or ranked.num_tied is not None:
-            ranked = ranked.with_ties(ties, seed=self._seed)
+            return ranked.with_ties(self._ranked_ties, seed=self._seed)
         return ranked
 
     def _depth(self) -> int | None:
@@ -407,7 +485,21 @@ class Evaluator(Frozen):
         # So many other relevant items may come before an edge.
         return deepest + (int(self.task.degree.max()) - 1 if self._per == "edge" else 0)
 
-    def _measure(self, ranked: RankedEdges) -> EvaluationResult:
+    def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
+        ranking.rank(self.task.users)
+        return self._measure(self._with_ties(ranking.to_ranked_edges()))
+
+    def _sample(
+        self, ranking: OpenRanking, frame: Frame, earlier: EvaluationResult | None
+    ) -> EvaluationResult:
+        """Ranks random users until the means are known to their margins."""
+        sampler = Sampler(frame, self._convention, self.metrics, self._catalogue, self._with_ties)
+        num_first = max(self._nums_ranked, default=0)
+        ranked, sampling = sampler.rank(ranking, num_first, earlier)
+        self._nums_ranked.append(sampling.num_ranked)
+        return self._measure(ranked, sampling)
+
+    def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
         ranked, num_left_out = self._convention.population.select(ranked)
         if self._per == "edge":
             ranked = ranked.each_edge()
@@ -419,6 +511,7 @@ class Evaluator(Frozen):
             convention=self._convention,
             num_left_out=self._num_left_out + num_left_out,
             average_over=self._average_over,
+            sampling=sampling,
         )
 
     def _items_to_keep(self) -> bool | int:

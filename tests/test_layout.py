@@ -24,6 +24,7 @@ TESTED_ELSEWHERE = {
     "reporting/parts": "reporting/test_sections.py",
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",
     "results/estimates": "results/test_uncertainty.py",
+    "results/samples": "test_margins.py",
     "version": "test_documentation.py",
 }
 
@@ -50,6 +51,7 @@ OF_SEVERAL_MODULES = {
     "reporting/browser": "the page of a report in a browser",
     "reporting/browser_controls": "what readers do with the page of a report",
     "results/simulations": "how often intervals hold, whoever computes them",
+    "sequential/simulations": "how often bounds hold that are looked at all the time",
     "trackers": "the files of trackers",
     "transforms/peers_splits": "splits of another library",
 }

@@ -227,6 +227,11 @@ class _EdgesByUser:
         return ChunkEdges(index, row, self.item[index])
 
 
+def edges_of(edges: Tensor, users: Tensor, num_users: int) -> Tensor:
+    """Returns where the edges of some users stand among coalesced edges, user by user."""
+    return _EdgesByUser(edges, users, num_users).between(0, users.numel()).index
+
+
 def _column(item: Tensor, first: int, width: int) -> Tensor:
     """Returns the columns of items, and `width` for those that have none."""
     column = item - first

@@ -81,6 +81,11 @@ def means(contents: Contents) -> Iterator[Part]:
         ),
         *Observations(first.ranked, first.definitions).notes(),
     ]
+    notes += [
+        f"{name}: {result.sampling.note()}" if name else result.sampling.note()
+        for name, result in contents.singles.items()
+        if result.sampling is not None
+    ]
     if whose := _named(contents.several):
         notes.insert(1, f"{whose}: mean over several runs, ± for other users and other runs")
     yield Grid(

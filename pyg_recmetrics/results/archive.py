@@ -202,7 +202,7 @@ def _from_format_7(fields: dict[str, Any]) -> dict[str, Any]:
     fields["ranked"] |= {"person": None, "user_of_row": None, "is_candidate": None}
     if fields["task"] is not None:
         fields["task"] |= {"missing": "drop", "query": None, "num_relations": None}
-    return fields | {"average_over": "user"}
+    return fields | {"average_over": "user", "sampling": None}
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:

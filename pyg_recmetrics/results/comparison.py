@@ -38,6 +38,7 @@ from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
 from pyg_recmetrics.results.same_numbers import check_same_numbers
 from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.samples import describe_samples
 from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import (
     Best,
@@ -408,6 +409,7 @@ def compare(
         num_runs,
         _deterministic(deterministic, list(runs)),
         next(iter(runs.values()))[0].nouns.drawn,
+        sample=describe_samples(_all_results(runs)),
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
     return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)

@@ -34,6 +34,7 @@ class Protocol:
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
+        sample (str or None): Whose users stand for all of the task, and how many they are.
     """
 
     test: PairedTest
@@ -48,6 +49,7 @@ class Protocol:
     caution: str | None = None
     num_tests: int = 0
     num_tested_metrics: int = 0
+    sample: str | None = None
 
     @property
     def alpha(self) -> float:
@@ -83,6 +85,8 @@ class Protocol:
             yield (
                 f"(*): for these trained models; other seeds of {', '.join(single)} are not covered"
             )
+        if self.sample:
+            yield self.sample
         if self.caution:
             yield self.caution
 

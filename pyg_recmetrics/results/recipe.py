@@ -43,14 +43,18 @@ def write_recipe(
     action: EmptyTargetAction,
     convention: Convention,
     ranking: Ranking,
+    sample: str | None = None,
 ) -> str:
-    """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
+    """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
+
+    `sample` says which users were ranked if they stand for all.
+    """
     definitions = list(definitions)
     text = (
         f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a "
         f"{users.nouns.user}"
         f"{_threshold(ranking.task)}. "
-        f"Population: {_population(definitions, users, action, convention)}"
+        f"Population: {_population(definitions, users, action, convention, sample)}"
         f"{_persons(users, ranking.num_persons)}. "
         f"Ranking: {_items(ranking, users.nouns.user)}{_of_edges(users)}{_ties(ranking)}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
@@ -110,9 +114,13 @@ def _threshold(task: RankingTask | None) -> str:
 
 
 def _population(
-    definitions: list[Metric], users: UserCounts, action: EmptyTargetAction, convention: Convention
+    definitions: list[Metric],
+    users: UserCounts,
+    action: EmptyTargetAction,
+    convention: Convention,
+    sample: str | None,
 ) -> str:
-    text = f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
+    text = sample or f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
     if users.num_without_truth:
         what_becomes_of_them = {
             "skip": "are left out",

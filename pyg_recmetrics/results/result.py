@@ -53,6 +53,7 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -86,6 +87,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             (default: `0`)
         average_over (str, optional): What the means are over: `"user"`, or `"person"` for the mean
             over persons of the mean over the rows of each. (default: `"user"`)
+        sampling (Sampling, optional): How the users were drawn, if they stand for all users of the
+            task. (default: `None`, they are all there are)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
@@ -93,13 +96,16 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             that have one value for all users together, such as `coverage@20`.
         definitions (mapping): What the convention computes under the name of each metric.
         user_counts (UserCounts): How many users stand behind the result.
+        sampling (Sampling or None): How many users were ranked to know means to a `margin`, and why
+            no more; `None` without a margin.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
 
     Raises:
         TypeError: If an argument has a wrong type.
-        ValueError: If there is no such metric, convention or `empty_target_action`, the action
-            is `"error"` and there is a user without truth, or means over persons are asked for
-            where persons are not known, or of a metric that is no mean over rows.
+        ValueError: If there is no such metric, convention or `empty_target_action`, the action is
+            `"error"` and there is a user without truth, means over persons are asked for where
+            persons are not known, or of a metric that is no mean over rows, or `sampling` is not
+            that of the ranking.
 
     Example:
         >>> import torch
@@ -131,6 +137,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         convention: str | Convention = "standard",
         num_left_out: int = 0,
         average_over: AverageOver = "user",
+        sampling: Sampling | None = None,
     ) -> None:
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
@@ -150,11 +157,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
+        self.sampling = _check_sampling(sampling, self.ranked, self.definitions)
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
         if self.average_over == "person":
             check_averages(self.definitions.values())
+        if sampling is not None:
+            self.user_counts = self.user_counts.of_all(sampling.num_without_truth)
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
@@ -309,6 +319,44 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         contribute = partial(self._contribute, resolved)
         return self._ties.range(resolved, contributed, contribute, self._average)
 
+    def bounds(self, metric: str | Metric) -> Interval:
+        r"""Returns the bounds on the mean of a metric over all users of the task.
+
+        This says what the users who were ranked tell about the *others of the task*, if the result
+        has a `margin`: the bounds of all metrics hold together, with the level that was given to
+        :func:`evaluate`, whenever the ranking stopped. Where all users were ranked, both ends are
+        the mean. :meth:`confidence_interval` is about other users than those of the task.
+
+        Args:
+            metric (str or Metric): One of the metrics that have a margin, or any of a result for
+                which all users were ranked.
+
+        Raises:
+            KeyError: If the metric was not evaluated.
+            ValueError: If it has no margin, and some users were not ranked.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(9000), torch.arange(9000) % 7])
+            >>> task = RankingTask(truth, num_users=9000, num_items=7)
+            >>> result = evaluate(torch.arange(7.0), task, "recall@2", margin=0.05)
+            >>> result.sampling.num_ranked, round(result["recall@2"], 3)
+            (578, 0.272)
+            >>> [round(end, 3) for end in result.bounds("recall@2")]
+            [0.242, 0.335]
+        """
+        mean = self[metric]
+        if self.sampling is None or self.sampling.is_complete:
+            return Interval(mean, mean)
+        name = str(parse(metric))
+        if name not in self.sampling.bounds:
+            raise ValueError(
+                f"'metric' needs to have a margin, as {list(self.sampling.bounds)} have "
+                f"(got '{name}')"
+            )
+        return self.sampling.bounds[name]
+
     def confidence_interval(
         self,
         metric: str | Metric,
@@ -323,8 +371,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         It regards the users as a sample of all possible users, or of persons if the task knows the
         persons of its rows: persons are then drawn with all of their rows. It does not cover what
         else may vary, such as the initialisation of a model, and it treats the denominator of a
-        micro-average as fixed. Whether the intervals of two recommenders overlap does not say
-        whether one is better than the other: use :func:`compare`.
+        micro-average as fixed. If a `margin` decided how many users were ranked, it is about other
+        users all the same: :meth:`bounds` is about the users of the task. Whether the intervals of
+        two recommenders overlap does not say whether one is better than the other: use
+        :func:`compare`.
 
         Args:
             metric (str or Metric): The metric; see :meth:`contributions`.
@@ -760,6 +810,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             convention=Convention.from_dict(fields["convention"]),
             num_left_out=fields["num_left_out"],
             average_over=fields["average_over"],
+            sampling=None if fields["sampling"] is None else Sampling.from_dict(fields["sampling"]),
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
@@ -807,6 +858,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 None if self.average_over == "user" else num_persons(self.ranked.person),
                 self.ranked.ranked_by,
             ),
+            None if self.sampling is None else self.sampling.describe(),
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -853,7 +905,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     @property
     def _is_counted(self) -> Tensor:
-        """Which users count if a metric needs truth, a mask of shape `[num_users]`."""
+        """Which users count if a metric needs truth, a mask of shape `[num_users]`.
+
+        Of a sample, these are also those for whom it stands, so that their groups are the same.
+        """
+        if self.sampling is not None and self.task is not None:
+            is_evaluated: Tensor = index_to_mask(self.task.users, self.task.num_users)
+            has_truth = self.task.degree > 0
+            return is_evaluated & has_truth if self.empty_target_action == "skip" else is_evaluated
         if self.empty_target_action == "skip":
             return self.ranked.is_evaluated & (self.ranked.degree > 0)
         return self.ranked.is_evaluated
@@ -930,7 +989,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """Returns the printed table: metrics down and k across."""
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
-        margins = {metric: self._margin(metric) for metric in self.metrics}
+        sampling = None if self._is_complete else self.sampling
+        margin_of = self._margin if sampling is None else self._reach
+        margins = {metric: margin_of(metric) for metric in self.metrics}
         cells = {
             (metric.label, metric.k or 0): format_mean(self[metric], margin)
             for metric, margin in margins.items()
@@ -944,9 +1005,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"same score as another candidate"
             )
         notes += [*self._notes_on_missing(), *self._observations.notes()]
-        if note := self._caution():
+        if self.sampling is not None:
+            notes.insert(1, self.sampling.note())
+        if sampling is not None:
+            notes.insert(0, sampling.note_on_bounds())
+        elif note := self._caution():
             notes.insert(0, note)
-        if not all(math.isnan(margin) for margin in margins.values()):
+        if sampling is None and not all(math.isnan(margin) for margin in margins.values()):
             notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
@@ -976,6 +1041,18 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             means = ", ".join(f"{name} {mean:.4f}" for name, mean in without.items())
             yield f"without them: {means}"
 
+    @property
+    def _is_complete(self) -> bool:
+        """Whether all users of the task were ranked."""
+        return self.sampling is None or self.sampling.is_complete
+
+    def _reach(self, metric: str | Metric) -> float:
+        """Returns how far the bounds on a mean are from it at most; `NaN` if it has none."""
+        if self.sampling is None or str(metric) not in self.sampling.bounds:
+            return math.nan
+        low, high = self.sampling.bounds[str(metric)]
+        return max(self[metric] - low, high - self[metric])
+
     def _margin(self, metric: str | Metric) -> float:
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
         if str(metric) not in self.per_user:
@@ -993,7 +1070,25 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "convention": lambda result: result.convention.to_dict(),
     "num_left_out": lambda result: result.num_left_out,
     "average_over": lambda result: result.average_over,
+    "sampling": lambda result: result.sampling and result.sampling.to_dict(),
 }
+
+
+def _check_sampling(
+    sampling: Sampling | None, ranked: RankedEdges, definitions: Mapping[str, Metric]
+) -> Sampling | None:
+    """Returns how users were sampled, if this is so for the users of a ranking."""
+    if sampling is None:
+        return None
+    if not isinstance(sampling, Sampling):
+        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
+    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
+    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
+        raise ValueError(
+            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
+            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
+        )
+    return sampling
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 
 
@@ -32,6 +33,14 @@ def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
                 f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
                 f"differ in {', '.join(sorted(differing))})"
             )
+
+
+def is_of_task(result: EvaluationResult, task: RankingTask) -> bool:
+    """Returns whether a result is of a task."""
+    if result.task is None or result.task is task:
+        return result.task is task
+    one, other = result.task.to_dict(), task.to_dict()
+    return all(_is_same(value, other[name]) for name, value in one.items() if name != "threshold")
 
 
 def _details(result: EvaluationResult) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """How many users stand behind a result, and what becomes of the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -74,3 +74,11 @@ class UserCounts:
             num_with_list,
             nouns,
         )
+
+    def of_all(self, num_without_truth: int) -> "UserCounts":
+        """Returns the counts of a sample, with all users of the task who have no truth."""
+        is_known = self.num_without_candidates is not None and (
+            num_without_truth == self.num_without_truth
+        )
+        number = self.num_without_candidates if is_known else None
+        return replace(self, num_without_truth=num_without_truth, num_without_candidates=number)

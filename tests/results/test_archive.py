@@ -280,6 +280,8 @@ class TestFiles:
         assert result.ranked.person.tolist() == result.person.tolist() == [0, 0]
         assert result.ranked.user_of_row is result.ranked.is_candidate is None
         assert (result.task.query, result.task.num_relations) == (None, None)
+        assert result.sampling is None
+        assert result.bounds("mrr") == (result["mrr"], result["mrr"])
 
     def test_runs_of_format_5_are_read(self):
         first, second = Runs.load(RUNS_IN_FORMAT_5)

@@ -119,10 +119,33 @@ def results():
     for convention in ("standard", "recometrics"):
         result = evaluate(scores, task, ["ndcg@5", "map@5"], convention=convention)
         seen[convention] = (result.to_dict(), dict(result.per_user), str(result))
+    seen |= samples()
     of_lists = ["coverage@5", "gini@5", "entropy@5", "personalization@5", "novelty@5"]
     catalogue = evaluate((user, item), task, of_lists)
     seen["catalogue"] = (catalogue.to_dict(), dict(catalogue.per_user), str(catalogue))
     return seen
+
+
+def samples():
+    """What is known of means to a margin, by all forms of recommenders that differ in batches."""
+    generator = torch.Generator().manual_seed(3)
+    draw = torch.rand(2500, NUM_ITEMS, generator=generator)
+    task = RankingTask((draw > 0.93).nonzero().t(), num_users=2500, num_items=NUM_ITEMS)
+    user, item = torch.randn(2500, 8, generator=generator), embeddings()[1]
+    scores = user @ item.t()
+    masked = scores.masked_fill((draw > 0.1) & (draw < 0.2), -torch.inf)
+    options = {"metrics": ["ndcg@5", "recall@5"], "margin": 0.05}
+    results = {
+        "margin": evaluate((user, item), task, **options),
+        "margin with lists": evaluate(masked, task, keep_items=3, **options),
+        "margin of some": evaluate(lambda users: scores[users], task, max_users=700, **options),
+    }
+    tighter = options | {"margin": 0.04}
+    results["tighter margin"] = evaluate((user, item), task, resume=results["margin"], **tighter)
+    return {
+        name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
+        for name, result in results.items()
+    }
 
 
 def outcome(function):
@@ -254,6 +277,9 @@ def failures():
         "odd letters": outcome(lambda: rank(failing(ValueError("\ud800"), me), small_task())),
         "without words": outcome(lambda: rank(failing(Silent(), me), small_task())),
         "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
+        "margin": outcome(
+            lambda: evaluate(embeddings(), small_task(), "mrr@3", margin=0.1 + 0.1 * me)
+        ),
         "ties": outcome(
             lambda: evaluate(embeddings(), small_task(), ties="worst" if me else "best")
         ),
