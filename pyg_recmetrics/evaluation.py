@@ -354,7 +354,7 @@ class Evaluator(Frozen):
         ties = self._ties or self._convention.ties
         processes.check_same(
             self.task.device,
-            metrics=(*map(str, self.metrics), self._convention.to_dict()),
+            metrics=(*self.metrics, self._convention),
             options=(ties, self._seed, self._empty_target_action),
             catalogue=self._catalogue,
         )
