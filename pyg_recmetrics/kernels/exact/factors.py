@@ -122,6 +122,14 @@ class ItemFactors:
         return with_column(rows, _copied(self.bias, index, self.device))
 
 
+def is_moderate(embedding: Tensor) -> bool:
+    """Returns whether embeddings are in single precision, and their largest number is moderate."""
+    if embedding.dtype == torch.double:
+        return False
+    largest = torch.stack(embedding.aminmax()).abs().max()
+    return int(largest.double().frexp().exponent) in _MODERATE_EXPONENTS
+
+
 def with_column(embedding: Tensor, column: Tensor) -> Tensor:
     """Appends one more dimension, in a precision that loses nothing."""
     dtype = torch.promote_types(embedding.dtype, column.dtype)
