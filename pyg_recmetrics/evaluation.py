@@ -290,7 +290,11 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
-        self._batch_size, self._keep_items = batch_size, keep_items
+        depths = [metric.depth for metric in self._resolved]
+        self._k = None if None in depths else max(depth for depth in depths if depth)
+        self._needs_degree = any(metric.k is None for metric in self._resolved)
+        self._batch_size = batch_size
+        self._kept_items = self._items_to_keep(keep_items)
         self._ties, self._seed = ties, seed
         self._progress = progress
         self.history = History(self._monitored(monitor), patience)
@@ -358,19 +362,17 @@ class Evaluator(Frozen):
             options=(ties, self._seed, self._empty_target_action),
             catalogue=self._catalogue,
         )
-        depths = [metric.depth for metric in self._resolved]
-        is_full = None in depths
         ranked = rank_task(
             recommender,
             self.task,
-            k=None if is_full else max(depth for depth in depths if depth),
-            full=is_full,
+            k=self._k,
+            full=self._k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
             batch_size=self._batch_size,
-            keep_items=self._items_to_keep(),
+            keep_items=self._kept_items,
             progress=self._progress,
-            needs_degree=any(metric.k is None for metric in self._resolved),
+            needs_degree=self._needs_degree,
         )
         # Not in `rank`, as the ranking by item id tells who has constant scores.
         if self._ties is not None or ranked.num_tied is not None:
@@ -388,12 +390,12 @@ class Evaluator(Frozen):
             num_left_out=self._num_left_out + num_left_out,
         )
 
-    def _items_to_keep(self) -> bool | int:
+    def _items_to_keep(self, keep_items: bool | int) -> bool | int:
         """Returns whether to keep lists, or how many items of each: at least what metrics need."""
-        if self._keep_items is True:
+        if keep_items is True:
             return True
         needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
-        return max(int(self._keep_items), *needed, 0) or False
+        return max(int(keep_items), *needed, 0) or False
 
     def _monitored(self, monitor: str | Metric | None) -> Metric:
         metric = self.metrics[0] if monitor is None else parse(monitor)

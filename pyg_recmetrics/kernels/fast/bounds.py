@@ -83,15 +83,15 @@ def rounding_in_single(num_roundings: int) -> float:
 def error_of_product(user_norm: Tensor, item_norm: Tensor, dim: int) -> Tensor:
     """Returns the bound of a product in single precision of embeddings that are given in it.
 
-    It covers the rounding of the exact score as well. Embeddings need not be scaled if their
-    largest numbers are neither huge nor tiny.
+    It also covers the rounding of the exact score, and of what a score is compared with. Embeddings
+    need not be scaled if their largest numbers are neither huge nor tiny.
 
     Args:
         user_norm (torch.Tensor): The norms of users, of shape `[num_rows]`.
         item_norm (torch.Tensor): The largest norm of all items.
         dim (int): The dimension.
     """
-    return rounding_in_single(dim + 1) * item_norm * user_norm + _UNDERFLOW
+    return rounding_in_single(dim + 2) * item_norm * user_norm + _UNDERFLOW
 
 
 def error_in_single(norm: Tensor) -> Tensor:

@@ -76,14 +76,12 @@ class _Relevant(NamedTuple):
     Attributes:
         row: The rows, which stay what they are.
         column: The columns.
-        own: The scores.
         low: Scores below this one are surely lower.
         high: Scores above this one are surely higher.
     """
 
     row: Tensor
     column: Tensor
-    own: Tensor
     low: Tensor
     high: Tensor
 
@@ -141,8 +139,8 @@ class DirectRanking:
         """Rounds the scaled embeddings of users, and returns them with their bound."""
         scaled = self.factors.for_single(user)
         single = scaled.float()
-        # The exact score is rounded, too.
-        bound = ErrorBound(scaled, single, rounding_in_single(user.size(1) + 1))
+        # The exact score is rounded, too, and so is what scores are compared with.
+        bound = ErrorBound(scaled, single, rounding_in_single(user.size(1) + 2))
         return single, bound.of(self.norm, error_in_single(self.norm))
 
     def ranks(
@@ -211,7 +209,8 @@ def rank_directly(
         scores (torch.Tensor): Scores of shape `[num_rows, width]`, see :func:`width_of_scores`. A
             column that must not be retrieved holds `-inf`.
         error (torch.Tensor): How far the scores of each row can be from the exact ones, of shape
-            `[num_rows]`, in double precision.
+            `[num_rows]`, in double precision. It also covers the rounding of a sum of a score and
+            a few bounds to the type of the scores.
         depth (torch.Tensor): How deep each row is ranked, of shape `[num_rows]`.
         max_depth (int): The largest of these.
         relevant (tuple): The rows and the columns to rank, sorted by row, of shape `[num_ranked]`.
@@ -225,16 +224,17 @@ def rank_directly(
     """
     row, column = relevant
     own = scores.view(-1)[row * scores.size(1) + column]
-    margin = _BOUNDS_IF_CLOSE * error
+    margin = error.mul(_BOUNDS_IF_CLOSE).to(scores.dtype)
     is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
     if row.numel() * scores.size(1) <= MAX_COMPARISONS_OF_USER * depth.numel():
-        ranked = _Relevant(row, column, own, *_around(own, margin[row]))
+        margin = margin[row]
+        ranked = _Relevant(row, column, own - margin, own + margin)
         return _ranks_among(_Others(scores, None), row, ranked, exactly, scratch), is_unsettled
-    lowest = _less(_reached(scores, depth, max_depth).double() - margin, scores.dtype)
+    lowest = _reached(scores, depth, max_depth) - margin
     edge = (own >= lowest[row]).nonzero().squeeze(1)
     rows, place = row[edge].unique_consecutive(return_inverse=True)
-    own = own[edge]
-    ranked = _Relevant(row[edge], column[edge], own, *_around(own, margin[row[edge]]))
+    own, margin = own[edge], margin[row[edge]]
+    ranked = _Relevant(row[edge], column[edge], own - margin, own + margin)
     threshold = own.new_full(rows.shape, torch.inf).scatter_reduce_(0, place, ranked.low, "amin")
     found = _find(scores, rows, threshold, scratch)
     is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth[rows] + _SPARE_FOUND
@@ -293,16 +293,15 @@ def _ranks_among(
         exactly (callable): Returns exact scores.
         scratch (Scratch): The buffers to compute in.
     """
-    num_above, num_not_below = torch.zeros_like(place), torch.zeros_like(place)
-    for part in _slices(place.numel(), NUM_COMPARISONS // max(1, others.score.size(1))):
+    counts = []
+    for part in _slices(max(1, place.numel()), NUM_COMPARISONS // max(1, others.score.size(1))):
         score = others.score[place[part]]
         # As numbers instead of booleans, the results are several times faster to make and to sum.
         flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
-        for count, compare, limit in (
-            (num_above, torch.gt, ranked.high),
-            (num_not_below, torch.ge, ranked.low),
-        ):
-            count[part] = compare(score, limit[part].unsqueeze(1), out=flags).sum(dim=1).long()
+        above = torch.gt(score, ranked.high[part].unsqueeze(1), out=flags).sum(dim=1)
+        not_below = torch.ge(score, ranked.low[part].unsqueeze(1), out=flags).sum(dim=1)
+        counts.append(torch.stack([above, not_below]))
+    num_above, num_not_below = torch.cat(counts, dim=1).long()
     ranks = Ranks(num_above + 1, num_above, torch.zeros_like(place))
     # What is ranked is not below itself.
     is_open = (num_not_below > num_above + 1).nonzero().squeeze(1)
@@ -340,19 +339,6 @@ def _settled(
     )
     num_above = num_above + above
     return Ranks(1 + num_above + before, num_above, tied - 1)
-
-
-def _around(own: Tensor, margin: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns which scores may be as low, and which as high as `own`, rounded outward."""
-    exact = own.double()
-    return _less(exact - margin, own.dtype), -_less(-exact - margin, own.dtype)
-
-
-def _less(limit: Tensor, dtype: torch.dtype) -> Tensor:
-    """Rounds limits to a type of numbers such that they do not rise, and stay finite."""
-    lowest = torch.finfo(dtype).min
-    limit = limit.to(dtype)
-    return torch.nextafter(limit, torch.full_like(limit, lowest)).clamp_(min=lowest)
 
 
 def _slices(size: int, step: int) -> Iterator[slice]:
