@@ -90,15 +90,19 @@ class _Relevant(NamedTuple):
 
 
 class _Others(NamedTuple):
-    """What is compared with what is ranked: scores of shape `[?, num_others]`, and their columns.
+    """What is compared with what is ranked, side by side.
 
     Attributes:
-        score: The scores; `-inf` for none.
-        column: The columns of the same shape; `None` if they are in order.
+        score: The scores of shape `[?, num_others]`; `-inf` for none.
+        entries: The columns that they belong to, row by row; `None` if all are in order.
     """
 
     score: Tensor
-    column: Tensor | None
+    entries: Entries | None
+
+    def column(self, row: Tensor, slot: Tensor) -> Tensor:
+        """Returns the columns of some scores."""
+        return slot if self.entries is None else self.entries.column[self.entries.ptr[row] + slot]
 
 
 class DirectRanking:
@@ -223,7 +227,7 @@ def rank_directly(
         rows are not valid.
     """
     row, column = relevant
-    own = scores.view(-1)[row * scores.size(1) + column]
+    own = scores.view(-1).index_select(0, row * scores.size(1) + column)
     margin = error.mul(_BOUNDS_IF_CLOSE).to(scores.dtype)
     is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
     if row.numel() * scores.size(1) <= MAX_COMPARISONS_OF_USER * depth.numel():
@@ -236,17 +240,15 @@ def rank_directly(
     own, margin = own[edge], margin[row[edge]]
     ranked = _Relevant(row[edge], column[edge], own - margin, own + margin)
     threshold = own.new_full(rows.shape, torch.inf).scatter_reduce_(0, place, ranked.low, "amin")
-    found = _find(scores, rows, threshold, scratch)
+    found, score = _find(scores, rows, threshold, scratch)
     is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth[rows] + _SPARE_FOUND
     is_unsettled[rows] = is_crowded
     if bool(is_crowded.any()):
         # One row with many scores would make all others as long.
         is_left = (~is_crowded[found.row]).nonzero().squeeze(1)
         found = Entries(found.row[is_left], found.column[is_left], rows.numel())
-    score = scores[rows[found.row], found.column]
-    others = _Others(
-        found.side_by_side(score, -torch.inf), found.side_by_side(found.column, scores.size(1))
-    )
+        score = score[is_left]
+    others = _Others(found.side_by_side(score, -torch.inf), found)
     ranks = Ranks.unknown(column)
     ranks.update(edge, _ranks_among(others, place, ranked, exactly, scratch))
     return ranks, is_unsettled
@@ -267,8 +269,10 @@ def _reached(scores: Tensor, depth: Tensor, max_depth: int) -> Tensor:
     return top.gather(1, last).squeeze(1).masked_fill_(depth > top.size(1), -torch.inf)
 
 
-def _find(scores: Tensor, rows: Tensor, threshold: Tensor, scratch: Scratch) -> Entries:
-    """Returns the columns of some rows that reach the threshold of their row."""
+def _find(
+    scores: Tensor, rows: Tensor, threshold: Tensor, scratch: Scratch
+) -> tuple[Entries, Tensor]:
+    """Returns the columns of some rows that reach the threshold of their row, and their scores."""
     width = scores.size(1)
     part = scores if rows.numel() == scores.size(0) else scores.index_select(0, rows)
     flags = scratch("direct_ranking.flags", tuple(part.shape), torch.bool)
@@ -278,7 +282,8 @@ def _find(scores: Tensor, rows: Tensor, threshold: Tensor, scratch: Scratch) -> 
     found, offset = flags.view(-1, _FLAGS_IN_WORD)[word].nonzero(as_tuple=True)
     place = word[found] * _FLAGS_IN_WORD + offset
     row = place.div(width, rounding_mode="floor")
-    return Entries(row, place - row * width, rows.numel())
+    score = part.view(-1).index_select(0, place)
+    return Entries(row, place - row * width, rows.numel()), score
 
 
 def _ranks_among(
@@ -295,7 +300,7 @@ def _ranks_among(
     """
     counts = []
     for part in _slices(max(1, place.numel()), NUM_COMPARISONS // max(1, others.score.size(1))):
-        score = others.score[place[part]]
+        score = others.score.index_select(0, place[part])
         # As numbers instead of booleans, the results are several times faster to make and to sum.
         flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
         above = torch.gt(score, ranked.high[part].unsqueeze(1), out=flags).sum(dim=1)
@@ -307,11 +312,11 @@ def _ranks_among(
     is_open = (num_not_below > num_above + 1).nonzero().squeeze(1)
     for part in _slices(is_open.numel(), NUM_COMPARISONS // max(1, others.score.size(1))):
         index = is_open[part]
-        score = others.score[place[index]]
+        score = others.score.index_select(0, place[index])
         left = ranked.of(index)
         is_close = (score >= left.low.unsqueeze(1)) & (score <= left.high.unsqueeze(1))
         number, slot = is_close.nonzero(as_tuple=True)
-        column = slot if others.column is None else others.column[place[index][number], slot]
+        column = others.column(place[index][number], slot)
         ranks.update(index, _settled(num_above[index], left, number, column, exactly))
     return ranks
 
