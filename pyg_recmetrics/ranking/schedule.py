@@ -217,7 +217,8 @@ class Schedule:
         if known is None or not torch.equal(known.given, users):
             if len(of_task) >= _MAX_PREPARED:
                 of_task.clear()
-            of_task[key] = known = cls(task, users, depth, num_rows)
+            # What is kept must not hold on to a recommender, as `num_rows` may.
+            of_task[key] = known = cls(task, users, depth, int)
             known._kept = {}
         schedule = copy.copy(known)
         schedule.num_rows = num_rows
