@@ -342,7 +342,10 @@ class Evaluator(Frozen):
         self._average_over = check_average_over(average_over, person)
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
-        self._batch_size, self._keep_items = batch_size, keep_items
+        self._k = self._depth()
+        self._needs_degree = any(metric.k is None for metric in self._resolved)
+        self._batch_size = batch_size
+        self._kept_items = self._items_to_keep(keep_items)
         self._ties, self._seed = ties, seed
         self._progress = progress
         self._margins = Margins.read(margin, self.metrics, level, max_users)
@@ -444,25 +447,24 @@ class Evaluator(Frozen):
         processes.check_same(
             self.task.device,
             resume=resumed,
-            metrics=(*map(str, self.metrics), self._convention.to_dict()),
+            metrics=(*self.metrics, self._convention),
             options=(
                 *(self._ranked_ties, self._seed, self._empty_target_action),
                 *(self._per, self._average_over, self._margins),
             ),
             catalogue=self._catalogue,
         )
-        depth = self._depth()
         return open_ranking(
             recommender,
             self.task,
-            k=depth,
-            full=depth is None,
+            k=self._k,
+            full=self._k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
             batch_size=self._batch_size,
-            keep_items=self._items_to_keep(),
+            keep_items=self._kept_items,
             progress=self._progress,
-            needs_degree=any(metric.k is None for metric in self._resolved),
+            needs_degree=self._needs_degree,
         )
 
     @property
@@ -514,12 +516,12 @@ class Evaluator(Frozen):
             sampling=sampling,
         )
 
-    def _items_to_keep(self) -> bool | int:
+    def _items_to_keep(self, keep_items: bool | int) -> bool | int:
         """Returns whether to keep lists, or how many items of each: at least what metrics need."""
-        if self._keep_items is True:
+        if keep_items is True:
             return True
         needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
-        return max(int(self._keep_items), *needed, 0) or False
+        return max(int(keep_items), *needed, 0) or False
 
     def _monitored(self, monitor: str | Metric | None) -> Metric:
         metric = self.metrics[0] if monitor is None else parse(monitor)

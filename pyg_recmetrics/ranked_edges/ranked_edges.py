@@ -381,7 +381,7 @@ class RankedEdges:
         """The number of users, with or without truth."""
         return self.ptr.numel() - 1
 
-    @property
+    @cached_property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         return self.ptr.diff()
@@ -840,8 +840,13 @@ class RankedEdges:
 
     def _sort(self) -> "RankedEdges":
         """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order."""
-        order = self.rank.argsort(stable=True)
-        order = order[self.edge_label_index[0, order].argsort(stable=True)]
+        user = self.edge_label_index[0]
+        if self.rank.is_floating_point():
+            order = self.rank.argsort(stable=True)
+            order = order[user[order].argsort(stable=True)]
+        else:
+            # Both fit into one number, and to sort once takes half the time.
+            order = (user << 32).bitwise_or_(self.rank.clamp(max=2**32 - 1)).argsort(stable=True)
         return dataclasses.replace(self, **self._per_edge(order))
 
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:

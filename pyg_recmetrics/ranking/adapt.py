@@ -1,7 +1,7 @@
 """Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import torch
@@ -93,6 +93,8 @@ def as_recommender(
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
+    if _are_tables(value):  # nothing else is as fast to rank, so that questions take time
+        return _from_embeddings(value, task)
     if isinstance(value, PairScorer):
         return PairRecommender(value, task)
     if model := find_model(value):
@@ -226,6 +228,13 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_shape(bias, "recommender", (task.num_items,), "item biases")
         _check_range(user, item, bias)
     return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
+
+
+def _are_tables(value: object) -> TypeGuard[tuple[Tensor, ...]]:
+    """Returns whether `value` holds nothing but tensors, the first two of which are matrices."""
+    if type(value) is not tuple or len(value) not in (2, 3):
+        return False
+    return all(isinstance(part, Tensor) for part in value) and all(x.dim() == 2 for x in value[:2])
 
 
 def _is_matrix(value: tuple[Any, ...] | list[Any]) -> bool:

@@ -92,6 +92,9 @@ class InnerProductRecommender(EmbeddingRecommender):
     def vectors(self, users: Tensor) -> Tensor:
         return self.products.vectors(Question.of(self.user[users], self.num_relations))
 
+    def given_users(self, users: Tensor) -> None:
+        """Vectors of queries are products in double precision."""
+
 
 def find_kge_model(value: object) -> KGEModel | None:
     """Returns a model, also one in a wrapper of PyTorch; `None` if `value` is none."""

@@ -132,7 +132,9 @@ def rank(
             rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
             ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.fast.bounded_counting`). Both compare near-ties by exact
-            scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
+            scores, and take a fraction of the time. `"direct"` compares relevant items with a
+            product of all embeddings (:mod:`pyg_recmetrics.kernels.fast.direct_ranking`), which
+            takes less still if there are few items. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
@@ -451,7 +453,7 @@ class _Ranking:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
+        for chunk in Schedule.prepared(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:

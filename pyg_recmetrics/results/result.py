@@ -960,8 +960,11 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate:
             return metric(ranked)
+        value = metric(ranked)
+        if self.convention.population.few_candidates == "count":
+            return value
         is_defined = self.convention.population.is_defined(metric, ranked)
-        return metric(ranked).masked_fill(~is_defined, torch.nan)
+        return value.masked_fill(~is_defined, torch.nan)
 
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""
@@ -981,8 +984,11 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def _counted(self, metric: Metric, value: Tensor) -> Tensor:
         """Returns what users count as in the mean, `[num_users]`; `NaN` for those who do not."""
-        if metric.needs_truth:
+        # A metric is NaN already where it needs truth and there is none.
+        if metric.needs_truth and self.empty_target_action in ("neg", "pos"):
             value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
+        if self.ranked.users is None:
+            return value
         return value.masked_fill(~self.ranked.is_evaluated, torch.nan)
 
     def table(self) -> Table:

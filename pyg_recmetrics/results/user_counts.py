@@ -59,10 +59,12 @@ class UserCounts:
         check_num_without_truth(num_without_truth, action)
         num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
-            num_without_candidates = int((is_evaluated & (ranked.num_candidates == 0)).sum())
-            num_with_few_candidates = int(
-                (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
-            )
+            num_without_candidates = num_with_few_candidates = 0
+            if ranked.num_users and int(ranked.num_candidates.min()) < max(max_k or 0, 1):
+                num_without_candidates = int((is_evaluated & (ranked.num_candidates == 0)).sum())
+                num_with_few_candidates = int(
+                    (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
+                )
         if ranked.lists is not None:
             num_with_list = int((is_evaluated & ranked.has_list).sum())
         return cls(

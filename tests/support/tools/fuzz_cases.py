@@ -13,6 +13,7 @@ from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, factors, scores
 from pyg_recmetrics.kernels.fast import (
     bounded_counting,
+    direct_ranking,
     fast_products,
     rounded_items,
     searching,
@@ -595,7 +596,7 @@ def _error_without_truth(task):
 
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
-ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8)
+ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8, *["direct"] * 6)
 
 
 def draw_depth(draw, task):
@@ -624,6 +625,8 @@ def _applies(algorithm, made, task, depth, options):
         return False
     if algorithm == "search":
         return made.can_be_searched and depth < task.num_items
+    if algorithm == "direct" and "full" in options:
+        return False
     return made.can_be_counted and ("keep_items" not in options or "full" in options)
 
 
@@ -641,6 +644,16 @@ def draw_patches(draw, task):
             (bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", draw.choice([1, 50, 400])),
             (threshold_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
             (threshold_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
+        ]
+    if draw.chance(0.75):
+        patches += [
+            (algorithms, "_MAX_ITEMS", draw.choice([0, 2**13])),
+            (algorithms, "_MAX_ITEMS_IN_BFLOAT16", draw.choice([0, 2**12])),
+            (direct_ranking, "MAX_COMPARISONS_OF_USER", draw.choice([0, 0, 2**12])),
+            (direct_ranking, "NUM_COMPARISONS", draw.choice([1, 100, 2**20])),
+            (direct_ranking, "_BLOCKS_TOGETHER", draw.choice([1, 4, 64])),
+            (direct_ranking, "_SPARE_FOUND", draw.choice([1, 64])),
+            (direct_ranking, "NUM_SCORES", draw.choice([1, 100, 2**21])),
         ]
     if draw.chance(0.75):
         block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
