@@ -167,7 +167,7 @@ def evaluate(
         margin (float or dict, optional): How exactly to know the mean of each metric, or of some,
             as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is known so
             well; all of them if half would not do. :meth:`EvaluationResult.bounds` says what is
-            known, and [a page of the documentation](../margin.md) how.
+            known. The metrics need to be means over users of bounded values.
             (default: `None`, all users are ranked)
         level (float, optional): The level of confidence with which all means are known to their
             margins together. (default: `0.95`)

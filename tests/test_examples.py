@@ -56,6 +56,18 @@ def test_a_metric_of_ones_own_shows_up_everywhere(monkeypatch, capsys):
     laws.check_halves()
 
 
+def test_a_search_prunes_what_is_certainly_worse(monkeypatch, capsys):
+    optuna = pytest.importorskip("optuna", reason="needs optuna, of the extra 'trackers'")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = run_example(monkeypatch, "search.py", "--users", "3000", "--trials", "5")
+    pruned = [trial for trial in study.trials if trial.state.name == "PRUNED"]
+    assert pruned
+    assert study.best_value > 0.2
+    for trial in pruned:
+        assert trial.user_attrs[f"bounds {trial.last_step}"][1] < study.best_value
+    assert f"{len(pruned)} were pruned" in capsys.readouterr().out
+
+
 def test_report(monkeypatch, capsys, tmp_path):
     pytest.importorskip("scipy")
     pytest.importorskip("matplotlib")
