@@ -323,8 +323,8 @@ class RankedEdges:
 
         Raises:
             OSError: If a file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If a file is not text, or a line is malformed or repeats an item; the error
-                names file and line.
+            ValueError: If a file is not text, or a line is malformed, repeats an item or has more
+                than a megabyte; the error names file and line.
 
         Example:
             >>> import tempfile
