@@ -33,6 +33,7 @@ OF_SEVERAL_MODULES = {
     "boundary": "what odd arguments are told, everywhere",
     "contributing": "the files for contributors",
     "conventions/peers": "metrics of other libraries",
+    "conventions/peers_of_queries": "metrics of other libraries whose queries are no users",
     "default_device": "a default device of torch",
     "documentation": "the pages of docs/",
     "editors": "what editors and type checkers see",

@@ -19,6 +19,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists, without_repeats
@@ -33,6 +34,9 @@ from pyg_recmetrics.task.edges import coalesce_truth
 _MANY_RELEVANT = 100
 #: Up to this range, indexes are numbered by a table of all numbers between them.
 _FEW_INDEXES = 2**10
+
+#: So many scores are compared at once, which stay in the cache.
+_NUM_SCORES = 2**16
 
 #: Fewer pairs are sorted sooner than they are searched.
 _FEW_PAIRS = 2**14
@@ -306,9 +310,20 @@ def _count_shared(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor, T
 
 def _count_own(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Counts the negatives of each row that score higher and the same, and all of them."""
-    own = positive.unsqueeze(1)
-    is_tied = (negative == own) & ~own.isneginf()
-    return (negative > own).sum(dim=1), is_tied.sum(dim=1), (~negative.isneginf()).sum(dim=1)
+    rows = max(1, at_once(_NUM_SCORES, positive.device) // negative.size(1))
+    parts = zip(positive.unsqueeze(1).split(rows), negative.split(rows), strict=True)
+    counts = torch.cat([_compare(own, scores) for own, scores in parts], dim=1)
+    num_above, num_not_below, num = counts.long()
+    # What is no candidate ties with nothing, neither with padding.
+    num_tied = (num_not_below - num_above).masked_fill(positive.isneginf(), 0)
+    return num_above, num_tied, num
+
+
+def _compare(own: Tensor, scores: Tensor) -> Tensor:
+    """Counts the scores of each row that are higher, not lower, and of candidates."""
+    masks = (scores > own, scores >= own, scores > -torch.inf)
+    # Sums of 64 bits take twice as long.
+    return torch.stack([mask.sum(dim=1, dtype=torch.int32) for mask in masks])
 
 
 def _check_not_empty(is_empty: Tensor, name: str, row: str) -> None:

@@ -243,8 +243,12 @@ def positives_and_negatives(draw):
 
 
 class TestFromNegatives:
-    @given(scores=positives_and_negatives(), ties=st.sampled_from(["best", "worst", "mean"]))
-    def test_a_positive_stands_behind_what_scores_higher(self, scores, ties):
+    @given(
+        scores=positives_and_negatives(),
+        ties=st.sampled_from(["best", "worst", "mean"]),
+        num_scores=st.integers(1, 30),
+    )
+    def test_a_positive_stands_behind_what_scores_higher(self, scores, ties, num_scores):
         positive, negative = scores
         is_shared = not isinstance(negative[0], list)
         rows = [negative] * len(positive) if is_shared else negative
@@ -257,7 +261,8 @@ class TestFromNegatives:
             with pytest.raises(ValueError, match="finite score for every positive"):
                 RankedEdges.from_negatives(*arguments)
             return
-        ranked = RankedEdges.from_negatives(*arguments, ties=ties)
+        with patch.object(sources, "_NUM_SCORES", num_scores):
+            ranked = RankedEdges.from_negatives(*arguments, ties=ties)
         for own, row, rank, num in zip(
             positive, rows, ranked.rank.tolist(), ranked.num_candidates.tolist(), strict=True
         ):
