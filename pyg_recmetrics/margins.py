@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch_geometric.index import index2ptr
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_finite_number, check_level, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
-from pyg_recmetrics.kernels.exact.ranks import ranks_within_rows
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
@@ -180,25 +180,33 @@ class Frame:
         self.num_without_truth = self.order.without_truth.numel()
         check_num_without_truth(self.num_without_truth, action)
         self.most = min(self.num_users, margins.max_users or self.num_users)
+        self._counted: dict[Metric, Tensor] = {}
 
     def counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
         """Returns whether a metric is defined for each user, in their order: `[num_users]`.
 
         This is known before anything is ranked, from a ranking that could not be better.
         """
+        if metric not in self._counted:
+            self._counted[metric] = self._find_counted(metric, population, catalogue)
+        return self._counted[metric]
+
+    def _find_counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
         if "items" in metric.needs:
             return torch.ones_like(self.order.with_truth, dtype=torch.bool)
-        user, item = self.task.truth
-        best = ranks_within_rows(user, torch.zeros_like(item))
-        perfect = RankedEdges.from_ranks(
+        user = self.task.truth[0]
+        ptr = index2ptr(user, self.task.num_users)
+        # The edges of a task are sorted by user.
+        above = torch.arange(user.numel(), device=user.device) - ptr[user]
+        perfect = RankedEdges(
             self.task.truth,
-            best.rank,
-            num_users=self.task.num_users,
-            num_above=best.rank - 1,
-            num_tied=torch.zeros_like(best.rank),
+            above + 1,
+            ptr,
             weight=self.task.weight,
             num_candidates=self.task.num_candidates,
             catalogue=catalogue,
+            num_above=above,
+            num_tied=torch.zeros_like(above),
         )
         return ~measure(metric, perfect, population)[self.order.with_truth].isnan()
 

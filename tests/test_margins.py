@@ -472,18 +472,18 @@ def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, for
 
 @pytest.mark.slow
 def test_bounds_hold_from_beginning_to_end():
-    """With real rankings, in 300 orders; 15 may be wrong, and 3 standard errors."""
+    """With real rankings, in 150 orders; 7.5 may be wrong, and 3 standard errors."""
     data = datasets.synthetic_interactions(num_users=5000, num_items=200, seed=0)
     truth = data["user", "rates", "item"].edge_index
     task = RankingTask(truth, num_users=5000, num_items=200)
     scores = torch.bincount(truth[1], minlength=200).float()
     full = evaluate(scores, task, METRICS)
     num_wrong = 0
-    for seed in range(300):
+    for seed in range(150):
         result = evaluate(scores, task, METRICS, margin=0.014, seed=seed)
         bounds = [result.bounds(name) for name in METRICS]
         num_wrong += any(
             not low <= full[name] <= high for name, (low, high) in zip(METRICS, bounds, strict=True)
         )
         assert result.sampling.num_ranked < 2500
-    assert num_wrong <= 26
+    assert num_wrong <= 15

@@ -165,16 +165,16 @@ class TestRefusals:
 
 @pytest.mark.slow
 def test_verdicts_are_hardly_ever_wrong():
-    """Of races of six in 200 orders, 10 may have a wrong verdict, and three standard errors."""
+    """Of races of six in 100 orders, 5 may have a wrong verdict, and three standard errors."""
     scores = {f"{size:g}": with_noise(size) for size in (0.001, 0.1, 0.3, 0.6, 1.0)}
     scores["base"] = BASE
     full = {name: evaluate(each, TASK, "ndcg@5")["ndcg@5"] for name, each in scores.items()}
     num_wrong = 0
-    for seed in range(200):
+    for seed in range(100):
         result = race(scores, TASK, "ndcg@5", equivalence=0.01, seed=seed)
         true = [full[pair.a] - full[pair.b] for pair in result]
         num_wrong += any(
             not pair.low <= x <= pair.high for pair, x in zip(result, true, strict=True)
         )
         assert max(full, key=full.get) in result.best or num_wrong
-    assert num_wrong <= 19
+    assert num_wrong <= 11

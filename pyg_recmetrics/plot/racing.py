@@ -72,10 +72,21 @@ def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) ->
             [name],
             [str(race.metric)],
         )
-    axes.set_xscale("log")
+    _count_users(axes)
     note = f"of {race.num_users:,} users; bounds that hold together, {percent(race.level)}"
     y_label = f"{race.metric}, difference from {best}"
     return finish(axes, "users ranked", y_label, note, is_new=ax is None)
+
+
+def _count_users(axes: "Axes") -> None:
+    """Makes the axis of users logarithmic, with whole numbers of them."""
+    from matplotlib.ticker import LogFormatter
+
+    from pyg_recmetrics.plot.ticks import SpacedFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(SpacedFormatter(LogFormatter()))
+    axes.xaxis.set_minor_formatter(SpacedFormatter(LogFormatter(minor_thresholds=(1.5, 0.5))))
 
 
 def _of(look: tuple[RacedPair, ...], name: str, best: str) -> list[RacedPair]:

@@ -18,7 +18,16 @@ import torch.distributed as dist
 from torch_geometric.nn import LightGCN
 from torch_geometric.nn.kge import DistMult, RotatE, TransE
 
-from pyg_recmetrics import Catalogue, PairScorer, RankingTask, distributed, evaluate, modules, rank
+from pyg_recmetrics import (
+    Catalogue,
+    PairScorer,
+    RankingTask,
+    distributed,
+    evaluate,
+    modules,
+    race,
+    rank,
+)
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.ranking import Algorithm
 
@@ -142,9 +151,13 @@ def samples():
     }
     tighter = options | {"margin": 0.04}
     results["tighter margin"] = evaluate((user, item), task, resume=results["margin"], **tighter)
+    raced = race({"a": (user, item), "b": scores + masked}, task, "ndcg@5", equivalence=0.01)
     return {
-        name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
-        for name, result in results.items()
+        "race": (repr(tuple(raced)), str([each._replace(seconds=0) for each in raced.entrants])),
+        **{
+            name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
+            for name, result in results.items()
+        },
     }
 
 
