@@ -328,8 +328,6 @@ def oracle_values(case, metric, users):
         shares = oracle.shares_of_better(case.task, case.scores, "mean")
         weight = arguments.get("weight", "none")
         return shares if weight == "none" else oracle.weighted(shares, users, weight)
-    if name.startswith("adjusted"):
-        return getattr(oracle, name)(users, **arguments)
     return oracle.value(name, users, k, **{key: x for key, x in arguments.items() if key != "ties"})
 
 
