@@ -432,9 +432,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 (default: `"t"`)
 
         Returns:
-            Every metric with its interval and number of users, for each label. For a micro average,
-            this is the mean of what users contribute to it. Metrics that have one value for all
-            users together are left out.
+            Every metric with its interval and number of users, for each label. For a ratio of sums,
+            such as a micro average, this is the mean of what users contribute to the ratio of all.
+            Metrics that have one value for all users together are left out.
 
         Raises:
             TypeError: If `groups` does not hold labels.
