@@ -3,7 +3,7 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from pyg_recmetrics.command.ids import Ids, Numbers
 
 T = TypeVar("T")
+
+_AN_ID = "an id, a text or an integer"
 
 Reals: TypeAlias = NDArray[np.float64]
 
@@ -68,13 +70,18 @@ class TextBatch(Batch):
     Args:
         path (Path): The file.
         values (dict): The values of every column, as texts or as JSON has them.
-        line_of (callable): Returns the line of a row in the file.
+        line_of (callable): Returns the line of a row of the file.
+        start (int): How many rows come before them.
     """
 
     def __init__(
-        self, path: Path, values: dict[str, Sequence[Any]], line_of: Callable[[int], int]
+        self,
+        path: Path,
+        values: Mapping[str, Sequence[Any]],
+        line_of: Callable[[int], int],
+        start: int,
     ) -> None:
-        self.path, self.values, self.line_of = path, values, line_of
+        self.path, self.values, self.line_of, self.start = path, values, line_of, start
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -82,10 +89,11 @@ class TextBatch(Batch):
     def ids(self, column: str, ids: Ids) -> Numbers:
         written = self.values[column]
         if set(map(type, written)) != {str}:
-            written = self._each(column, _written_id, "an id, a text or an integer")
-        if "" in written:
-            self._raise_at(written.index(""), column, "an id, a text or an integer")
-        return ids.numbers(written)
+            written = self._each(column, _written_id, _AN_ID)
+        numbers = ids.numbers(written)
+        if "" in ids:
+            self._raise_at(written.index(""), column, _AN_ID)
+        return numbers
 
     def reals(self, column: str) -> Reals:
         try:
@@ -132,9 +140,9 @@ class TextBatch(Batch):
     def _raise_at(self, place: int, column: str, wanted: str) -> None:
         value = self.values[column][place]
         shown = "nothing" if value in ("", None) else repr(value)[:80]
+        line = self.line_of(self.start + place)
         raise ValueError(
-            f"{self.path}, line {self.line_of(place)}: column {column!r} needs to hold {wanted} "
-            f"(got {shown})"
+            f"{self.path}, line {line}: column {column!r} needs to hold {wanted} (got {shown})"
         )
 
 

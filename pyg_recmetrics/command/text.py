@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -20,7 +19,7 @@ from pyg_recmetrics.files import replacing
 Row: TypeAlias = Any
 
 #: How many rows are held at once.
-_ROWS_AT_ONCE = 2**16
+_ROWS_AT_ONCE = 2**14
 
 #: What may separate the fields of a line.
 _DELIMITERS = ",\t;|"
@@ -64,12 +63,10 @@ class TextTable(ABC):
         """Yields the fields of every line that has any."""
 
     @abstractmethod
-    def _find_wrong(self, rows: Sequence[Row]) -> tuple[int, str] | None:
-        """Returns the place of a row of another form than the others, and what is wrong."""
-
-    @abstractmethod
-    def _key(self, column: str) -> Any:
-        """Returns what a row has for a column: its place or its name."""
+    def _take(
+        self, rows: Iterator[Row], columns: Sequence[str], start: int
+    ) -> dict[str, list[Any]]:
+        """Returns the values of some columns in the next rows, of which `start` came before."""
 
     @abstractmethod
     def _writer(self, file: IO[str]) -> Callable[[Row], object]:
@@ -81,45 +78,33 @@ class TextTable(ABC):
         Raises:
             ValueError: If the file is not text, or a line has another form than the others.
         """
-        getters = {column: itemgetter(self._key(column)) for column in columns}
         start = 0
         with _open(self.path) as (raw, lines), _bar(self.path) as bar:
-            for rows in self._groups(lines):
+            rows = self._data_rows(lines)
+            while True:
+                with _naming(self.path):
+                    values = self._take(rows, columns, start)
+                batch = TextBatch(self.path, values, self.line_of, start)
+                if len(batch) == 0:
+                    return
+                start += len(batch)
                 bar.update(raw.tell() - bar.n)
-                if wrong := self._find_wrong(rows):
-                    place, what = wrong
-                    raise ValueError(f"{self.path}, line {self._line_of(start + place)}: {what}")
-                yield TextBatch(
-                    self.path,
-                    {column: list(map(getter, rows)) for column, getter in getters.items()},
-                    lambda place, start=start: self._line_of(start + place),  # type: ignore[misc]
-                )
-                start += len(rows)
+                yield batch
 
     def divide(self, part_of: Sequence[int], paths: Sequence[Path]) -> None:
         """Writes every row into the file of its part; those of part `-1` into none."""
         with _open(self.path) as (raw, lines), _bar(self.path) as bar, ExitStack() as stack:
             writers = [self._writer(stack.enter_context(_writing(path))) for path in paths]
-            parts = iter(part_of)
-            for rows in self._groups(lines):
-                bar.update(raw.tell() - bar.n)
-                for row, part in zip(rows, parts):  # noqa: B905 (rows come first, so none is lost)
-                    if part >= 0:
-                        writers[part](row)
-
-    def _groups(self, lines: Iterable[str]) -> Iterator[list[Row]]:
-        rows = self._data_rows(lines)
-        while True:
-            with _naming(self.path):
-                group = list(islice(rows, _ROWS_AT_ONCE))
-            if not group:
-                return
-            yield group
+            for row, part in zip(self._data_rows(lines), part_of, strict=True):
+                if part >= 0:
+                    writers[part](row)
+                if bar.n < raw.tell():
+                    bar.update(raw.tell() - bar.n)
 
     def _data_rows(self, lines: Iterable[str]) -> Iterator[Row]:
         return self._rows(lines)
 
-    def _line_of(self, row: int) -> int:
+    def line_of(self, row: int) -> int:
         """Returns the number of the line at which a row ends, by reading the file once more."""
         number = 0
 
@@ -152,16 +137,10 @@ class DelimitedTable(TextTable):
     def _data_rows(self, lines: Iterable[str]) -> Iterator[Row]:
         return islice(self._rows(lines), int(self.has_header), None)
 
-    def _find_wrong(self, rows: Sequence[Row]) -> tuple[int, str] | None:
-        lengths = list(map(len, rows))
-        width = len(self.columns)
-        if lengths.count(width) == len(rows):
-            return None
-        place = next(place for place, length in enumerate(lengths) if length != width)
-        return place, f"{width} fields are needed, one for every column (got {lengths[place]})"
-
-    def _key(self, column: str) -> int:
-        return self.columns.index(column)
+    def _take(
+        self, rows: Iterator[Row], columns: Sequence[str], start: int
+    ) -> dict[str, list[Any]]:
+        return _take_fields(self, rows, columns, start)
 
     def _writer(self, file: IO[str]) -> Callable[[Row], object]:
         write = csv.writer(file, delimiter=self.delimiter, lineterminator="\n").writerow
@@ -178,15 +157,10 @@ class SpacedTable(TextTable):
     def _rows(self, lines: Iterable[str]) -> Iterator[Row]:
         return filter(None, map(str.split, lines))
 
-    def _find_wrong(self, rows: Sequence[Row]) -> tuple[int, str] | None:
-        for place, row in enumerate(rows):
-            if len(row) != len(self.columns):
-                form = " ".join(self.columns)
-                return place, f"the line needs to be '{form}' (got {' '.join(row)[:80]!r})"
-        return None
-
-    def _key(self, column: str) -> int:
-        return self.columns.index(column)
+    def _take(
+        self, rows: Iterator[Row], columns: Sequence[str], start: int
+    ) -> dict[str, list[Any]]:
+        return _take_fields(self, rows, columns, start)
 
     def _writer(self, file: IO[str]) -> Callable[[Row], object]:
         return lambda row: file.write(f"{' '.join(row)}\n")
@@ -214,17 +188,40 @@ class JsonLinesTable(TextTable):
                 )
             yield row
 
-    def _find_wrong(self, rows: Sequence[Row]) -> tuple[int, str] | None:
-        for place, row in enumerate(rows):
-            if missing := [column for column in self.columns if column not in row]:
-                return place, f"there is no {missing[0]!r}, which the first line has"
-        return None
-
-    def _key(self, column: str) -> str:
-        return column
+    def _take(
+        self, rows: Iterator[Row], columns: Sequence[str], start: int
+    ) -> dict[str, list[Any]]:
+        values: dict[str, list[Any]] = {column: [] for column in columns}
+        for place, row in enumerate(islice(rows, _ROWS_AT_ONCE)):
+            for column, of_column in values.items():
+                if column not in row:
+                    raise ValueError(
+                        f"{self.path}, line {self.line_of(start + place)}: there is no "
+                        f"{column!r}, which other lines have"
+                    )
+                of_column.append(row[column])
+        return values
 
     def _writer(self, file: IO[str]) -> Callable[[Row], object]:
         return lambda row: file.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+
+
+def _take_fields(
+    table: TextTable, rows: Iterator[list[str]], columns: Sequence[str], start: int
+) -> dict[str, list[str]]:
+    """Returns the values of some columns in rows that need to have a field for each column."""
+    width = len(table.columns)
+    # One list of texts. The garbage collector would look at a list for each row again and again.
+    fields: list[str] = []
+    for row in islice(rows, _ROWS_AT_ONCE):
+        if len(row) != width:
+            line = table.line_of(start + len(fields) // width)
+            raise ValueError(
+                f"{table.path}, line {line}: {width} fields are needed, as "
+                f"'{' '.join(table.columns)}' (got {len(row)}: {' '.join(row)[:80]!r})"
+            )
+        fields += row
+    return {column: fields[table.columns.index(column) :: width] for column in columns}
 
 
 def first_line(path: Path) -> str:
