@@ -62,7 +62,7 @@ def read_array(file: str, what: str) -> Array:
 
 
 def _from_npz(path: Path, name: str | None, what: str) -> Array:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         if {"indptr", "indices", "shape"} <= set(file.files):
             raise ValueError(
                 "a sparse matrix does not say how the other items are ranked: write its entries as "

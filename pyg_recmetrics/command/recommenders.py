@@ -1,6 +1,7 @@
 """Reads what recommends: lists, embeddings or scores, by ids or by the numbers of rows."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -175,14 +176,13 @@ def _read_vectors(file: str, what: str, options: argparse.Namespace) -> tuple[Ar
     id_column = options.id_column or find_column([what, "id"], table.columns)
     id_column = choose_column(path, "id", table.columns, id_column, "--id-column")
     given = options.vector_column or find_column(["vector"], table.columns)
-    vectors = [given] if given else [name for name in table.columns if name != id_column]
+    vectors = [given] if given else _other_columns(table, id_column)
     if given:
         choose_column(path, "vector", table.columns, given, "--vector-column")
     shown = vectors[0] if len(vectors) == 1 else f"{vectors[0]} to {vectors[-1]}"
     say_columns(table, [(f"{what}s", id_column), ("vectors", shown)])
     ids, rows, parts = Ids(), 0, []
     for batch in table.batches([id_column, *vectors]):
-        ids.numbers([])
         rows += len(batch.ids(id_column, ids))
         if len(vectors) == 1 and batch.holds_lists(vectors[0]):
             parts.append(batch.vectors(vectors[0]))
@@ -195,6 +195,12 @@ def _read_vectors(file: str, what: str, options: argparse.Namespace) -> tuple[Ar
     if len({part.shape[1] for part in parts}) > 1:
         raise ValueError(f"{path}: vectors need to have one length (got several)")
     return np.concatenate(parts).astype(np.float32), list(ids)
+
+
+def _other_columns(table: Table, id_column: str) -> list[str]:
+    """Returns all columns but the ids, and but the row numbers that pandas writes unasked."""
+    is_index = re.compile(r"__index_level_\d+__|Unnamed: \d+|")
+    return [name for name in table.columns if name != id_column and not is_index.fullmatch(name)]
 
 
 def _read_scores(options: argparse.Namespace) -> ReadRecommender:
@@ -277,12 +283,32 @@ def _read_lists(table: Table, options: argparse.Namespace) -> dict[Any, list[Any
             f"{table.path}: the order of items needs a column of ranks or scores, which "
             f"--rank-column or --score-column names (got {', '.join(map(repr, table.columns))})"
         )
-    kind = by[0] if by else "order"
     say_columns(table, [("users", user), ("items", item), *([(f"{by[0]}s", by[1])] if by else [])])
     of_users, of_items = map(np.concatenate, zip(*parts, strict=True))
-    value = np.concatenate(values) if values else np.arange(len(of_items), dtype=np.float64)
-    is_run = table.in_words == "TREC"
-    return _sorted_lists(users, items, of_users, of_items, value, kind, table.path, is_run)
+    if by is None:
+        return _grouped(users, items, of_users, of_items, np.arange(len(of_items)))
+    value, written = np.concatenate(values), list(items)
+    place = np.empty(len(written), dtype=np.int64)
+    place[order_of(values_of(written))] = np.arange(len(written))
+    # Items of equal score are in the order of their ids, and in a run in that of its lines.
+    tie = np.arange(len(of_items)) if table.in_words == "TREC" else place[of_items]
+    order = np.lexsort((tie, -value if by[0] == "score" else value))
+    if by[0] == "rank":
+        _check_ranks(of_users, value, list(users), table.path)
+    return _grouped(users, items, of_users, of_items, order)
+
+
+def _grouped(
+    users: Ids, items: Ids, of_users: Numbers, of_items: Numbers, order: Numbers
+) -> dict[str, list[str]]:
+    """Returns the items of each user, as rows come in an order."""
+    order = order[of_users[order].argsort(kind="stable")]
+    ends = np.concatenate([[0], np.bincount(of_users, minlength=len(users)).cumsum()]).tolist()
+    written, numbers = list(items), of_items[order].tolist()
+    return {
+        user: [written[number] for number in numbers[start:end]]
+        for user, (start, end) in zip(users, pairwise(ends), strict=True)
+    }
 
 
 def _order_column(table: Table, options: argparse.Namespace) -> tuple[str, str] | None:
@@ -298,40 +324,12 @@ def _order_column(table: Table, options: argparse.Namespace) -> tuple[str, str] 
     return next(((kind, column) for kind, column in found if column is not None), None)
 
 
-def _sorted_lists(
-    users: Ids,
-    items: Ids,
-    of_users: Numbers,
-    of_items: Numbers,
-    value: Any,
-    kind: str,
-    path: Path,
-    is_run: bool,
-) -> dict[Any, list[Any]]:
-    """Returns lists whose items are in the order of their ranks, scores or rows."""
-    written = list(items)
-    place = np.empty(len(written), dtype=np.int64)
-    place[_order_of_any(written)] = np.arange(len(written))
-    # Items of equal score are in the order of their ids, and in a run in that of its lines.
-    tie = np.arange(len(of_items)) if is_run or kind == "order" else place[of_items]
-    order = np.lexsort((tie, -value if kind == "score" else value, of_users))
-    of_users, of_items = of_users[order], of_items[order]
-    ends = np.concatenate([[0], np.bincount(of_users, minlength=len(users)).cumsum()])
-    if kind == "rank":
-        _check_ranks(value[order], of_users, ends, list(users), path)
-    numbers = of_items.tolist()
-    return {
-        user: [written[number] for number in numbers[start:end]]
-        for user, (start, end) in zip(users, pairwise(ends.tolist()), strict=True)
-    }
-
-
-def _order_of_any(written: Sequence[str]) -> Numbers:
-    return order_of(values_of(written))
-
-
-def _check_ranks(rank: Any, of_users: Numbers, ends: Any, users: list[str], path: Path) -> None:
-    wanted = np.arange(len(rank)) - ends[of_users] + 1
+def _check_ranks(of_users: Numbers, rank: Any, users: Sequence[str], path: Path) -> None:
+    """Raises if the ranks of a user do not count from one on."""
+    order = np.lexsort((rank, of_users))
+    of_users, rank = of_users[order], rank[order]
+    first = np.searchsorted(of_users, of_users)
+    wanted = np.arange(len(rank)) - first + 1
     if len(wrong := np.flatnonzero(rank != wanted)):
         user = users[of_users[wrong[0]]]
         raise ValueError(
@@ -362,7 +360,10 @@ def warn_about_new(kind: str, ids: Ids, num_known: int) -> None:
     """Warns about ids that only the truth has."""
     if num_new := len(ids) - num_known:
         named = list_some(list(ids)[num_known:])
+        who = f"{num_new:,} {kind}s of the truth are"
+        if num_new == 1:
+            who = f"one {kind} of the truth is"
         warn(
-            f"{num_new:,} {kind}{'' if num_new == 1 else 's'} of the truth ({named}) are not in "
-            f"the training interactions, so nothing could be learned about them"
+            f"{who} not among the training interactions, so nothing could be learned about "
+            f"{'them' if num_new > 1 else 'it'} ({named})"
         )
