@@ -105,7 +105,7 @@ def test_damaged_safetensors_are_told():
     pytest.importorskip("safetensors")
     with open("bad.safetensors", "w") as file:
         file.write("no tensors")
-    with pytest.raises(ValueError, match="bad.safetensors: the file needs to be safetensors"):
+    with pytest.raises(ValueError, match=r"bad.safetensors: the file needs to be safetensors"):
         read_array("bad.safetensors", "user")
 
 

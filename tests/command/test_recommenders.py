@@ -92,5 +92,5 @@ def test_an_axis_of_users_has_those_of_interactions_alone():
 def test_ids_of_rows_need_to_differ(ids):
     known = Ids()
     known.numbers(["a"])
-    with pytest.raises(ValueError, match="i.npy: every id needs one row"):
+    with pytest.raises(ValueError, match=r"i.npy: every id needs one row"):
         make_axis(known, ids, "item", "i.npy", grows=True)

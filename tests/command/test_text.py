@@ -92,9 +92,7 @@ def test_a_time_that_is_none_is_found_at_its_line(folder, run, row, got):
     (folder / "t.csv").write_text(f"user,item,time\n1,2,2024-01-01\n1,{row}\n")
     status, _, err = run("split t.csv --how temporal")
     assert status == 3
-    assert (
-        "t.csv, line 3: column 'time' needs to hold a number or a date such as 2024-05-31" in err
-    )
+    assert "t.csv, line 3: column 'time' needs to hold a number or a date such as 2024-05-31" in err
     assert err.endswith(f"(got {got})\n")
 
 
