@@ -6,6 +6,9 @@
 """
 
 import importlib.util
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import torch
@@ -16,7 +19,7 @@ import pyg_recmetrics
 from pyg_recmetrics import RankingTask, compare, datasets, evaluate, modules, plot
 
 for name in (
-    *("matplotlib", "pandas", "polars", "narwhals", "scipy"),
+    *("matplotlib", "pandas", "polars", "narwhals", "scipy", "pyarrow", "safetensors"),
     *("torchmetrics", "torch_scatter", "lightning"),
 ):
     assert importlib.util.find_spec(name) is None, name
@@ -51,4 +54,32 @@ needs("plot", lambda: plot.metric_at_k(result, max_k=5))
 needs("pandas", result.to_pandas)
 needs("lightning", metric.plot)
 needs("frames", lambda: RankingTask.from_frames(test={}))
+
+# The command, on files that a shell could write.
+folder = Path(tempfile.mkdtemp())
+pairs = [(user, 7 * user % 30 + place) for user in range(50) for place in range(3)]
+for name, first in (("train", 0), ("test", 2)):
+    rows = [f"{user},{item}" for user, item in pairs if (item - 7 * user % 30 == 2) == (first == 2)]
+    (folder / f"{name}.csv").write_text("\n".join(["user,item", *rows, ""]))
+scores = [f"{user},{item},{1 / (1 + item)}" for user in range(50) for item in range(32)]
+(folder / "lists.csv").write_text("\n".join(["user,item,score", *scores, ""]))
+command = Path(sys.executable).with_name("pyg-recmetrics")
+
+
+def run(*words, status=0):
+    """Runs the command in that folder, and returns what it prints on both streams."""
+    done = subprocess.run(
+        [command, *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+for name in ("old", "new"):
+    options = ("--train", "train.csv", "--test", "test.csv", "--lists", "lists.csv")
+    print(run("evaluate", *options, "--metrics", "recall@5", "-o", f"{name}.npz"))
+run("report", "old.npz", "new.npz", "-o", "report.html")
+assert (folder / "report.html").stat().st_size > 10_000
+gate = ("gate", "new.npz", "--baseline", "old.npz", "--metric", "recall@5", "--equivalence", "2%")
+assert "pyg-recmetrics[statistics]" in run(*gate, status=3)
 print("The wheel needs nothing but its requirements.")

@@ -6,6 +6,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Modules without a file of tests, and where they are tested instead.
 TESTED_ELSEWHERE = {
+    "__main__": "command/test_main.py",
+    "command/batches": "command/test_text.py, test_parquet.py",
+    "command/exits": "command/test_main.py",
+    "command/interactions": "command/test_evaluating.py, test_splitting.py",
+    "command/notes": "command/test_main.py, test_evaluating.py",
+    "command/output": "command/test_evaluating.py",
+    "command/tables": "command/test_text.py, test_parquet.py",
     "kernels/fast/fast_scores": "kernels/fast/test_fast_products.py, test_given_scores.py",
     "modules/classes": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",
@@ -32,6 +39,7 @@ TESTED_ELSEWHERE = {
 OF_SEVERAL_MODULES = {
     "boundary": "what odd arguments are told, everywhere",
     "contributing": "the files for contributors",
+    "command/page": "docs/command.md",
     "conventions/peers": "metrics of other libraries",
     "conventions/peers_of_queries": "metrics of other libraries whose queries are no users",
     "default_device": "a default device of torch",

@@ -1,0 +1,64 @@
+"""main(): runs a subcommand, and turns errors and warnings into lines of text."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from pyg_recmetrics.command import exits
+from pyg_recmetrics.command.notes import by_files, show_warning, start
+from pyg_recmetrics.command.parser import find_mistake, make_parser
+
+#: The module of the function of each subcommand, imported once it is needed.
+_MODULES = {
+    "evaluate": "evaluating",
+    "compare": "comparing",
+    "report": "comparing",
+    "gate": "comparing",
+    "split": "splitting",
+    "metrics": "explaining",
+    "conventions": "explaining",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command, and returns its exit status.
+
+    Args:
+        arguments (sequence of str, optional): What stands behind the name of the command.
+            (default: `None`, what the process was started with)
+    """
+    try:
+        options = make_parser().parse_args(arguments)
+    except SystemExit as stop:  # after help, the version, completion or a mistake
+        return int(stop.code or 0)
+    if mistake := find_mistake(options):
+        return _fail(mistake)
+    start(quiet=options.quiet)
+    module = import_module(f"pyg_recmetrics.command.{_MODULES[options.command]}")
+    run: Callable[..., int] = getattr(module, options.command)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other libraries, about their own future
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show_warning
+        try:
+            status = run(options)
+            sys.stdout.flush()
+            return status
+        except BrokenPipeError:  # whoever reads the result has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return exits.DONE
+        except OSError as error:
+            return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except (ImportError, RuntimeError, TypeError, ValueError) as error:
+            return _fail(str(error))
+        except MemoryError:
+            return _fail("there is not enough memory")
+        except KeyboardInterrupt:
+            return exits.INTERRUPTED
+
+
+def _fail(message: str) -> int:
+    print(f"pyg-recmetrics: error: {by_files(message)}", file=sys.stderr)
+    return exits.WRONG

@@ -1,0 +1,152 @@
+"""The subcommands `compare`, `report` and `gate`."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from pyg_recmetrics import RankingTask, Runs, compare, evaluate
+
+pytest.importorskip("scipy")
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Saved results of 400 users: three good runs, a bad one, and one with noise of its own."""
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    users = torch.arange(400).repeat_interleave(3)
+    wanted = torch.from_numpy(np.stack([generator.permutation(50)[:3] for _ in range(400)]))
+    task = RankingTask(torch.stack([users, wanted.flatten()]), num_users=400, num_items=50)
+    noise = torch.from_numpy(generator.normal(size=(5, 400, 50)))
+    signal = torch.zeros(400, 50).double().scatter_(1, wanted, 1.0)
+    made = {
+        **{f"good{run}": 2 * signal + noise[run] for run in range(3)},
+        "bad": signal + noise[3],
+        "same": 2 * signal + 0.999 * noise[0] + 0.001 * noise[4],
+    }
+    found = {}
+    for name, scores in made.items():
+        found[name] = evaluate(scores, task, ["ndcg@10", "recall@10"])
+        found[name].save(f"{name}.npz")
+    return found
+
+
+def test_the_table_is_that_of_the_function(results, run):
+    status, out, _ = run("compare good0.npz bad.npz")
+    assert status == 0
+    assert out == f"{compare({'good0': results['good0'], 'bad': results['bad']})}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("--metrics recall@10", {"metrics": ["recall@10"]}),
+        ("--baseline good0", {"baseline": "good0"}),
+        ("--equivalence 2%", {"equivalence": "2%"}),
+        ("--equivalence 0.01", {"equivalence": 0.01}),
+        ("--primary ndcg@10", {"primary": "ndcg@10"}),
+        ("--deterministic bad good0", {"deterministic": ["bad", "good0"]}),
+        ("--test randomization --seed 3", {"test": "randomization", "seed": 3}),
+        ("--simultaneous", {"simultaneous": True}),
+        ("--level 0.9", {"level": 0.9}),
+    ],
+)
+def test_options_are_those_of_the_function(results, run, line, options):
+    _, out, err = run(f"compare good0.npz bad.npz {line} --markdown")
+    expected = compare({"good0": results["good0"], "bad": results["bad"]}, **options)
+    assert (out, err) == (f"{expected.to_markdown()}\n", "")
+
+
+def test_files_of_one_name_are_runs_and_a_file_may_hold_runs(results, run):
+    Runs([results[f"good{number}"] for number in range(3)]).save("runs.npz")
+    _, one, _ = run("compare mf=good0.npz mf=good1.npz mf=good2.npz bad.npz --latex")
+    _, other, _ = run("compare mf=runs.npz bad.npz --latex")
+    assert one == other
+    assert "3 of mf" in one
+
+
+def test_json_has_every_difference(results, run):
+    _, out, _ = run("compare good0.npz bad.npz --json")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert [each["verdict"] for each in found["differences"]] == ["better", "better"]
+    assert found["claims"] == list(
+        compare({"good0": results["good0"], "bad": results["bad"]}).claims()
+    )
+
+
+def test_folders_tell_files_of_one_name_apart(results, run, tmp_path):
+    for name in ("good0", "bad"):
+        (tmp_path / name).mkdir()
+        (tmp_path / f"{name}.npz").rename(tmp_path / name / "result.npz")
+    _, out, _ = run("compare good0/result.npz bad/result.npz")
+    assert "good0/result - bad/result" in out
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "status", "part"),
+    [
+        ("good0", "bad", 0, "good0 is better than bad in ndcg@10"),
+        ("bad", "good0", 1, "bad is worse than good0 in ndcg@10"),
+        ("same", "good0", 0, "same is as good as good0 in ndcg@10 (within"),
+        ("good0", "good1", 2, "undecided between good0 and good1"),
+    ],
+)
+def test_the_gate_has_a_status_and_a_sentence(results, run, new, old, status, part):
+    line = f"gate {new}.npz --baseline {old}.npz --metric ndcg@10 --equivalence 0.1%"
+    found, out, err = run(line)
+    assert (found, err) == (status, "")
+    assert part in out
+    assert out.count("\n") == 1
+
+
+def test_the_gate_takes_runs_levels_and_those_without_a_seed(results, run):
+    line = "gate good0.npz good1.npz --baseline bad.npz --metric ndcg@10 --equivalence 1%"
+    status, out, _ = run(f"{line} --deterministic bad --level 0.99")
+    assert (status, out.startswith("good0 is better than bad")) == (0, True)
+    status, out, _ = run(f"{line} --json")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert (found["status"], found["verdict"]) == (0, "better")
+    assert found["mean_a"] == pytest.approx(
+        (results["good0"]["ndcg@10"] + results["good1"]["ndcg@10"]) / 2
+    )
+
+
+def test_the_gate_says_so_if_its_files_are_of_one_name(results, run, tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "bad.npz").rename(tmp_path / "old" / "good0.npz")
+    line = "gate good0.npz --baseline old/good0.npz --metric ndcg@10 --equivalence 1%"
+    assert "good0.npz is better than old/good0.npz" in run(line)[1]
+
+
+def test_a_page_is_written(results, run, tmp_path):
+    status, out, err = run("report good0.npz bad.npz -o page.html --title Models --equivalence 2%")
+    assert (status, out) == (0, "")
+    assert err == "pyg-recmetrics: wrote page.html\n"
+    page = (tmp_path / "page.html").read_text()
+    assert "<title>Models</title>" in page
+    assert "smaller than 2%" in page
+
+
+def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tmp_path):
+    assert run("report good0.npz --quiet") == (0, "", "")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("compare good0.npz", "needs to hold at least two results"),
+        ("compare good0.npz none.npz", "none.npz: No such file or directory"),
+        ("compare good0.npz text.npz", "text.npz: the file needs to be a result, as --output or"),
+        ("compare good0.npz good0.npz", "every file needs to be given once"),
+        ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "1%x"),
+    ],
+)
+def test_mistakes_are_told(results, run, tmp_path, line, part):
+    (tmp_path / "text.npz").write_text("no archive")
+    status, out, err = run(line)
+    assert (status, out) == (3, "")
+    assert part in err
+    assert "Traceback" not in err

@@ -1,0 +1,298 @@
+"""The subcommand `evaluate`, compared with loops over what pandas reads."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
+
+DATA = "evaluate -q --test test.csv --train train.csv"
+
+
+def naive_recall(ranked, truth, k):
+    """The mean recall of lists, as a loop."""
+    recalls = [
+        len(set(ranked[user][:k]) & relevant) / len(relevant) for user, relevant in truth.items()
+    ]
+    return sum(recalls) / len(recalls)
+
+
+def held():
+    """The test items of every user, and lists by the scores without what the user has seen."""
+    test, train, scores = pd.read_csv("test.csv"), pd.read_csv("train.csv"), np.load("s.npy")
+    truth = test.groupby("userId").movieId.apply(set).to_dict()
+    seen = train.groupby("userId").movieId.apply(set).to_dict()
+    ranked = {
+        user: [item for item in (-scores[user]).argsort().tolist() if item not in seen[user]]
+        for user in truth
+    }
+    return truth, ranked
+
+
+def means(run, line):
+    status, out, err = run(f"{line} --json")
+    assert status == 0, err
+    return {name: each["mean"] for name, each in json.loads(out)["metrics"].items()}
+
+
+def write_by_id(name, folder_of_forms):
+    folder_of_forms.mkdir(exist_ok=True)
+    array = np.load(f"{name}.npy")
+    frame = pd.DataFrame({"id": range(len(array)), "features": array.tolist()})
+    shuffled = frame.sample(frac=1, random_state=1)
+    shuffled.to_parquet(folder_of_forms / f"{name}.parquet")
+    shuffled.to_json(folder_of_forms / f"{name}.jsonl", orient="records", lines=True)
+    shuffled.to_csv(folder_of_forms / f"{name}.csv", index=False)
+    columns = {f"x{place}": column for place, column in enumerate(array.T)}
+    wide = pd.DataFrame({"id": range(len(array)), **columns}).sample(frac=1, random_state=2)
+    wide.to_csv(folder_of_forms / f"{name}.tsv", sep="\t", index=False)
+    wide.to_parquet(folder_of_forms / f"{name}.pq")
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv", "tsv", "pq"])
+def test_embeddings_by_id_are_those_by_position(files, run, form):
+    write_by_id("u", files / "forms")
+    write_by_id("i", files / "forms")
+    truth, ranked = held()
+    line = f"{DATA} --users forms/u.{form} --items forms/i.{form} --metrics recall@5"
+    assert means(run, line) == {"recall@5": pytest.approx(naive_recall(ranked, truth, 5))}
+
+
+@pytest.mark.parametrize("form", ["npy", "npz", "safetensors", "scores"])
+def test_arrays_by_position_are_ranked(files, run, form):
+    users, items = np.load("u.npy"), np.load("i.npy")
+    np.savez("both.npz", user_factors=users, item_factors=items)
+    recommender = {
+        "npy": "--users u.npy --items i.npy",
+        "npz": "--users both.npz --items both.npz:item_factors",
+        "safetensors": "--users both.safetensors --items both.safetensors:the.item.table",
+        "scores": "--scores s.npy",
+    }[form]
+    if form == "safetensors":
+        numpy = pytest.importorskip("safetensors.numpy")
+        numpy.save_file({"user_table": users, "the.item.table": items}, "both.safetensors")
+    truth, ranked = held()
+    found = means(run, f"{DATA} {recommender} --metrics recall@5")
+    assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
+
+
+def write_lists(ranked):
+    rows = [
+        (user, item, place, 1 / place)
+        for user, items in ranked.items()
+        for place, item in enumerate(items[:8], start=1)
+    ]
+    frame = pd.DataFrame(rows, columns=["user_id", "item_id", "rank", "score"])
+    shuffled = frame.sample(frac=1, random_state=3)
+    shuffled.drop(columns="score").to_csv("ranks.csv", index=False)
+    shuffled.drop(columns="rank").to_parquet("scores.parquet")
+    shuffled.to_json("lists.jsonl", orient="records", lines=True)
+    lists = [{"user_id": user, "items": items[:8]} for user, items in ranked.items()]
+    pd.DataFrame(lists).to_parquet("nested.parquet")
+    (pd.DataFrame(lists)).to_json("nested.jsonl", orient="records", lines=True)
+    np.save("lists.npy", np.array([items[:8] for items in ranked.values()]))
+    with open("a.run", "w") as file:
+        file.writelines(f"{row[0]} Q0 {row[1]} 1 {row[3]} me\n" for row in frame.values.tolist())
+
+
+FILES_OF_LISTS = [
+    *("ranks.csv", "scores.parquet", "lists.jsonl"),
+    *("nested.parquet", "nested.jsonl", "lists.npy", "a.run"),
+]
+
+
+@pytest.mark.parametrize("file", FILES_OF_LISTS)
+def test_lists_are_ranked_in_any_form(files, run, file):
+    truth, ranked = held()
+    write_lists(ranked)
+    if file == "a.run":  # whose ids look like numbers of another kind
+        lines = (files / file).read_text().replace(".0 ", " ")
+        (files / file).write_text(lines)
+    recommender = "--run a.run" if file == "a.run" else f"--lists {file}"
+    found = means(run, f"{DATA} {recommender} --metrics recall@3 recall@8")
+    expected = {f"recall@{k}": naive_recall(ranked, truth, k) for k in (3, 8)}
+    assert found == pytest.approx(expected)
+
+
+def test_ids_may_be_any_text_and_files_of_different_formats_share_them(files, run):
+    truth, ranked = held()
+    for name in ("test", "train"):
+        frame = pd.read_csv(f"{name}.csv")
+        frame["userId"] = "ann-" + frame["userId"].astype(str)
+        frame.to_csv(f"{name}.csv", index=False)
+    pd.read_csv("test.csv").to_json("test.jsonl", orient="records", lines=True)
+    (files / "ids.txt").write_text("".join(f"ann-{user}\n" for user in range(40)))
+    line = "evaluate -q --test test.jsonl --train train.csv --users u.npy --items i.npy"
+    found = means(run, f"{line} --user-ids ids.txt --metrics recall@5")
+    assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
+
+
+def test_ids_of_rows_may_come_in_any_order(files, run):
+    order = np.random.default_rng(1).permutation(25)
+    np.save("shuffled.npy", np.load("i.npy")[order])
+    np.save("bias.npy", np.zeros(25))
+    np.save("order.npy", order)
+    truth, ranked = held()
+    line = f"{DATA} --users u.npy --items shuffled.npy --item-ids order.npy --item-bias bias.npy"
+    found = means(run, f"{line} --metrics recall@5")
+    assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
+
+
+def test_positions_are_refused_if_ids_are_no_rows(files, run):
+    (files / "test.csv").write_text("user,item\n1,2\n40,3\n")
+    status, out, err = run("evaluate --test test.csv --users u.npy --items i.npy")
+    assert (status, out) == (3, "")
+    assert "u.npy: --user-ids needs to name the user of every row, unless ids are" in err
+    assert "0 to 39 (got user '40')" in err
+
+
+def test_an_id_without_an_embedding_is_named(files, run):
+    write_by_id("u", files / "forms")
+    frame = pd.read_parquet("forms/u.parquet")
+    frame[frame.id != 7].to_parquet("forms/u.parquet")
+    status, _, err = run(f"{DATA} --users forms/u.parquet --items i.npy")
+    assert status == 3
+    assert "forms/u.parquet: every id of the interactions needs a row (got none for 1: 7)" in err
+
+
+def test_items_that_only_embeddings_have_are_candidates(files, run):
+    write_by_id("i", files / "forms")
+    (files / "test.csv").write_text("user,item\n0,1\n1,2\n")
+    status, _, err = run(
+        "evaluate --test test.csv --users u.npy --items forms/i.parquet -o result.npz"
+    )
+    assert status == 0
+    assert "23 items without interactions are candidates, too" in err
+    assert EvaluationResult.load("result.npz").task.num_items == 25
+
+
+def test_lists_share_the_items_of_embeddings_if_an_option_names_them(files, run):
+    (files / "test.csv").write_text("user,item\n0,1\n1,2\n")
+    (files / "lists.csv").write_text("user,item,rank\n0,1,1\n1,9,1\n")
+    (files / "items.txt").write_text("".join(f"{item}\n" for item in range(25)))
+    run("evaluate --test test.csv --users u.npy --items i.npy -o a.npz")
+    run("evaluate --test test.csv --lists lists.csv --item-ids items.txt -o b.npz")
+    tasks = [EvaluationResult.load(name).task for name in ("a.npz", "b.npz")]
+    assert tasks[0].item_ids == tasks[1].item_ids == (*range(25),)
+
+
+def api(**options):
+    """What the public function says of the same files."""
+    given = {"rating": options.pop("rating", None), "threshold": options.pop("threshold", None)}
+    exclude_seen = options.pop("exclude_seen", True)
+    task = RankingTask.from_frames(
+        train=pd.read_csv("train.csv"),
+        test=pd.read_csv("test.csv"),
+        user="userId",
+        item="movieId",
+        exclude_seen=exclude_seen,
+        **given,
+    )
+    popular = torch.from_numpy(np.load("popular.npy")).double()
+    return evaluate(popular[torch.tensor(task.item_ids)], task, **options).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("--metrics ndcg@5 coverage@3", {"metrics": ["ndcg@5", "coverage@3"]}),
+        ("", {}),
+        ("--convention recbole --metrics ndcg@5", {"convention": "recbole", "metrics": "ndcg@5"}),
+        ("--ties worst", {"ties": "worst"}),
+        ("--ties random --seed 3", {"ties": "random", "seed": 3}),
+        ("--rating-column rating --metrics ndcg@5", {"rating": "rating", "metrics": "ndcg@5"}),
+        ("--threshold 4", {"rating": "rating", "threshold": 4.0}),
+        ("--threshold 4 --empty-target-action neg", {
+            "rating": "rating", "threshold": 4.0, "empty_target_action": "neg",
+        }),
+        ("--include-seen", {"exclude_seen": False}),
+        ("--batch-size 7", {"batch_size": 7}),
+        ("--user-column userId --item-column movieId", {}),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_options_are_those_of_the_function(files, run, line, options):
+    assert means(run, f"{DATA} --scores popular.npy {line}") == pytest.approx(api(**options))
+
+
+def test_files_without_a_header_have_their_columns_named(files, run):
+    expected = means(run, f"{DATA} --scores popular.npy")
+    for name in ("test", "train"):
+        pd.read_csv(f"{name}.csv").to_csv(f"{name}.data", sep="\t", index=False, header=False)
+    (files / "lists.data").write_text("0\t1\t1\n1\t2\t1\n")
+    line = "evaluate -q --test test.data --train train.data --columns user item rating time"
+    assert means(run, f"{line} --scores popular.npy") == expected
+    found = means(run, f"{line} --lists lists.data --list-columns user item rank --metrics mrr@1")
+    assert math.isfinite(found["mrr@1"])
+
+
+@pytest.mark.parametrize("kind", ["rank", "score"])
+def test_columns_of_lists_may_have_any_name(files, run, kind):
+    truth, ranked = held()
+    write_lists(ranked)
+    frame = pd.read_json("lists.jsonl", lines=True)
+    frame = frame.rename(columns={kind: "odd"})[["user_id", "item_id", "odd"]]
+    frame.to_csv("odd.csv", index=False)
+    found = means(run, f"{DATA} --lists odd.csv --{kind}-column odd --metrics recall@3")
+    assert found["recall@3"] == pytest.approx(naive_recall(ranked, truth, 3))
+
+
+def test_columns_of_embeddings_may_have_any_name(files, run):
+    write_by_id("u", files / "forms")
+    frame = pd.read_parquet("forms/u.parquet")
+    frame.rename(columns={"id": "key", "features": "table"}).assign(other=1.0).to_parquet("u.pq")
+    pd.DataFrame({"key": range(25), "table": np.load("i.npy").tolist()}).to_parquet("i.pq")
+    truth, ranked = held()
+    line = f"{DATA} --users u.pq --items i.pq --id-column key --vector-column table"
+    found = means(run, f"{line} --metrics recall@5")
+    assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
+
+
+@pytest.mark.parametrize(
+    ("option", "start"), [("", "metric"), ("--markdown", "| metric"), ("--latex", r"\sbox")]
+)
+def test_the_table_is_that_of_the_result(files, run, option, start):
+    status, out, err = run(f"{DATA} --users u.npy --items i.npy {option} --output result.npz")
+    assert (status, err) == (0, "")
+    result = EvaluationResult.load("result.npz")
+    form = {"": str(result), "--markdown": result.to_markdown(), "--latex": result.to_latex()}
+    assert out == f"{form[option]}\n"
+    assert out.startswith(start)
+
+
+def test_json_has_intervals_and_nothing_that_json_lacks(files, run):
+    _, out, _ = run(f"{DATA} --users u.npy --items i.npy --metrics recall@5 gini@5 --json")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert set(found["metrics"]["recall@5"]) == {"mean", "low", "high"}
+    assert set(found["metrics"]["gini@5"]) == {"mean"}
+    assert found["num_users"] == 40
+
+
+def test_recommended_items_are_kept_if_asked_for(files, run):
+    run(f"{DATA} --users u.npy --items i.npy -o without.npz")
+    run(f"{DATA} --users u.npy --items i.npy --keep-items -o with.npz")
+    kept = [EvaluationResult.load(f"{name}.npz").ranked.lists for name in ("without", "with")]
+    assert kept[0] is None
+    assert kept[1] is not None
+
+
+def test_it_says_how_files_are_read_and_what_could_not_be_learned(files, run):
+    (files / "test.csv").write_text("user,item,stars\n0,1,5\n77,2,4\n")
+    (files / "lists.csv").write_text("user,item,score\n0,1,0.5\n77,99,0.2\n")
+    line = "evaluate --test test.csv --train train.csv --lists lists.csv --metrics recall@1"
+    status, out, err = run(line)
+    assert status == 0
+    assert "recall" in out
+    for part in (
+        "train.csv (CSV): users from 'userId', items from 'movieId'",
+        "test.csv: 'stars' is not used, so all rows are equally relevant",
+        "warning: one user of the truth is not among the training interactions",
+        "lists.csv (CSV): users from 'user', items from 'item', scores from 'score'",
+        "warning: 'lists.csv' lists 1 items that the task does not have (99)",
+    ):
+        assert part in err
+    assert run(f"{line} --quiet")[2].count("pyg-recmetrics: warning") == err.count("warning")

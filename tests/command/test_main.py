@@ -1,0 +1,166 @@
+"""The command as a process: exit statuses, streams, and what it imports."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyg_recmetrics import __version__
+from pyg_recmetrics.command import exits
+from tests.support.machines.missing_packages import hide_package
+
+ROOT = Path(__file__).resolve().parents[2]
+
+COMMANDS = ("evaluate", "compare", "report", "gate", "split", "metrics", "conventions")
+
+
+def start(line, code=None, **options):
+    """Runs the command in a process of its own."""
+    module = (
+        [sys.executable, "-m", "pyg_recmetrics"] if code is None else [sys.executable, "-c", code]
+    )
+    return subprocess.run(
+        [*module, *line.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        **options,
+    )
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "gate --help", "evaluate --tset x"])
+def test_help_and_mistakes_are_answered_without_torch(line):
+    code = (
+        "import sys; from pyg_recmetrics.command import main; status = main(); "
+        "assert not {'torch', 'numpy', 'tqdm'} & set(sys.modules); sys.exit(status)"
+    )
+    done = start(line, code)
+    assert done.returncode == (exits.WRONG if "tset" in line else 0), done.stderr
+
+
+def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():
+    code = (
+        "import sys, pyg_recmetrics as p; assert 'torch' not in sys.modules; "
+        "assert set(p.__all__) == set(dir(p)); assert all(hasattr(p, x) for x in p.__all__); "
+        "assert p.results.compare is p.compare; print(hasattr(p, 'nonsense'))"
+    )
+    done = start("", code)
+    assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_subcommand_has_help_on_standard_output(run, name):
+    status, out, err = run(f"{name} --help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"usage: pyg-recmetrics {name}")
+
+
+def test_the_help_names_all_subcommands_and_statuses(run):
+    status, out, _ = run("--help")
+    assert status == 0
+    assert all(f"    {name} " in out for name in COMMANDS)
+    assert all(f"\n  {number}  " in out for number in range(4))
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version") == (0, f"pyg-recmetrics {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("", "the following arguments are required: COMMAND"),
+        ("evaluat", "invalid choice: 'evaluat'"),
+        ("evaluate", "the following arguments are required: --test"),
+        (
+            "evaluate --test a",
+            "one of --lists, --run, --scores, --users and --items is needed (got",
+        ),
+        ("evaluate --test a --lists b --scores c", "is needed (got --lists and --scores)"),
+        ("evaluate --test a --users b", "--users and --items need each other"),
+        ("evaluate --test a --lists b --json --latex", "not allowed with argument --json"),
+        ("gate a --baseline b --metric ndcg@2", "required: --equivalence"),
+        ("split a --how random", "invalid choice: 'random'"),
+    ],
+)
+def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
+    status, out, err = run(line)
+    assert (status, out) == (exits.WRONG, "")
+    assert part in err
+
+
+def test_a_process_evaluates_and_says_nothing_but_the_result(files):
+    line = "evaluate --test test.csv --train train.csv --users u.npy --items i.npy"
+    done = start(f"{line} --metrics recall@5")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("metric")
+    assert all(row.startswith("pyg-recmetrics: ") for row in done.stderr.splitlines())
+    assert "%|" not in done.stderr  # a progress bar, which is for terminals
+
+
+def test_a_process_that_fails_has_no_traceback(files):
+    done = start("evaluate --test none.csv --users u.npy --items i.npy")
+    assert (done.returncode, done.stdout) == (exits.WRONG, "")
+    assert done.stderr == "pyg-recmetrics: error: none.csv: No such file or directory\n"
+
+
+def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
+    monkeypatch.setattr("pyg_recmetrics.command.notes.is_terminal", lambda: True)
+    _, out, err = run("evaluate -q --test test.csv --users u.npy --items i.npy --json")
+    assert "test.csv: " in err
+    assert out.startswith("{")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(files):
+    code = (
+        "import os, sys; from pyg_recmetrics.command import main; "
+        "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
+    )
+    done = start("metrics", code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "part"),
+    [
+        (KeyboardInterrupt(), exits.INTERRUPTED, ""),
+        (MemoryError(), exits.WRONG, "there is not enough memory"),
+        (
+            PermissionError(13, "Permission denied", "a.csv"),
+            exits.WRONG,
+            "a.csv: Permission denied",
+        ),
+    ],
+)
+def test_what_stops_a_run_has_a_status(run, monkeypatch, error, status, part):
+    def stop(options):
+        raise error
+
+    monkeypatch.setattr("pyg_recmetrics.command.explaining.metrics", stop)
+    found, out, err = run("metrics")
+    assert (found, out) == (status, "")
+    assert part in err
+
+
+def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
+    monkeypatch.setattr("pyg_recmetrics.command.explaining.metrics", lambda options: {}["no"])
+    with pytest.raises(KeyError):
+        run("metrics")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_shells_complete_the_command(run, shell):
+    pytest.importorskip("shtab")
+    status, out, _ = run(f"--print-completion {shell}")
+    assert status == 0
+    assert all(name in out for name in (*COMMANDS, "equivalence"))
+
+
+def test_without_shtab_completion_says_what_to_install(run, monkeypatch):
+    hide_package(monkeypatch, "shtab")
+    status, _, err = run("--print-completion bash")
+    assert status == exits.WRONG
+    assert "--print-completion needs shtab: pip install 'pyg-recmetrics[command]'" in err
