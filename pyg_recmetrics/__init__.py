@@ -6,6 +6,7 @@ from types import ModuleType
 from pyg_recmetrics import conventions, datasets, distributed, metrics, plot, transforms
 from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.evaluation import Evaluator, evaluate
+from pyg_recmetrics.racing import race
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import PairScorer, rank
 from pyg_recmetrics.reporting import report
@@ -13,6 +14,7 @@ from pyg_recmetrics.results import (
     Cohorts,
     Comparison,
     EvaluationResult,
+    Race,
     Runs,
     SideBySide,
     compare,
@@ -29,6 +31,7 @@ __all__ = [
     "Evaluator",
     "PairScorer",
     "Population",
+    "Race",
     "RankedEdges",
     "RankingTask",
     "Runs",
@@ -42,6 +45,7 @@ __all__ = [
     "metrics",
     "modules",
     "plot",
+    "race",
     "rank",
     "report",
     "side_by_side",

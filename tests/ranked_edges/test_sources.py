@@ -226,3 +226,101 @@ class TestFromPairs:
             RankedEdges.from_pairs(preds * torch.nan, target, index)
         with pytest.raises(TypeError, match=r"'target' needs to be a tensor, .*got str"):
             RankedEdges.from_pairs(preds, "100", index)
+
+
+SCORES = st.integers(-2, 2).map(float) | st.just(-math.inf)
+
+
+@st.composite
+def positives_and_negatives(draw):
+    num = draw(st.integers(1, 5))
+    width = draw(st.integers(1, 6))
+    row = st.lists(SCORES, min_size=width, max_size=width)
+    positive = draw(st.lists(SCORES, min_size=num, max_size=num))
+    if draw(st.booleans()):
+        return positive, draw(row)
+    return positive, draw(st.lists(row, min_size=num, max_size=num))
+
+
+class TestFromNegatives:
+    @given(
+        scores=positives_and_negatives(),
+        ties=st.sampled_from(["best", "worst", "mean"]),
+        num_scores=st.integers(1, 30),
+    )
+    def test_a_positive_stands_behind_what_scores_higher(self, scores, ties, num_scores):
+        positive, negative = scores
+        is_shared = not isinstance(negative[0], list)
+        rows = [negative] * len(positive) if is_shared else negative
+        arguments = torch.tensor(positive), torch.tensor(negative)
+        is_finite = [
+            [own, *row] != [-math.inf] * (len(row) + 1)
+            for own, row in zip(positive, rows, strict=True)
+        ]
+        if not all(is_finite):
+            with pytest.raises(ValueError, match="finite score for every positive"):
+                RankedEdges.from_negatives(*arguments)
+            return
+        with patch.object(sources, "_NUM_SCORES", num_scores):
+            ranked = RankedEdges.from_negatives(*arguments, ties=ties)
+        for own, row, rank, num in zip(
+            positive, rows, ranked.rank.tolist(), ranked.num_candidates.tolist(), strict=True
+        ):
+            candidates = [score for score in row if score > -math.inf]
+            above = sum(score > own for score in candidates)
+            tied = sum(score == own for score in candidates)
+            if own == -math.inf:
+                assert (rank > 10**6, num) == (True, len(candidates))
+                continue
+            assert rank == 1 + above + {"best": 0, "worst": tied, "mean": tied / 2}[ties]
+            assert num == len(candidates) + 1
+        assert ranked.degree.tolist() == [1] * len(positive)
+        RankedEdges.from_dict(ranked.to_dict())
+
+    def test_a_constant_model_is_as_good_as_chance(self):
+        ranked = RankedEdges.from_negatives(torch.zeros(3), torch.zeros(3, 99))
+        assert ranked.rank.tolist() == [50.5] * 3
+        assert metrics.roc_auc(ranked).tolist() == [0.5] * 3
+
+    def test_shared_negatives_are_those_of_every_row(self):
+        generator = torch.Generator().manual_seed(0)
+        positive, negative = (
+            torch.randn(40, generator=generator),
+            torch.randn(9, generator=generator),
+        )
+        shared = RankedEdges.from_negatives(positive, negative)
+        own = RankedEdges.from_negatives(positive, negative.expand(40, 9))
+        for name in ("rank", "num_candidates", "num_above", "num_tied"):
+            assert torch.equal(getattr(shared, name), getattr(own, name)), name
+
+    def test_hits_of_ogb_are_worst_ranks(self):
+        # A positive is a hit if it scores above the second largest negative.
+        positive, negative = torch.tensor([0.9, 0.7, 0.6, 0.5]), torch.tensor([0.8, 0.6, 0.1])
+        ranked = RankedEdges.from_negatives(positive, negative, ties="worst")
+        assert metrics.hit_rate(ranked, k=2).tolist() == [1, 1, 0, 0]
+
+    @pytest.mark.parametrize(
+        ("positive", "negative", "message"),
+        [
+            (torch.zeros(2, 1), torch.zeros(3), r"'positive' .* shape \[num_positives\]"),
+            (torch.zeros(0), torch.zeros(3), r"num_positives > 0 \(got \[0\]\)"),
+            (torch.zeros(2), torch.zeros(3, 4), r"'negative' .* shape \[2, num_negatives\]"),
+            (torch.zeros(2), torch.zeros(0), r"'negative' needs to have shape"),
+            (torch.zeros(2), torch.zeros(2, 0), r"'negative' needs to have shape"),
+            (torch.zeros(2), torch.zeros(3).double(), "'negative' .* dtype of 'positive'"),
+            (torch.zeros(2).long(), torch.zeros(3), "'positive' needs to hold floating-point"),
+            (torch.tensor([math.nan]), torch.zeros(3), r"'positive' needs to hold finite"),
+            (torch.zeros(1), torch.tensor([math.inf]), r"'negative' needs to hold finite"),
+        ],
+    )
+    def test_wrong_scores_are_named(self, positive, negative, message):
+        with pytest.raises(ValueError, match=message):
+            RankedEdges.from_negatives(positive, negative)
+
+
+def test_positives_that_share_their_negatives_are_no_query():
+    preds, target = torch.rand(500), torch.arange(500) < 100
+    with pytest.warns(UserWarning, match="100 relevant pairs as one query.*from_negatives"):
+        RankedEdges.from_pairs(preds, target)
+    RankedEdges.from_pairs(preds, torch.arange(500) < 99)
+    RankedEdges.from_pairs(preds, target, torch.arange(500) % 2)

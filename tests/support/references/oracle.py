@@ -89,6 +89,8 @@ class Task:
         users: The users who are evaluated, or `None` for all of them.
         threshold: The smallest weight of a relevant item, or `None` for any that is positive.
         exclude_seen: Whether what is seen is left out.
+        missing: What becomes of truth that is no candidate: `"count"` or `"drop"`, or `None` for
+            the one where users have their own candidates, and the other where they do not.
     """
 
     num_users: int
@@ -101,6 +103,7 @@ class Task:
     users: list | None = None
     threshold: float | None = None
     exclude_seen: bool = True
+    missing: str | None = None
 
     @cached_property
     def evaluated(self):
@@ -125,11 +128,26 @@ class Task:
     def relevant(self):
         """The weights of the relevant items of each user, by item."""
         found = [{} for _ in range(self.num_users)]
-        allowed, evaluated = [set(items) for items in self.candidates], set(self.evaluated)
+        evaluated = set(self.evaluated)
+        hidden = set(self.seen if self.exclude_seen else ())
+        allowed = [set(items) for items in self.candidates]
+        if self.counts_missing:
+            allowed = [set(range(self.num_items)) for _ in allowed]
         for user, item, weight in self.weighted_truth:
-            if item in allowed[user] and user in evaluated:
+            if item in allowed[user] and user in evaluated and (user, item) not in hidden:
                 found[user][item] = max(weight, found[user].get(item, weight))
         return [dict(sorted(items.items())) for items in found]
+
+    @property
+    def counts_missing(self):
+        """Whether truth that is no candidate counts as not retrieved."""
+        return self.missing == "count" or (self.missing is None and self.own is not None)
+
+    @property
+    def has_retrievable_truth(self):
+        """Whether any relevant item is a candidate."""
+        pairs = zip(self.relevant, self.candidates, strict=True)
+        return any(not set(own).isdisjoint(items) for own, items in pairs)
 
     @cached_property
     def weighted_truth(self):
@@ -190,7 +208,7 @@ def _places(scores, candidates, relevant, ties):
     ordered = sorted(scores[item] for item in candidates)
     for item, weight in relevant.items():
         own = scores[item]
-        if own == -math.inf:
+        if item not in candidates:
             yield Place(item, weight, NOT_RETRIEVED, NOT_RETRIEVED, -1)
             continue
         num_above = len(ordered) - bisect.bisect_right(ordered, own)
@@ -501,7 +519,7 @@ def median_rank(user):
     return Fraction(statistics.median(user.ranks))
 
 
-def adjusted_mean_rank(users, average):
+def adjusted_mean_rank(users, average="micro"):
     """The sum of ranks by what it is in random order, `None` where it is undefined."""
     return _ratios(
         [Fraction(sum(user.ranks)) for user in users],
@@ -511,7 +529,7 @@ def adjusted_mean_rank(users, average):
     )
 
 
-def adjusted_mean_rank_index(users, average):
+def adjusted_mean_rank_index(users, average="micro"):
     """One less the ratio of the ranks less one, or zero for who cannot be better or worse."""
     possible = [Fraction(user.degree * (user.num_candidates - 1), 2) for user in users]
     missed = [Fraction(sum(user.ranks)) - user.degree for user in users]
@@ -558,8 +576,10 @@ def _share_of_better(task, own, user, ties):
     if not relevant or not irrelevant:
         return None
     pairs = [(item, other) for item in relevant for other in irrelevant]
-    num_ahead = sum(own[item] > own[other] for item, other in pairs)
-    tied = [pair for pair in pairs if own[pair[0]] == own[pair[1]]]
+    # An item that was missed before comes behind all candidates.
+    found = [pair for pair in pairs if pair[0] in task.candidates[user]]
+    num_ahead = sum(own[item] > own[other] for item, other in found)
+    tied = [pair for pair in found if own[pair[0]] == own[pair[1]]]
     num_ahead += {
         "index": sum(item < other for item, other in tied),
         "best": len(tied),
@@ -574,11 +594,12 @@ def value(name, ranked, k=None, average=None, weight="none", **arguments):
     function = globals()[name]
     if name.startswith("adjusted"):
         return function(ranked, average or "micro")
+    average = average or "macro"
     if weight != "none":
         return weighted(value(name, ranked), ranked, weight)
     if k is not None:
         arguments["k"] = k
-    if average != "micro":
+    if average == "macro":
         return [function(user, **arguments) if user.degree else None for user in ranked]
     # A user's share: its hits by the mean denominator, so that the mean is the ratio of two sums.
     normalizer = arguments.get("normalizer", "k" if name == "precision" else "R")

@@ -138,10 +138,15 @@ def _ranked_users(case, places, lists=None):
             weights=[place.weight for place in own],
             num_candidates=len(case.candidates[user]) if lists is None else None,
             items=None if lists is None else lists[user],
-            num_masked=sum(place.num_tied == -1 for place in own),
+            num_masked=sum(_is_no_candidate(case.task, user, place) for place in own),
         )
         for user, own in enumerate(places)
     ]
+
+
+def _is_no_candidate(task, user, place):
+    """Whether a relevant item was missed before, or is kept out by its score."""
+    return place.num_tied == -1 or place.item not in task.candidates[user]
 
 
 def check_users(case, ranked):
@@ -156,7 +161,11 @@ def check_users(case, ranked):
         _same("depth", ranked.depth, None if case.is_complete else case.depth)
     if case.scores is not None:
         is_constant = [
-            any(case.scores[user][item] > -math.inf for item in task.relevant[user])
+            any(
+                case.scores[user][item] > -math.inf
+                for item in task.relevant[user]
+                if item in task.candidates[user]
+            )
             and len({case.scores[user][item] for item in items}) == 1
             for user, items in enumerate(case.candidates)
         ]
