@@ -316,13 +316,15 @@ class Sampler:
         stakes: list[Stake] = []
         forecasts: list[Forecast] = []
         num_ranked = 0
+        before: RankedEdges | None = None
         if earlier is not None:
-            sampling = self._check_earlier(earlier, ranking)
-            known = self._known(knows_ties=earlier.ranked.num_tied is not None)
+            sampling, before = self._check_earlier(earlier, ranking)
+            known = self._known(knows_ties=before.num_tied is not None)
             for last, sizes in sampling.stakes:
-                self._add(known, earlier.ranked, num_ranked, last, sizes)
+                self._add(known, before, num_ranked, last, sizes)
                 num_ranked = last
             stakes, forecasts = list(sampling.stakes), list(sampling.forecasts)
+        first = num_ranked
         while True:
             num_next = self._num_next(known, num_ranked, num_first, forecasts)
             if num_next == num_ranked:
@@ -335,8 +337,7 @@ class Sampler:
             self._add(known, ranked, num_ranked, num_next, margins.sizes)
             num_ranked = num_next
             stakes.append((num_ranked, margins.sizes))
-        first = 0 if earlier is None or earlier.sampling is None else earlier.sampling.num_ranked
-        return self._ranked(ranking, first, num_ranked, earlier), Sampling(
+        return self._ranked(ranking, first, num_ranked, before), Sampling(
             num_users=frame.num_users,
             num_ranked=num_ranked,
             num_without_truth=frame.num_without_truth,
@@ -399,18 +400,21 @@ class Sampler:
         return "margin" if all(each.is_known(sizes[each.name]) for each in known) else "max_users"
 
     def _ranked(
-        self, ranking: OpenRanking, first: int, last: int, earlier: EvaluationResult | None
+        self, ranking: OpenRanking, first: int, last: int, before: RankedEdges | None
     ) -> RankedEdges:
-        if earlier is None and last == self.frame.num_users:
+        """Returns the ranking of all users so far, those who were ranked before among them."""
+        if before is None and last == self.frame.num_users:
             return self.with_ties(ranking.to_ranked_edges())
         ranking.warn()
-        if earlier is not None and first == last:
-            return earlier.ranked
+        if before is not None and first == last:
+            return before
         ranked = self.with_ties(ranking.to_ranked_edges(self._between(first, last)))
-        return ranked if earlier is None else _together(earlier.ranked, ranked)
+        return ranked if before is None else _together(before, ranked)
 
-    def _check_earlier(self, earlier: EvaluationResult, ranking: OpenRanking) -> Sampling:
-        """Returns how an earlier result was sampled, if this one can go on from it."""
+    def _check_earlier(
+        self, earlier: EvaluationResult, ranking: OpenRanking
+    ) -> tuple[Sampling, RankedEdges]:
+        """Returns how an earlier result was sampled, and its ranking, if this can go on from it."""
         if not isinstance(earlier, EvaluationResult):
             raise TypeError(
                 f"'resume' needs to be an 'EvaluationResult' (got {type(earlier).__name__})"
@@ -431,21 +435,17 @@ class Sampler:
             }.items()
             if not is_same
         ]
+        before = earlier.ranked.to(frame.task.device)
+        if not differing and not _users(before).equal(frame.order.sample(sampling.num_ranked)):
+            differing = ["order of users"]
         if not differing:
-            sample = frame.order.sample(sampling.num_ranked)
-            if earlier.ranked.users is None:
-                is_same = sampling.num_ranked == frame.num_users
-            else:
-                is_same = sample.equal(earlier.ranked.users.to(sample.device))
-            differing = [] if is_same else ["order of users"]
-        if not differing:
-            differing = self._differing_ranks(earlier.ranked, ranking)
+            differing = self._differing_ranks(before, ranking)
         if differing:
             raise ValueError(
                 f"'resume' needs to be an earlier result of the same evaluation (got one with "
                 f"another {', another '.join(differing)})"
             )
-        return sampling
+        return sampling, before
 
     def _differing_ranks(self, earlier: RankedEdges, ranking: OpenRanking) -> list[str]:
         """Returns what differs if some users are ranked again."""

@@ -15,6 +15,7 @@ from pyg_recmetrics import (
     compare,
     datasets,
     evaluate,
+    race,
     report,
 )
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
@@ -299,6 +300,31 @@ class TestEpochs:
         both = (a.per_user["ndcg@5"] - b.per_user["ndcg@5"]).nanmean()
         assert row.difference == pytest.approx(float(both))
         assert row.wins + row.ties + row.losses == a.sampling.num_ranked
+
+
+class TestDevices:
+    def test_the_same_users_are_ranked_on_any_device(self, device, sampled):
+        task, scores = TASK.to(device), SCORES.to(device)
+        result = evaluate(scores, task, METRICS, margin=0.02)
+        assert result.ranked.users.device.type == device.type
+        assert result.ranked.users.cpu().equal(sampled.ranked.users)
+        assert result == pytest.approx(dict(sampled))
+        # A result that was saved is on the CPU.
+        tighter = evaluate(scores, task, METRICS, margin=0.014, resume=sampled)
+        wanted = evaluate(SCORES, TASK, METRICS, margin=0.014, resume=sampled)
+        assert tighter == pytest.approx(dict(wanted))
+        assert tighter.ranked.rank.cpu().equal(wanted.ranked.rank)
+
+    def test_a_race_is_the_same_on_any_device(self, device):
+        recommenders = {"a": SCORES, "b": SCORES + 0.3 * make_scores(5)}
+        moved = {name: scores.to(device) for name, scores in recommenders.items()}
+        wanted, result = (
+            race(each, task, "ndcg@5", equivalence=0.01)
+            for each, task in ((recommenders, TASK), (moved, TASK.to(device)))
+        )
+        (one,), (other,) = wanted, result
+        assert (one.verdict, one.num_users) == (other.verdict, other.num_users)
+        assert one[3:] == pytest.approx(other[3:])
 
 
 class TestWords:

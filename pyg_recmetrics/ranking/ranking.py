@@ -173,44 +173,6 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    return rank_task(
-        recommender,
-        task,
-        k=k,
-        full=full,
-        edge_index=edge_index,
-        edge_weight=edge_weight,
-        batch_size=batch_size,
-        keep_items=keep_items,
-        ties=ties,
-        seed=seed,
-        algorithm=algorithm,
-        progress=progress,
-        needs_degree=True,
-    )
-
-
-def rank_task(
-    recommender: RecommenderLike,
-    task: RankingTask,
-    *,
-    k: int | None,
-    full: bool,
-    edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
-    batch_size: int | None,
-    keep_items: bool | int,
-    ties: Ties = "index",
-    seed: int = 0,
-    algorithm: Algorithm = "auto",
-    progress: bool,
-    needs_degree: bool,
-) -> RankedEdges:
-    """Ranks as :func:`rank` does, for metrics that are known.
-
-    `needs_degree` says whether one of them looks at every user down to its own number of relevant
-    items. Only then are lists that end before it warned about.
-    """
     with evaluation_mode(recommender):
         ranking = open_ranking(
             recommender,
@@ -225,7 +187,7 @@ def rank_task(
             seed=seed,
             algorithm=algorithm,
             progress=progress,
-            needs_degree=needs_degree,
+            needs_degree=True,
         )
         ranking.rank(task.users)
     return ranking.to_ranked_edges()
@@ -249,7 +211,9 @@ def open_ranking(
 ) -> "OpenRanking":
     """Prepares a recommender once, to rank one batch of users after the other.
 
-    See :func:`rank_task` for the arguments. This is called in :func:`evaluation_mode`.
+    See :func:`rank` for the arguments. `needs_degree` says whether a metric looks at every user
+    down to its own number of relevant items: only then are lists that end before it warned about.
+    This is called in :func:`evaluation_mode`.
     """
     check_double_precision(task.device, "task")
     with processes.fail_together(task.device):

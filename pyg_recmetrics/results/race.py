@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.tables import Best, Rows, Table, format_interval, to_data_frame
@@ -115,13 +116,20 @@ class Race(Frozen, Rows[RacedPair]):
         names = [each.name for each in self.entrants]
         raise ValueError(f"'a' and 'b' need to name two of {names} (got {a!r} and {b!r})")
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """Returns a data frame with a row for every pair.
+    def to_pandas(self, *, pairs: bool = False) -> "pd.DataFrame":
+        """Returns a data frame with a row for every recommender.
+
+        Args:
+            pairs (bool, optional): Whether to return a row for every pair instead.
+                (default: `False`)
 
         Raises:
             ImportError: If pandas is not installed.
+            TypeError: If `pairs` is not a boolean.
         """
-        return to_data_frame(self, RacedPair._fields)
+        if check_boolean(pairs, "pairs"):
+            return to_data_frame(self, RacedPair._fields)
+        return to_data_frame(self.entrants, Entrant._fields)
 
     def table(self) -> Table:
         """Returns the printed table."""
@@ -132,7 +140,9 @@ class Race(Frozen, Rows[RacedPair]):
             f"{100 * self.level:.4g}% confidence, whenever the race stopped"
         )
         notes.append(f"equivalent: less than {self.equivalence:g} apart")
-        return Table(["", str(self.metric), "users", "seconds", ""], rows, tuple(notes))
+        return Table(
+            ["recommender", str(self.metric), "users", "seconds", "verdict"], rows, tuple(notes)
+        )
 
     def __repr__(self) -> str:
         best = ", ".join(self.best)

@@ -39,8 +39,8 @@ class Sampling:
         seed (int): The seed of the order.
         stopped (str): Why no more users were ranked: `"margin"`, `"all"` or `"max_users"`.
         forecasts (tuple): How many users were expected to be needed at each look.
-        stakes (tuple): Up to how many users each mapping of margins was bet on, the last one being
-            `margins`.
+        stakes (tuple): Up to how many users each mapping of margins was bet on, which a result that
+            goes on from this one keeps.
     """
 
     num_users: int

@@ -49,19 +49,20 @@ def test_a_pair_is_found_both_ways():
 
 
 def test_the_table_says_what_became_of_each():
-    assert str(make()) == (
-        "   ndcg@20  users  seconds\n"
-        "-------------------------------------------------\n"
-        "a   0.2100    900     0.50  equivalent to the best\n"
-        "b   0.1800    256     0.12            worse than a\n"
-        "c   0.2099    900     0.25  equivalent to the best\n"
-        "a is better than b: +0.0300 ± .0200, after 256 users\n"
-        "a and c are equivalent: +0.0001 (-0.0010 to 0.0015), after 900 users\n"
-        "between b and c it is undecided: -0.0200 ± .0300, after 256 users\n"
+    assert str(make()).splitlines() == [
+        "recommender  ndcg@20  users  seconds                 verdict",
+        "------------------------------------------------------------",
+        "a             0.2100    900     0.50  equivalent to the best",
+        "b             0.1800    256     0.12            worse than a",
+        "c             0.2099    900     0.25  equivalent to the best",
+        "a is better than b: +0.0300 ± .0200, after 256 users",
+        "a and c are equivalent: +0.0001 (-0.0010 to 0.0015), after 900 users",
+        "between b and c it is undecided: -0.0200 ± .0300, after 256 users",
         "bounds and verdicts are about all 30,000 users, and hold together with 95% confidence, "
-        "whenever the\n  race stopped\n"
-        "equivalent: less than 0.002 apart"
-    ).replace("-" * 49, "-" * 50)
+        "whenever the",
+        "  race stopped",
+        "equivalent: less than 0.002 apart",
+    ]
 
 
 def test_what_is_better_by_little_is_both():
@@ -76,8 +77,11 @@ def test_a_race_may_be_open():
     assert repr(race) == "Race(2 recommenders, best: a, c)"
 
 
-def test_a_data_frame_has_a_row_for_each_pair():
+def test_data_frames_have_a_row_for_each_recommender_or_pair():
     pytest.importorskip("pandas")
     frame = make().to_pandas()
-    assert list(frame.columns) == list(RacedPair._fields)
-    assert frame["verdict"].tolist() == ["better", "equivalent", "undecided"]
+    assert list(frame.columns) == list(Entrant._fields)
+    assert frame["worse_than"].isna().tolist() == [True, False, True]
+    pairs = make().to_pandas(pairs=True)
+    assert list(pairs.columns) == list(RacedPair._fields)
+    assert pairs["verdict"].tolist() == ["better", "equivalent", "undecided"]
