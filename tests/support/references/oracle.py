@@ -519,7 +519,7 @@ def median_rank(user):
     return Fraction(statistics.median(user.ranks))
 
 
-def adjusted_mean_rank(users, average):
+def adjusted_mean_rank(users, average="micro"):
     """The sum of ranks by what it is in random order, `None` where it is undefined."""
     return _ratios(
         [Fraction(sum(user.ranks)) for user in users],
@@ -529,7 +529,7 @@ def adjusted_mean_rank(users, average):
     )
 
 
-def adjusted_mean_rank_index(users, average):
+def adjusted_mean_rank_index(users, average="micro"):
     """One less the ratio of the ranks less one, or zero for who cannot be better or worse."""
     possible = [Fraction(user.degree * (user.num_candidates - 1), 2) for user in users]
     missed = [Fraction(sum(user.ranks)) - user.degree for user in users]
@@ -599,7 +599,7 @@ def value(name, ranked, k=None, average=None, weight="none", **arguments):
         return weighted(value(name, ranked), ranked, weight)
     if k is not None:
         arguments["k"] = k
-    if average != "micro":
+    if average == "macro":
         return [function(user, **arguments) if user.degree else None for user in ranked]
     # A user's share: its hits by the mean denominator, so that the mean is the ratio of two sums.
     normalizer = arguments.get("normalizer", "k" if name == "precision" else "R")
