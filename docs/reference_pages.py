@@ -70,17 +70,22 @@ PARTS = {
     "results": Part(
         "Results",
         "Means, intervals, groups of users, and comparisons.",
-        names=("EvaluationResult", "Runs", "compare", "side_by_side", "report"),
+        names=("EvaluationResult", "Runs", "compare", "race", "side_by_side", "report"),
         last=(
             "Cohorts",
             "Comparison",
+            "Race",
             "SideBySide",
             "results.user_counts.UserCounts",
             "results.CohortMean",
+            "results.Entrant",
             "results.PairedDifference",
             "results.Power",
             "results.Probabilities",
             "results.Protocol",
+            "results.RacedPair",
+            "results.Sampling",
+            "sequential.Forecast",
         ),
     ),
     "metrics": Part(

@@ -6,10 +6,11 @@ _LEGEND = """\\* The library uses this name for a different metric.\\
 \\- The library does not offer the metric.
 
 Each convention is tested against the real library: on this toy ranking, on thousands of random
-rankings, and on a trained LightGCN, to 1e-6. There are two exceptions. `rectorch` and `ngcf` (a
-notebook whose NDCG compares a list with itself) are tested against their formulas. Plain bugs of a
-library are not reproduced. The section of the library says which; so does its `note`, as in
-`conventions.get("torchmetrics").note`."""
+rankings, and on a trained LightGCN, to 1e-6. `pykeen`, `ogb`, `tgb`, `relbench` and `mind` are
+tested on queries of their own, most of which have equal scores, to 1e-9. There are three
+exceptions. `rectorch`, `ncf` and `ngcf` (a notebook whose NDCG compares a list with itself) are
+tested against their formulas. Plain bugs of a library are not reproduced. The section of the
+library says which; so does its `note`, as in `conventions.get("torchmetrics").note`."""
 
 
 def metric_table() -> str:

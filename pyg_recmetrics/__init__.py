@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from pyg_recmetrics.conventions import Population
     from pyg_recmetrics.evaluation import Evaluator, evaluate
+    from pyg_recmetrics.racing import race
     from pyg_recmetrics.ranked_edges import RankedEdges
     from pyg_recmetrics.ranking import PairScorer, rank
     from pyg_recmetrics.reporting import report
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Cohorts,
         Comparison,
         EvaluationResult,
+        Race,
         Runs,
         SideBySide,
         compare,
@@ -39,6 +41,7 @@ __all__ = [
     "Evaluator",
     "PairScorer",
     "Population",
+    "Race",
     "RankedEdges",
     "RankingTask",
     "Runs",
@@ -52,6 +55,7 @@ __all__ = [
     "metrics",
     "modules",
     "plot",
+    "race",
     "rank",
     "report",
     "side_by_side",
@@ -67,12 +71,14 @@ _MODULES = {
     "Evaluator": "evaluation",
     "PairScorer": "ranking",
     "Population": "conventions",
+    "Race": "results",
     "RankedEdges": "ranked_edges",
     "RankingTask": "task",
     "Runs": "results",
     "SideBySide": "results",
     "compare": "results",
     "evaluate": "evaluation",
+    "race": "racing",
     "rank": "ranking",
     "report": "reporting",
     "side_by_side": "results",

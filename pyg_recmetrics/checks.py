@@ -214,7 +214,7 @@ def check_finite(values: Tensor, name: str) -> None:
     """Raises if values are no real numbers, NaN or infinite; the error says how many."""
     _check_real(values, name)
     # The extremes show both, and take no memory, unlike a mask of all values.
-    if values.numel() == 0 or bool(torch.stack(values.aminmax()).isfinite().all()):
+    if values.numel() == 0 or all(map(math.isfinite, torch.stack(values.aminmax()).tolist())):
         return
     num_wrong = int((~values.isfinite()).sum())
     raise ValueError(f"'{name}' needs to hold finite numbers (got {num_wrong} NaN or infinite)")

@@ -1,29 +1,39 @@
 """evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics import conventions, processes
-from pyg_recmetrics.checks import check_boolean, check_positive_integer
+from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
+from pyg_recmetrics.margins import (
+    Frame,
+    Margins,
+    Sampler,
+    check_can_sample,
+    check_ties_of_sample,
+)
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
+from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.message_passing import read_message_passing
-from pyg_recmetrics.ranking.ranking import rank_task
+from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
 from pyg_recmetrics.results import EvaluationResult, History
+from pyg_recmetrics.results.averages import AverageOver, check_average_over
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
@@ -32,6 +42,9 @@ if TYPE_CHECKING:
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
+
+#: What a row of a result is.
+Per: TypeAlias = Literal["user", "edge"]
 
 
 def evaluate(
@@ -42,6 +55,8 @@ def evaluate(
     convention: str | Convention = "standard",
     empty_target_action: EmptyTargetAction | None = None,
     population: Population | None = None,
+    per: Per = "user",
+    average_over: AverageOver = "user",
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
     edge_type: EdgeType | None = None,
@@ -57,7 +72,11 @@ def evaluate(
     keep_items: bool | int = False,
     ties: Ties | None = None,
     seed: int = 0,
+    margin: float | Mapping[str, float] | None = None,
+    level: float = 0.95,
+    max_users: int | None = None,
     progress: bool = False,
+    resume: EvaluationResult | None = None,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -71,10 +90,11 @@ def evaluate(
 
     Args:
         recommender: What to evaluate: a model with `recommend`, such as PyG's
-            :class:`~torch_geometric.nn.models.LightGCN`; a pair `(user_embedding, item_embedding)`
-            or a triple with item biases; scores `[num_users, num_items]`; a function from users to
-            their scores; one score per item `[num_items]`; or lists of recommended items
-            `[num_users, K]`, or by their original ids. See :func:`rank` for the details.
+            :class:`~torch_geometric.nn.models.LightGCN`; a model of :mod:`torch_geometric.nn.kge`;
+            a pair `(user_embedding, item_embedding)`, or a triple with item biases; scores
+            `[num_users, num_items]`; a function from users to their scores; one score per item
+            `[num_items]`; or lists of recommended items `[num_users, K]`, or by their original ids.
+            See :func:`rank` for the details.
         data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on: one part of a
             split, which :meth:`RankingTask.from_data` reads; a task; or ground-truth edges of shape
             `[2, num_edges]` from users to items, or as a matrix, with `num_users` and what the
@@ -92,6 +112,14 @@ def evaluate(
         population (Population, optional): Which users are evaluated, such as
             `Population(min_pos_test=5)` for those with five relevant items or more.
             (default: `None`, as the convention says; the standard convention evaluates all users)
+        per (str, optional): What a row of the result is. With `"edge"`, every ground-truth edge is
+            ranked without the other truth of its user, as in the filtered setting of knowledge
+            graphs, see :meth:`RankedEdges.each_edge`. Row `r` is then edge `r` of the `truth` of
+            the task. Intervals draw users, or persons if they are known. (default: `"user"`)
+        average_over (str, optional): What the means are over: `"user"` for all rows alike, or
+            `"person"` for the mean over persons of the mean over the rows of each. A task says
+            which `person` a row belongs to; with `per="edge"`, it is the user if no person is
+            known. (default: `"user"`)
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
             are weights, unless all of them are one. (default: `None`, the message-passing edges of
@@ -134,11 +162,22 @@ def evaluate(
             of these two ranks; and `"random"` gives them random places. See
             :meth:`RankedEdges.with_ties`. (default: `None`, as the convention says; the standard
             convention says `"index"`)
-        seed (int, optional): The seed of `ties="random"`. (default: `0`)
+        seed (int, optional): The seed of `ties="random"`, and of the order of users for a margin.
+            (default: `0`)
+        margin (float or dict, optional): How exactly to know the mean of each metric, or of some,
+            as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is known so
+            well; all of them if half would not do. :meth:`EvaluationResult.bounds` says what is
+            known. The metrics need to be means over users of bounded values.
+            (default: `None`, all users are ranked)
+        level (float, optional): The level of confidence with which all means are known to their
+            margins together. (default: `0.95`)
+        max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
+        resume (EvaluationResult, optional): An earlier result of the same recommender and task with
+            a wider margin, to go on from. (default: `None`)
 
     Returns:
-        The mean of every metric, and its value for every user.
+        The mean of every metric, and its value for every user who was ranked.
 
     Raises:
         TypeError: If an argument has a wrong type.
@@ -166,6 +205,8 @@ def evaluate(
         convention=convention,
         empty_target_action=empty_target_action,
         population=population,
+        per=per,
+        average_over=average_over,
         edge_index=edge_index,
         edge_weight=edge_weight,
         edge_type=edge_type,
@@ -181,9 +222,12 @@ def evaluate(
         keep_items=keep_items,
         ties=ties,
         seed=seed,
+        margin=margin,
+        level=level,
+        max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender)
+    return evaluator(recommender, resume=resume)
 
 
 class Evaluator(Frozen):
@@ -240,6 +284,8 @@ class Evaluator(Frozen):
         convention: str | Convention = "standard",
         empty_target_action: EmptyTargetAction | None = None,
         population: Population | None = None,
+        per: Per = "user",
+        average_over: AverageOver = "user",
         edge_index: EdgesLike | None = None,
         edge_weight: TensorLike | None = None,
         edge_type: EdgeType | None = None,
@@ -255,6 +301,9 @@ class Evaluator(Frozen):
         keep_items: bool | int = False,
         ties: Ties | None = None,
         seed: int = 0,
+        margin: float | Mapping[str, float] | None = None,
+        level: float = 0.95,
+        max_users: int | None = None,
         progress: bool = False,
         monitor: str | Metric | None = None,
         patience: int | None = None,
@@ -288,17 +337,43 @@ class Evaluator(Frozen):
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
+        self._per = _check_per(per, self._resolved, keep_items)
+        person = task.truth[0] if per == "edge" else task.person
+        self._average_over = check_average_over(average_over, person)
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
-        self._batch_size, self._keep_items = batch_size, keep_items
+        self._k = self._depth()
+        self._needs_degree = any(metric.k is None for metric in self._resolved)
+        self._batch_size = batch_size
+        self._kept_items = self._items_to_keep(keep_items)
         self._ties, self._seed = ties, seed
         self._progress = progress
+        self._margins = Margins.read(margin, self.metrics, level, max_users)
+        self._frame = self._make_frame()
+        #: How many users it took to know the means to their margins, in each call.
+        self._nums_ranked: list[int] = []
         self.history = History(self._monitored(monitor), patience)
         self._freeze()
 
-    def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
-        """Evaluates a recommender, in any form that :func:`rank` takes."""
-        result = self._measure(self._rank(recommender))
+    def __call__(
+        self, recommender: RecommenderLike, *, resume: EvaluationResult | None = None
+    ) -> EvaluationResult:
+        """Evaluates a recommender, in any form that :func:`rank` takes.
+
+        With a margin, every call ranks the same users first: as many as an earlier call took.
+
+        Args:
+            recommender: What to evaluate.
+            resume (EvaluationResult, optional): See :func:`evaluate`. (default: `None`)
+        """
+        if resume is not None and self._frame is None:
+            raise ValueError("'resume' needs a 'margin' to go on to (got none)")
+        with evaluation_mode(recommender):
+            ranking = self._open(recommender, resume)
+            if self._frame is None:
+                result = self._rank_all(ranking)
+            else:
+                result = self._sample(ranking, self._frame, resume)
         self.history.append(result)
         return result
 
@@ -318,6 +393,7 @@ class Evaluator(Frozen):
         for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
             value = getattr(self, name)
             settle(moved, **{name: None if value is None else value.to(device)})
+        settle(moved, _frame=moved._make_frame())
         return moved
 
     def as_callback(
@@ -349,36 +425,86 @@ class Evaluator(Frozen):
         """
         return make_callback(self, recommender, every_n_epochs, sep)
 
-    def _rank(self, recommender: RecommenderLike) -> RankedEdges:
-        # Lists know no ties: only those that were asked for are an error.
-        ties = self._ties or self._convention.ties
+    def _make_frame(self) -> Frame | None:
+        """Returns the users in random order, if means are to be known to a margin."""
+        if self._margins is None:
+            return None
+        if self._per == "edge":
+            raise ValueError(
+                "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
+            )
+        definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
+        check_can_sample(self._margins, definitions, self.task, self._convention)
+        check_ties_of_sample(self._ranked_ties)
+        action = self._empty_target_action or self._convention.empty_target_action
+        return Frame(self.task, self._margins, action, self._seed)
+
+    def _open(
+        self, recommender: RecommenderLike, resume: EvaluationResult | None = None
+    ) -> OpenRanking:
+        """Prepares a recommender to rank."""
+        resumed = isinstance(resume, EvaluationResult) and (resume.sampling, resume.ranked.rank)
         processes.check_same(
             self.task.device,
-            metrics=(*map(str, self.metrics), self._convention.to_dict()),
-            options=(ties, self._seed, self._empty_target_action),
+            resume=resumed,
+            metrics=(*self.metrics, self._convention),
+            options=(
+                *(self._ranked_ties, self._seed, self._empty_target_action),
+                *(self._per, self._average_over, self._margins),
+            ),
             catalogue=self._catalogue,
         )
-        depths = [metric.depth for metric in self._resolved]
-        is_full = None in depths
-        ranked = rank_task(
+        return open_ranking(
             recommender,
             self.task,
-            k=None if is_full else max(depth for depth in depths if depth),
-            full=is_full,
+            k=self._k,
+            full=self._k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
             batch_size=self._batch_size,
-            keep_items=self._items_to_keep(),
+            keep_items=self._kept_items,
             progress=self._progress,
-            needs_degree=any(metric.k is None for metric in self._resolved),
+            needs_degree=self._needs_degree,
         )
-        # Not in `rank`, as the ranking by item id tells who has constant scores.
+
+    @property
+    def _ranked_ties(self) -> Ties:
+        return self._ties or self._convention.ties
+
+    def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
+        # Lists know no ties: only those that were asked for are an error. Not in `rank`, as the
+        # ranking by item id tells who has constant scores.
         if self._ties is not None or ranked.num_tied is not None:
-            ranked = ranked.with_ties(ties, seed=self._seed)
+            return ranked.with_ties(self._ranked_ties, seed=self._seed)
         return ranked
 
-    def _measure(self, ranked: RankedEdges) -> EvaluationResult:
+    def _depth(self) -> int | None:
+        """Returns how deep the metrics look; `None` if one of them looks at all ranks."""
+        depths = [metric.depth for metric in self._resolved]
+        if None in depths:
+            return None
+        deepest = max(depth for depth in depths if depth)
+        # So many other relevant items may come before an edge.
+        return deepest + (int(self.task.degree.max()) - 1 if self._per == "edge" else 0)
+
+    def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
+        ranking.rank(self.task.users)
+        return self._measure(self._with_ties(ranking.to_ranked_edges()))
+
+    def _sample(
+        self, ranking: OpenRanking, frame: Frame, earlier: EvaluationResult | None
+    ) -> EvaluationResult:
+        """Ranks random users until the means are known to their margins."""
+        sampler = Sampler(frame, self._convention, self.metrics, self._catalogue, self._with_ties)
+        num_first = max(self._nums_ranked, default=0)
+        ranked, sampling = sampler.rank(ranking, num_first, earlier)
+        self._nums_ranked.append(sampling.num_ranked)
+        return self._measure(ranked, sampling)
+
+    def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
         ranked, num_left_out = self._convention.population.select(ranked)
+        if self._per == "edge":
+            ranked = ranked.each_edge()
         return EvaluationResult(
             ranked.with_catalogue(self._catalogue),
             self.metrics,
@@ -386,14 +512,16 @@ class Evaluator(Frozen):
             empty_target_action=self._empty_target_action,
             convention=self._convention,
             num_left_out=self._num_left_out + num_left_out,
+            average_over=self._average_over,
+            sampling=sampling,
         )
 
-    def _items_to_keep(self) -> bool | int:
+    def _items_to_keep(self, keep_items: bool | int) -> bool | int:
         """Returns whether to keep lists, or how many items of each: at least what metrics need."""
-        if self._keep_items is True:
+        if keep_items is True:
             return True
         needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
-        return max(int(self._keep_items), *needed, 0) or False
+        return max(int(keep_items), *needed, 0) or False
 
     def _monitored(self, monitor: str | Metric | None) -> Metric:
         metric = self.metrics[0] if monitor is None else parse(monitor)
@@ -422,6 +550,25 @@ def _check_options(
         check_positive_integer(keep_items, "keep_items")
     check_ties("index" if ties is None else ties, seed)
     check_boolean(progress, "progress")
+
+
+def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> Per:
+    """Returns what a row is if all metrics can be measured on such rows."""
+    check_choice(per, "per", get_args(Per))
+    if per == "user":
+        return per
+    if keep_items is not False:
+        raise ValueError(
+            f"'keep_items' needs to be False with per='edge': an edge has no list of its own "
+            f"(got {keep_items!r})"
+        )
+    for metric in metrics:
+        if "items" in metric.needs:
+            raise ValueError(
+                f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
+                f"of its own (got '{metric}')"
+            )
+    return per
 
 
 def _select_eligible(task: RankingTask, population: Population) -> tuple[RankingTask, int]:

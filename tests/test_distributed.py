@@ -67,6 +67,12 @@ def test_every_process_has_the_results_of_a_single_one(seen):
                     assert_same(one, other)
 
 
+def test_processes_stop_together(seen):
+    for process in seen:
+        for name in ("margin", "margin with lists", "tighter margin"):
+            assert "stopped='margin'" in process["results"][name][1], name
+
+
 def test_all_raise_if_one_does(seen):
     users = processes.small_task().truth[0].unique().tolist()
     for name, culprit, error in (
@@ -102,6 +108,7 @@ def test_also_for_arguments_of_one(seen):
         ("weight", "data"),
         ("depth", "options"),
         ("ties", "options"),
+        ("margin", "options"),
         ("seed", "options"),
         ("convention", "metrics"),
         ("category", "catalogue"),
@@ -114,6 +121,9 @@ def test_also_for_arguments_of_one(seen):
         ("pairs", "recommender"),
         ("weights of a model", "recommender"),
         ("weights of a LightGCN", "recommender"),
+        ("RotatE", "recommender"),
+        ("TransE", "recommender"),
+        ("OwnScores", "recommender"),
         ("recommend", "recommender"),
         ("kind", "recommender"),
     ],

@@ -39,11 +39,14 @@ MODULES = (
 )
 RETURNED = (
     "pyg_recmetrics.results.CohortMean",
+    "pyg_recmetrics.results.Entrant",
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
     "pyg_recmetrics.results.Power",
     "pyg_recmetrics.results.Probabilities",
     "pyg_recmetrics.results.Protocol",
+    "pyg_recmetrics.results.RacedPair",
+    "pyg_recmetrics.results.Sampling",
     "pyg_recmetrics.results.user_counts.UserCounts",
     "pyg_recmetrics.transforms.split_report.StageReport",
 )
@@ -131,7 +134,7 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
-    assert drawn == of_functions | {"growth.png", "coverage.png"}
+    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png"}
     assert (
         drawn | {"report.png", "lastfm_report.png"}
         == shown

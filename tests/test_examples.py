@@ -3,6 +3,7 @@
 import logging
 import math
 import runpy
+from collections import defaultdict
 
 import pytest
 import torch
@@ -54,6 +55,18 @@ def test_a_metric_of_ones_own_shows_up_everywhere(monkeypatch, capsys):
     laws.check_renumbering()
     laws.check_order_and_repetition()
     laws.check_halves()
+
+
+def test_a_search_prunes_what_is_certainly_worse(monkeypatch, capsys):
+    optuna = pytest.importorskip("optuna", reason="needs optuna, of the extra 'trackers'")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = run_example(monkeypatch, "search.py", "--users", "3000", "--trials", "5")
+    pruned = [trial for trial in study.trials if trial.state.name == "PRUNED"]
+    assert pruned
+    assert study.best_value > 0.2
+    for trial in pruned:
+        assert trial.user_attrs[f"bounds {trial.last_step}"][1] < study.best_value
+    assert f"{len(pruned)} were pruned" in capsys.readouterr().out
 
 
 def test_report(monkeypatch, capsys, tmp_path):
@@ -207,6 +220,54 @@ def test_the_example_of_a_plain_loop_stops_and_goes_back_to_the_best(monkeypatch
     assert len(evaluator.history) == evaluator.history.best_index + 6
     assert result["recall@20"] > 0.3
     assert " best\n" in capsys.readouterr().out
+
+
+def naive_rank(scores, item, others):
+    """The mean of the best and the worst rank of an item without others."""
+    compared = [float(s) for i, s in enumerate(scores.tolist()) if i != item and i not in others]
+    own = float(scores[item])
+    return 1 + sum(s > own for s in compared) + sum(s == own for s in compared) / 2
+
+
+def test_a_knowledge_graph_is_evaluated_as_by_a_loop_over_triples(monkeypatch, capsys):
+    model, parts, result = run_example(monkeypatch, "knowledge_graph.py")
+    assert result["hit_rate@10"] > 0.3  # by chance, it would be 0.02
+    assert " ± " in str(result)
+    printed = capsys.readouterr().out
+    assert "By relation\ngroup" in printed
+    tails, heads = defaultdict(set), defaultdict(set)
+    for h, r, t in torch.cat(parts, dim=1).t().tolist():
+        tails[h, r].add(t)
+        heads[r, t].add(h)
+    model, entity, ranks = model.double(), torch.arange(500), []
+    with torch.no_grad():
+        for h, r, t in parts[2].t().tolist():
+            of_all = torch.full_like(entity, r)
+            scores = model(torch.full_like(entity, h), of_all, entity).float()
+            ranks.append(naive_rank(scores, t, tails[h, r]))
+            scores = model(entity, of_all, torch.full_like(entity, t)).float()
+            ranks.append(naive_rank(scores, h, heads[r, t]))
+    assert len(ranks) == result.num_evaluated == 2 * parts[2].size(1)
+    assert sorted(result.ranked.rank.tolist()) == sorted(ranks)
+    assert result["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
+    assert result["hit_rate@10"] == pytest.approx(sum(rank <= 10 for rank in ranks) / len(ranks))
+
+
+def test_temporal_links_are_ranked_as_by_a_loop_over_events(monkeypatch, capsys):
+    embedding, data, some, every = run_example(monkeypatch, "temporal_links.py")
+    assert some["mrr"] > 0.25  # by chance, it would be 0.05
+    assert "Against 99 negatives" in capsys.readouterr().out
+    assert some.num_evaluated == every.num_evaluated == 1200
+    assert int(some.ranked.num_candidates.min()) < 100
+    weight = embedding.weight.detach().double()
+    events = list(zip(data.src.tolist(), data.dst.tolist(), data.t.tolist(), strict=True))
+    existing, ranks = set(data.dst.tolist()), []
+    for src, dst, t in events[-1200:]:
+        others = {d for s, d, at in events if s == src and at <= t}
+        others |= set(range(len(weight))) - existing
+        ranks.append(naive_rank((weight @ weight[src]).float(), dst, others))
+    assert sorted(every.ranked.rank.tolist()) == sorted(ranks)
+    assert every["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
 
 
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec")  # in Lightning

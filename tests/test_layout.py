@@ -24,12 +24,14 @@ TESTED_ELSEWHERE = {
     "plot/by_user": "plot/test_plot.py",
     "plot/forest": "plot/test_forest_picture.py",
     "plot/legend": "plot/test_layout.py",
+    "plot/row_text": "plot/test_forest_picture.py",
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
     "reporting/inline_svg": "reporting/test_page.py",
     "reporting/parts": "reporting/test_sections.py",
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",
     "results/estimates": "results/test_uncertainty.py",
+    "results/samples": "test_margins.py",
     "version": "test_documentation.py",
 }
 
@@ -39,6 +41,7 @@ OF_SEVERAL_MODULES = {
     "contributing": "the files for contributors",
     "command/page": "docs/command.md",
     "conventions/peers": "metrics of other libraries",
+    "conventions/peers_of_queries": "metrics of other libraries whose queries are no users",
     "default_device": "a default device of torch",
     "documentation": "the pages of docs/",
     "editors": "what editors and type checkers see",
@@ -57,6 +60,7 @@ OF_SEVERAL_MODULES = {
     "reporting/browser": "the page of a report in a browser",
     "reporting/browser_controls": "what readers do with the page of a report",
     "results/simulations": "how often intervals hold, whoever computes them",
+    "sequential/simulations": "how often bounds hold that are looked at all the time",
     "trackers": "the files of trackers",
     "transforms/peers_splits": "splits of another library",
 }

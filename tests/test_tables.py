@@ -15,6 +15,7 @@ from pyg_recmetrics import (
     conventions,
     datasets,
     evaluate,
+    race,
     side_by_side,
     transforms,
 )
@@ -256,6 +257,12 @@ def tables():
         "runs of two": compare({"a": [result, other_result], "b": other_result}),
         "side by side": side_by_side({"a": result, "b": other_result}, k=3),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
+        "race": race(
+            {"<a>": random_scores(task, 1), "b": random_scores(task, 2)},
+            task,
+            "recall@3",
+            equivalence=0.1,
+        ),
     }
 
 
@@ -305,6 +312,7 @@ class TestFormats:
             "EvaluationResult",
             "Gaps",
             "History",
+            "Race",
             "Runs",
             "SideBySide",
             "SplitReport",

@@ -70,9 +70,13 @@ _LIBRARIES = (
             "gini",
             "popularity",
             ndcg=_BINARY,
+            roc_auc={"ties": "half", "weight": "relevant"},
         ),
         note="Its number of items includes the padding item, which changes coverage and Gini index "
-        f"a little: this is a bug and not reproduced. {_UNSTABLE}",
+        f"a little: this is a bug and not reproduced. {_UNSTABLE} What it calls GAUC is roc_auc, "
+        "whose ranks it adds up in single precision. In modes such as uni100, each user is one "
+        "row, in which all relevant items compete with each other and with all that was sampled "
+        "for any of them: these are the candidates of a task.",
     ),
     Convention(
         "rectools",
@@ -215,6 +219,74 @@ _LIBRARIES = (
         "precision(normalizer=length) does; its evaluation has no such lists. If a user has no "
         "relevant items, its recall is NaN for all; here, such users do not count. For reproducing "
         "published numbers only.",
+    ),
+    Convention(
+        "pykeen",
+        "PyKEEN 1.11.1",
+        _metrics("mrr", "hit_rate", "mean_rank", "adjusted_mean_rank", "adjusted_mean_rank_index"),
+        without_cut_off=("mrr",),
+        ties="mean",
+        note="It ranks each triple without the other known answers to its query, for tails and for "
+        'heads, and averages over both: evaluate(..., per="edge") does so with a task of '
+        "RankingTask.from_triples. What it calls realistic is the mean of the best and the worst "
+        'rank; optimistic and pessimistic are ties="best" and ties="worst". Its evaluator takes no '
+        "other triples for known than those it evaluates, unless they are in "
+        "additional_filter_triples; its pipeline adds those of training and validation; here, they "
+        "are in known. Its median is that of all ranks, which is not offered here. Its ranks and "
+        "means are in single precision, so its means differ from the sixth or seventh digit on.",
+    ),
+    Convention(
+        "ogb",
+        "the evaluator of links of ogb 1.3.6",
+        _metrics("mrr", "hit_rate", roc_auc=_HALF),
+        without_cut_off=("mrr",),
+        ties="mean",
+        note="It is given the scores of positives and negatives, as RankedEdges.from_negatives is; "
+        'with a task, write evaluate(..., per="edge"). Its rank is the mean of the best and the '
+        "worst where each positive has its own negatives, and the worst in the hit rate of "
+        'negatives that all share: write ties="worst" for that. Its ROC-AUC is that of all pairs, '
+        "which is the mean over positives if all have the same negatives. In its MRR, arrays of "
+        "NumPy raise an error, and values are in single precision.",
+    ),
+    Convention(
+        "tgb",
+        "the evaluator of links of py-tgb 2.3.0",
+        _metrics("mrr", "hit_rate"),
+        without_cut_off=("mrr",),
+        ties="mean",
+        note="It is given the scores of positives, each with its own negatives, as "
+        'RankedEdges.from_negatives is; with a task, write evaluate(..., per="edge"). Its values '
+        "and means are in single precision. Early versions ranked several positives at once "
+        "against the negatives of all of them: this is a bug and not reproduced.",
+    ),
+    Convention(
+        "relbench",
+        "RelBench 3.0.2",
+        _metrics("map"),
+        note="It has no other metric of recommendations. An item that a list repeats counts twice: "
+        "this is a bug and not reproduced.",
+    ),
+    Convention(
+        "mind",
+        "the metrics of the MIND dataset, in Microsoft recommenders 1.2.1",
+        _metrics("hit_rate", ndcg=_BINARY, mrr={"hits": "all"}, roc_auc=_HALF),
+        without_cut_off=("mrr",),
+        note="Every impression is a query: RankedEdges.from_pairs takes scores, clicks and "
+        "impressions. Its MRR is the mean of 1 / rank over all that was clicked, where others look "
+        f"at the first. What it calls group_auc is roc_auc. {_UNSTABLE} For impressions without "
+        "clicks, its metrics are NaN, an error, or zero for the hit rate, and so is the AUC where "
+        "all is clicked; here, they do not count. It rounds means to four digits.",
+    ),
+    Convention(
+        "ncf",
+        "the evaluation of the NCF paper and of notebooks after it",
+        _metrics("hit_rate", ndcg=_BINARY),
+        ties="worst",
+        note="It ranks one relevant item of each user among 99 that were sampled, the candidates "
+        'of a task; with several relevant items, write evaluate(..., per="edge"). An item that was '
+        "sampled twice counts once there and as a candidate, but twice in "
+        "RankedEdges.from_negatives. The relevant item comes last, so equal scores rank above it; "
+        "in Python 2, for which it was written, they were in the order of a hash table.",
     ),
 )
 

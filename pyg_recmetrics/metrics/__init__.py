@@ -38,6 +38,8 @@ from pyg_recmetrics.metrics.curves import (
 )
 from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Value
 from pyg_recmetrics.metrics.full_ranking import (
+    adjusted_mean_rank,
+    adjusted_mean_rank_index,
     mean_rank,
     median_rank,
     partial_auc,
@@ -53,6 +55,8 @@ __all__ = [
     "Definition",
     "Metric",
     "Value",
+    "adjusted_mean_rank",
+    "adjusted_mean_rank_index",
     "aliases",
     "calibration",
     "coverage",

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
-from pyg_recmetrics.metrics.definitions import Clip, Gamma, Propensity
+from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
 
@@ -34,9 +34,8 @@ MapNormalizer: TypeAlias = Annotated[
         "hits": "divided by the number of hits",
     },
 ]
-Average: TypeAlias = Annotated[
-    Literal["macro", "micro"],
-    {"macro": "averaged over users", "micro": "sum over users divided by sum over users"},
+ReciprocalRanks: TypeAlias = Annotated[
+    Literal["first", "all"], {"first": "", "all": "mean over all relevant items"}
 ]
 Weighted: TypeAlias = Annotated[bool, "every relevant item counts as much as it weighs"]
 Counted: TypeAlias = Annotated[
@@ -427,7 +426,7 @@ def fall_out(ranked: RankedEdges, k: int) -> Tensor:
 
 
 @register(aliases=("rr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank"))
-def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
+def mrr(ranked: RankedEdges, k: int | None = None, hits: ReciprocalRanks = "first") -> Tensor:
     r"""The reciprocal rank of the first relevant item; its mean is the MRR.
 
     .. math::
@@ -436,18 +435,26 @@ def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
     where :math:`r_1` is the rank of the user's first relevant item. A bracket is one if the
     statement inside is true, and zero if it is false.
 
+    With `hits="all"`, the value is the mean over all `R` relevant items of the user:
+    :math:`\frac{1}{R} \sum_{j:\, r_j \leq k} \frac{1}{r_j}`. The MIND news data set calls this the
+    MRR. A perfect ranking of more than one relevant item scores less than one.
+
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        k (int, optional): The cut-off. The value is zero if no relevant item ranks at `k` or
+        k (int, optional): The cut-off. A relevant item counts zero unless it ranks at `k` or
             better. (default: `None`, no cut-off)
+        hits (str, optional): Which relevant items count: the `"first"`, or `"all"` of them, as in
+            MIND. (default: `"first"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
 
     Raises:
-        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking.
+        ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
+            if `hits` is not `"first"` or `"all"`.
 
-    Source: Voorhees, "The TREC-8 question answering track report" (1999).
+    Source: Voorhees, "The TREC-8 question answering track report" (1999); of all relevant items,
+    Wu et al., "MIND: a large-scale dataset for news recommendation" (2020).
 
     Example:
         >>> import torch
@@ -455,7 +462,11 @@ def mrr(ranked: RankedEdges, k: int | None = None) -> Tensor:
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
         >>> metrics.mrr(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
+        >>> metrics.mrr(RankedEdges.from_topk(lists, truth), k=3, hits="all")
+        tensor([0.2500], dtype=torch.float64)
     """
+    if hits == "all":
+        return ranked.sum(ranked.is_hit(k) / ranked.rank.double()) / ranked.degree
     is_first_hit = ranked.is_hit(k) & (ranked.position == 1)
     return ranked.sum(is_first_hit / ranked.rank.double())
 

@@ -36,6 +36,11 @@ class HalfOpen(NamedTuple):
 #: Longer numbers are no integers: Python reads none of more than 4,300 digits.
 MAX_DIGITS = 1000
 
+#: How the mean over users weighs them, see :func:`precision`.
+Average: TypeAlias = Annotated[
+    Literal["macro", "micro"],
+    {"macro": "averaged over users", "micro": "sum over users divided by sum over users"},
+]
 #: The parameter of metrics that are means over relevant items, see :func:`recall`.
 Propensity: TypeAlias = Annotated[
     Literal["none", "given", "popularity"],

@@ -6,13 +6,21 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.runs import find_runs
-from pyg_recmetrics.metrics.definitions import Clip, Gamma, Propensity
+from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 TiedPairs: TypeAlias = Annotated[
     Literal["ranked", "half"],
     {"ranked": "equal scores as they are ranked", "half": "equal scores count one half"},
+]
+UserWeight: TypeAlias = Annotated[
+    Literal["none", "candidates", "relevant"],
+    {
+        "none": "",
+        "candidates": "every user counts as often as it has candidates",
+        "relevant": "every user counts as often as it has relevant items",
+    },
 ]
 
 
@@ -23,6 +31,7 @@ def roc_auc(
     propensity: Propensity = "none",
     gamma: Gamma = 2.0,
     clip: Clip | None = None,
+    weight: UserWeight = "none",
 ) -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
 
@@ -39,6 +48,10 @@ def roc_auc(
     ROC-AUC. This matters little where few candidates are relevant. The value is biased as that of
     :func:`recall` is, and has no micro average.
 
+    With a `weight`, the mean over users is the GAUC: the sum of weight times ROC-AUC over all users
+    for whom it is defined, divided by the sum of their weights. To that end, the value of a user is
+    multiplied by its weight as a multiple of the mean weight, so it may exceed one.
+
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
         ties (str, optional): What a relevant and an irrelevant item of equal score count. With
@@ -51,21 +64,25 @@ def roc_auc(
             see :func:`recall`. (default: `2.0`)
         clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1],
             see :func:`recall`. (default: `None`, all count as they are)
+        weight (str, optional): How the mean over users weighs them. `"none"` counts all the same;
+            `"candidates"` by their number of candidates, such as impressions; `"relevant"` by their
+            number of relevant items, such as clicks. (default: `"none"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
-        or without an irrelevant candidate.
+        or without an irrelevant candidate. With a `weight`, the value of a user may exceed one.
 
     Raises:
         ValueError: If `ranked` does not know the rank of every edge or the number of candidates, if
             `ties` is not `"ranked"` or `"half"`, if `ties` is `"half"` and `ranked` does not know
             which scores are equal, if `propensity`, `gamma` or `clip` is not a value of
-            :func:`recall`, or if `ranked` does not know the propensities or the seen edges that
-            they need.
+            :func:`recall`, if `ranked` does not know the propensities or the seen edges that they
+            need, or if `weight` is not `"none"`, `"candidates"` or `"relevant"`.
 
     Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982); with
     propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
-    implicit feedback" (2018), who count all items above a relevant one.
+    implicit feedback" (2018), who count all items above a relevant one; with weights, Zhu et al.,
+    "Optimized cost per click in Taobao display advertising" (2017).
 
     Example:
         >>> import torch
@@ -76,11 +93,16 @@ def roc_auc(
     """
     num_above = ranked.rank - ranked.position if ties == "ranked" else _num_above(ranked)
     if propensity == "none":
-        return 1 - ranked.sum(num_above) / (ranked.degree * ranked.num_irrelevant)
-    catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
-    inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
-    value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * ranked.num_irrelevant)
-    return value.clamp(min=0.0)  # Only rounding errors make it negative.
+        value = 1 - ranked.sum(num_above) / (ranked.degree * ranked.num_irrelevant)
+    else:
+        catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
+        inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
+        value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * ranked.num_irrelevant)
+        value = value.clamp(min=0.0)  # Only rounding errors make it negative.
+    if weight == "none":
+        return value
+    weights = ranked.required_candidates if weight == "candidates" else ranked.degree
+    return value * weights / _mean_over(weights, (ranked.degree > 0) & (ranked.num_irrelevant > 0))
 
 
 @register(needs_all_ranks=True)
@@ -223,6 +245,110 @@ def median_rank(ranked: RankedEdges) -> Tensor:
     is_lower = ranked.position == (degree + 1) // 2
     is_upper = ranked.position == degree // 2 + 1
     return ranked.sum((is_lower.long() + is_upper.long()) * ranked.rank) / 2
+
+
+@register(bounds=(0.0, torch.inf), needs_all_ranks=True, higher_is_better=False, aliases=("amr",))
+def adjusted_mean_rank(ranked: RankedEdges, average: Average = "micro") -> Tensor:
+    r"""The mean rank as a multiple of what a random ranking has; lower is better.
+
+    .. math::
+        \text{adjusted\_mean\_rank} = \frac{\sum_{j=1}^{R} r_j}{R (n + 1) / 2}
+
+    where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
+    :math:`r_j` is the rank of the `j`-th relevant item. In a random ranking, each has the rank
+    :math:`(n + 1) / 2` on average. The mean over users is the sum of all numerators divided by the
+    sum of all denominators, which is one for a random ranking and less than two for any other. It
+    does not depend on how many candidates there are, as the mean rank does.
+
+    Each relevant item has its rank among all candidates, other relevant items included, so only a
+    user with a single one can reach the rank one with all. PyKEEN ranks every triple without the
+    other known answers to its query, as `evaluate(..., per="edge")` does.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
+        average (str, optional): How the mean over users weighs them. With `"micro"`, the mean is
+            the ratio of two sums. To that end, the sum of a user's ranks is divided by the mean
+            denominator, so the value of a user may be two or more. With `"macro"`, every user has a
+            ratio of its own. (default: `"micro"`)
+
+    Returns:
+        A double-precision tensor of shape `[num_users]`, above zero; `NaN` for users without truth.
+
+    Raises:
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates, or
+            if `average` is not `"macro"` or `"micro"`.
+
+    Source: Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or
+    link prediction methods" (2020).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> metrics.adjusted_mean_rank(RankedEdges.from_scores(scores, truth))  # (1 + 3) / 5
+        tensor([0.8000], dtype=torch.float64)
+    """
+    expected = ranked.degree * (ranked.required_candidates + 1) / 2
+    return ranked.sum(ranked.rank) / _denominator(ranked, expected, average)
+
+
+@register(bounds=(-torch.inf, torch.inf), needs_all_ranks=True, aliases=("amri",))
+def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") -> Tensor:
+    r"""How much better the mean rank is than that of a random ranking, from one down to minus one.
+
+    .. math::
+        \text{adjusted\_mean\_rank\_index} =
+        1 - \frac{\sum_{j=1}^{R} (r_j - 1)}{R (n - 1) / 2}
+
+    where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
+    :math:`r_j` is the rank of the `j`-th relevant item. In a random ranking, each has the rank
+    :math:`(n + 1) / 2` on average. The mean over users is
+    :math:`1 - (\text{MR} - 1) / (\mathbb{E}[\text{MR}] - 1)`, where `MR` is the mean rank of all
+    relevant items together: one if all rank first, zero for a random ranking, and minus one if all
+    rank last. Each has its rank among all candidates, see :func:`adjusted_mean_rank`.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
+        average (str, optional): How the mean over users weighs them. With `"micro"`, the mean is
+            one minus the ratio of two sums. To that end, the value of a user is the sum of
+            :math:`(n + 1) / 2 - r_j`, by which its ranks are better than random ones, divided by
+            the mean denominator, so it may exceed one. With `"macro"`, every user has a ratio of
+            its own. (default: `"micro"`)
+
+    Returns:
+        A double-precision tensor of shape `[num_users]`; `NaN` for users without truth. It is also
+        `NaN` for users with a single candidate with `average="macro"`, and for all users with
+        `"micro"` if nobody has more. With others, a user with a single candidate counts zero, and
+        does not change the ratio.
+
+    Raises:
+        ValueError: If `ranked` does not know the rank of every edge or the number of candidates, or
+            if `average` is not `"macro"` or `"micro"`.
+
+    Source: Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or
+    link prediction methods" (2020).
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
+        >>> metrics.adjusted_mean_rank_index(RankedEdges.from_scores(scores, truth))  # 1 - 2 / 3
+        tensor([0.3333], dtype=torch.float64)
+    """
+    num_candidates = ranked.required_candidates
+    expected = ranked.degree * (num_candidates + 1) / 2
+    possible = ranked.degree * (num_candidates - 1) / 2
+    return (expected - ranked.sum(ranked.rank)) / _denominator(ranked, possible, average)
+
+
+def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor:
+    """What to divide the sum of a user by: its own denominator, or the mean of all."""
+    return own if average == "macro" else _mean_over(own, ranked.degree > 0)
+
+
+def _mean_over(values: Tensor, is_counted: Tensor) -> Tensor:
+    """The mean over the users of a mask, in double precision."""
+    return (values * is_counted).double().sum() / is_counted.sum()
 
 
 def _num_above(ranked: RankedEdges) -> Tensor:

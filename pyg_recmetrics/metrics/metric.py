@@ -123,6 +123,19 @@ class Metric:
         return self.definition.depends_on_weight or is_weighted
 
     @property
+    def is_pooled(self) -> bool:
+        """Whether the value of a user depends on all others, as that of a micro average does.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["recall@20", "recall(average=micro)@20", "roc_auc(weight=candidates)"]
+            >>> [metrics.parse(spelling).is_pooled for spelling in spellings]
+            [False, True, True]
+        """
+        values = self.all_arguments
+        return values.get("average") == "micro" or values.get("weight", "none") != "none"
+
+    @property
     def is_aggregate(self) -> bool:
         """Whether it has one value for all users together, instead of one for each."""
         return isinstance(self.definition, AggregateDefinition)

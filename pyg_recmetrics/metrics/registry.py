@@ -31,6 +31,7 @@ from pyg_recmetrics.metrics.definitions import (
     Integer,
     Parameter,
     Real,
+    check_ranked,
     folded,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -107,9 +108,18 @@ def register(
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         signature = inspect.signature(function)
         unchecked = _define(function, signature, description)
+        first, *others = signature.parameters.values()
+        defaults = {each.name: each.default for each in others if each.default is not each.empty}
+        names = {each.name for each in others if first.name == "ranked"}
+        required = names - defaults.keys()
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+            if len(args) == 1 and required <= kwargs.keys() <= names:
+                # To bind arguments takes longer than a metric of few users.
+                ranked = check_ranked(args[0])
+                given = unchecked.check(ranked, {**defaults, **kwargs})
+                return unchecked.mask(unchecked.function(ranked, **given), ranked)
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             ranked = bound.arguments["ranked"]

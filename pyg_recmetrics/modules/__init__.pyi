@@ -104,6 +104,7 @@ class MRR(MeanOverUsers):
     def __init__(
         self,
         k: int | None = None,
+        hits: Literal["first", "all"] = "first",
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
         keep_per_user: bool = False,

@@ -5,9 +5,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyg_recmetrics.checks import check_level
+from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.plot.arguments import Recommenders, label, mean_of
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, users
+from pyg_recmetrics.plot.picture import (
+    Description,
+    Picture,
+    axes_for,
+    describe,
+    describe_legend,
+    finish,
+    percent,
+    users,
+)
+from pyg_recmetrics.plot.sizes import make_room
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, point_style
 from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
@@ -90,9 +101,10 @@ def means(
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
     note = f"means over {users(num_users)}, {percent(level)} confidence intervals{runs}"
-    picture = finish(axes, "mean", "", note, is_new=ax is None)
-    _name_points(axes, list(by_name))
-    return picture
+    _name_points(axes, [(name, [name]) for name in by_name])
+    if ax is not None:
+        make_room(axes)
+    return finish(axes, "mean", "", note, is_new=ax is None)
 
 
 def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
@@ -100,7 +112,8 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
 
     A dot is filled if its difference is significant. The grey zone is what is too small to matter,
     if the comparison knows: see `equivalence` of :func:`~pyg_recmetrics.compare`. Beside each
-    interval, there are the lift in per cent and the corrected p-value.
+    interval, there are the lift in per cent and the corrected p-value. On given axes, these are as
+    small as the rows are close, and are left out where they could not be read.
 
     Args:
         comparison (Comparison): What :func:`~pyg_recmetrics.compare` returned. Metrics without a
@@ -126,6 +139,8 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
         >>> axes.get_xlabel()
         'perfect - popular'
     """
+    with requires_extra("matplotlib", "plot", "plot"):
+        from pyg_recmetrics.plot.row_text import RowText
     if not isinstance(comparison, Comparison):
         raise TypeError(
             f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
@@ -136,23 +151,16 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     names = list(dict.fromkeys(row.metric for row in rows))
     pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
     axes = axes_for(ax, height=height(len(names), len(pairs)))
+    row_height = _SPREAD / len(pairs) if len(pairs) > 1 else 1.0
     for row in rows:
         index = pairs.index((row.a, row.b))
         place = names.index(row.metric) + _shift(index, len(pairs))
-        _draw_bound(axes, comparison, row, place, _SPREAD / len(pairs) if len(pairs) > 1 else 1.0)
+        _draw_bound(axes, comparison, row, place, row_height)
         drawn = _draw_interval(axes, place, (row.low, row.difference, row.high), index)
         if not comparison.is_significant(row):
             drawn[-1].set_markerfacecolor(BACKGROUND)
         text = _words_on(comparison, row)
-        beside = axes.annotate(
-            text,
-            (1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-        )
+        beside = RowText(text, axes, place, row_height)
         whole = f"{row.a} - {row.b}, {row.metric}: {_signed(row)}, {text}"
         for mark in (*drawn, beside):
             describe(mark, whole, [row.a, row.b], [row.metric])
@@ -161,21 +169,30 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"
     protocol = comparison.protocol
     grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
-    note = f"paired differences, {percent(protocol.level)} confidence intervals{grey}"
-    picture = finish(axes, x_label, "", note, is_new=ax is None)
-    _name_points(axes, [f"{a} - {b}" for a, b in pairs])
-    return picture
+    together = "simultaneous " if protocol.are_together else ""
+    note = f"paired differences, {together}{percent(protocol.level)} confidence intervals{grey}"
+    _name_points(axes, [(f"{a} - {b}", [a, b]) for a, b in pairs])
+    if ax is not None:
+        make_room(axes)
+    return finish(axes, x_label, "", note, is_new=ax is None)
 
 
-def _name_points(axes: "Axes", names: Sequence[str]) -> None:
-    """Says below the axes which points are whose, if there are several."""
+def _name_points(axes: "Axes", named: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Says below the axes which points are whose, if there are several.
+
+    Args:
+        axes (matplotlib.axes.Axes): The axes.
+        named (sequence): The name of each colour, and the recommenders that it is about.
+    """
     from matplotlib.lines import Line2D
 
     from pyg_recmetrics.plot.legend import add_legend_below
 
-    if len(names) > 1:
-        points = [Line2D([], [], linestyle="none", **point_style(i)) for i in range(len(names))]
-        add_legend_below(axes, points, map(label, names))
+    if len(named) < 2:
+        return
+    points = [Line2D([], [], linestyle="none", **point_style(i)) for i in range(len(named))]
+    add_legend_below(axes, points, [label(name) for name, _ in named])
+    describe_legend(axes, (Description(name, tuple(of), ()) for name, of in named))
 
 
 def _draw_interval(

@@ -1,7 +1,7 @@
 """Legends that cover nothing. This module needs matplotlib."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cbook import STEP_LOOKUP_MAP
 from matplotlib.legend import Legend
+from matplotlib.offsetbox import DrawingArea
 from matplotlib.path import Path
 from matplotlib.transforms import ScaledTranslation
 
@@ -74,6 +75,20 @@ def add_legend_below(axes: Axes, handles: Iterable[Artist], names: Iterable[str]
         fontsize="small",
         **_STYLE,
     )
+
+
+def entries(legend: Legend) -> list[list[Artist]]:
+    """Returns the marks and the text of each entry, in their order."""
+    return list(_entries_of(legend))
+
+
+def _entries_of(artist: Artist) -> Iterator[list[Artist]]:
+    parts = artist.get_children()
+    if any(isinstance(part, DrawingArea) for part in parts):
+        yield [mark for part in parts for mark in part.get_children()]
+        return
+    for part in parts:
+        yield from _entries_of(part)
 
 
 def _put_inside(axes: Axes) -> bool:

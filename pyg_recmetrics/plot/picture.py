@@ -12,6 +12,7 @@ from pyg_recmetrics.plot.style import NOTE_COLOR
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
@@ -120,7 +121,28 @@ def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
     lay_out(figure)
     _wrap(texts, axes)
     add_legend(axes, figure_grows=is_new)
+    if handles := axes.get_legend_handles_labels()[0]:
+        describe_legend(axes, map(_description_within, handles))
     return Picture(figure, axes)
+
+
+def _description_within(handle: "Artist | Container") -> Description | None:
+    """Returns what a mark shows, or one of several that belong together."""
+    marks = handle if isinstance(handle, tuple) else [handle]
+    return next(filter(None, map(description_of, marks)), None)
+
+
+def describe_legend(axes: "Axes", descriptions: "Iterable[Description | None]") -> None:
+    """Says what the entries of a legend are about, each of which goes with what it explains."""
+    from pyg_recmetrics.plot.legend import entries
+
+    legend = axes.get_legend()
+    if legend is None:
+        return
+    for description, entry in zip(descriptions, entries(legend), strict=True):
+        for mark in entry:
+            if description is not None:
+                describe(mark, *description)
 
 
 def users(counts: Iterable[int]) -> str:

@@ -19,14 +19,30 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
+from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists, without_repeats
-from pyg_recmetrics.kernels.exact.ranks import ranks_within_rows
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_among_rows, ranks_within_rows
 from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
+
+#: So many relevant pairs of a single query are probably queries of their own.
+_MANY_RELEVANT = 100
+#: Up to this range, indexes are numbered by a table of all numbers between them.
+_FEW_INDEXES = 2**10
+
+#: So many scores are compared at once, which stay in the cache.
+_NUM_SCORES = 2**16
+
+#: Fewer pairs are sorted sooner than they are searched.
+_FEW_PAIRS = 2**14
+
+#: If at most one pair of so many is relevant, searching may be faster.
+_FEW_RELEVANT = 4
 
 
 class RankedTruth(NamedTuple):
@@ -132,26 +148,89 @@ def rank_pairs(
 ) -> RankedTruth:
     """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
     preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
-    queries, query = indexes.unique(return_inverse=True)
-    is_candidate = ~preds.isneginf()
-    num_candidates = torch.bincount(query[is_candidate], minlength=queries.numel())
-    _check_not_empty(num_candidates == 0, "preds", "query")
-    ranks = ranks_within_rows(query, preds)
-    ranks.leave_out(~is_candidate)
+    query, num_queries = _number_queries(indexes)
+    num_candidates = torch.bincount(query, minlength=num_queries)
+    num_masked = None
+    if bool((is_masked := preds.isneginf()).any()):
+        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+        num_candidates = num_candidates - num_masked
+        _check_not_empty(num_candidates == 0, "preds", "query")
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
+    ranks = _rank_relevant(query, preds, relevant, num_queries)
+    ranks.leave_out(is_masked[relevant])
     return RankedTruth(
         torch.stack([query[relevant], relevant]),
-        ranks.rank[relevant],
-        queries.numel(),
+        ranks.rank,
+        num_queries,
         None if _is_binary(target) else target[relevant].double(),
         num_candidates,
-        num_above=ranks.num_above[relevant],
-        num_tied=ranks.num_tied[relevant],
-        num_masked=None
-        if bool(is_candidate.all())
-        else torch.bincount(query[~is_candidate], minlength=queries.numel()),
+        num_above=ranks.num_above,
+        num_tied=ranks.num_tied,
+        num_masked=num_masked,
     )
+
+
+def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
+    """Ranks positives against negatives, see :meth:`RankedEdges.from_negatives`."""
+    positive, negative = _check_negatives(positive, negative)
+    count = _count_shared if negative.dim() == 1 else _count_own
+    num_above, num_tied, num_negatives = count(positive, negative)
+    is_candidate = ~positive.isneginf()
+    num_candidates = num_negatives + is_candidate
+    _check_not_empty(num_candidates == 0, "negative", "positive")
+    ranks = Ranks(num_above + 1, num_above, num_tied)
+    ranks.leave_out(~is_candidate)
+    query = torch.arange(positive.numel(), device=positive.device)
+    return RankedTruth(
+        torch.stack([query, torch.zeros_like(query)]),
+        ranks.rank,
+        positive.numel(),
+        num_candidates=num_candidates,
+        num_above=ranks.num_above,
+        num_tied=ranks.num_tied,
+        num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
+    )
+
+
+def warn_about_shared_negatives(ranked: RankedTruth) -> None:
+    """Warns if pairs look like positives that share their negatives, of which each is a query."""
+    num_relevant = ranked.truth.size(1)
+    if ranked.num_users == 1 and num_relevant >= _MANY_RELEVANT:
+        warn(
+            f"'from_pairs' ranks all {num_relevant:,} relevant pairs as one query, of which a hit "
+            f"rate or an MRR looks for the first alone. If each of them is a query against shared "
+            f"negatives, use 'RankedEdges.from_negatives'"
+        )
+
+
+def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
+    """Returns the number of the query of every pair, by ascending index, and how many there are."""
+    if indexes.numel() == 0:
+        return indexes, 0
+    low, high = (int(bound) for bound in indexes.aminmax())
+    if high - low < max(_FEW_INDEXES, indexes.numel()):
+        is_used = torch.zeros(high - low + 1, dtype=torch.bool, device=indexes.device)
+        shifted = indexes - low
+        is_used[shifted] = True
+        number = is_used.cumsum(0).sub_(1)
+        return number[shifted], int(number[-1]) + 1
+    # The pairs of a query mostly follow each other, so there are few runs to sort.
+    runs, run = indexes.unique_consecutive(return_inverse=True)
+    queries, number = runs.unique(return_inverse=True)
+    return number[run], queries.numel()
+
+
+def _rank_relevant(query: Tensor, preds: Tensor, relevant: Tensor, num_queries: int) -> Ranks:
+    """Ranks the relevant pairs within their query, by whichever way is faster."""
+    num_pairs, num_relevant = preds.numel(), relevant.numel()
+    if num_pairs >= _FEW_PAIRS and 0 < num_relevant <= num_pairs // _FEW_RELEVANT:
+        # Sorting all pairs takes a time that grows with the digits of their number, and searching
+        # one with those of the relevant pairs of its query, in steps that are twice as long.
+        max_degree = int(torch.bincount(query[relevant]).max())
+        if 2 * max_degree.bit_length() <= num_pairs.bit_length():
+            return ranks_among_rows(query, preds, relevant, num_queries)
+    return Ranks(*(known[relevant] for known in ranks_within_rows(query, preds)))
 
 
 def check_scored_pairs(
@@ -192,6 +271,59 @@ def _check_lists(pred_index_mat: object) -> Tensor:
             f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
         )
     return items
+
+
+def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor, Tensor]:
+    positive, negative = check_scores(positive, "positive"), check_scores(negative, "negative")
+    check_double_precision(positive.device, "positive")
+    check_device(negative, "negative", positive.device, "positive")
+    if positive.dim() != 1 or positive.numel() == 0:
+        raise ValueError(
+            f"'positive' needs to have shape [num_positives] with num_positives > 0 "
+            f"(got {list(positive.shape)})"
+        )
+    num = positive.numel()
+    is_matrix = negative.dim() == 2 and negative.size(0) == num
+    if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
+        raise ValueError(
+            f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "
+            f"[num_negatives] if all share them (got {list(negative.shape)})"
+        )
+    if positive.dtype != negative.dtype:
+        raise ValueError(
+            f"'negative' needs to have the dtype of 'positive', {positive.dtype}, or rounding "
+            f"decides what is a tie (got {negative.dtype})"
+        )
+    check_ranked_scores(positive, "positive")
+    check_ranked_scores(negative, "negative")
+    return positive, negative
+
+
+def _count_shared(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Counts the negatives of all rows that score higher and the same, and all of them."""
+    ordered = negative[~negative.isneginf()].sort().values
+    num = torch.full_like(positive, ordered.numel(), dtype=torch.long)
+    not_above = torch.searchsorted(ordered, positive, right=True)
+    below = torch.searchsorted(ordered, positive)
+    return num - not_above, not_above - below, num
+
+
+def _count_own(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Counts the negatives of each row that score higher and the same, and all of them."""
+    rows = max(1, at_once(_NUM_SCORES, positive.device) // negative.size(1))
+    parts = zip(positive.unsqueeze(1).split(rows), negative.split(rows), strict=True)
+    counts = torch.cat([_compare(own, scores) for own, scores in parts], dim=1)
+    num_above, num_not_below, num = counts.long()
+    # What is no candidate ties with nothing, neither with padding.
+    num_tied = (num_not_below - num_above).masked_fill(positive.isneginf(), 0)
+    return num_above, num_tied, num
+
+
+def _compare(own: Tensor, scores: Tensor) -> Tensor:
+    """Counts the scores of each row that are higher, not lower, and of candidates."""
+    masks = (scores > own, scores >= own, scores > -torch.inf)
+    # Sums of 64 bits take twice as long.
+    return torch.stack([mask.sum(dim=1, dtype=torch.int32) for mask in masks])
 
 
 def _check_not_empty(is_empty: Tensor, name: str, row: str) -> None:

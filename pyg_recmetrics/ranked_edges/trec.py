@@ -4,20 +4,13 @@ A run has lines `user Q0 item rank score tag`, qrels have lines `user 0 item rel
 the files are strings. They are numbered, and the names are kept.
 """
 
-import codecs
-import gzip
-import math
 import re
-import zlib
-from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
@@ -27,6 +20,7 @@ from pyg_recmetrics.files import replacing
 from pyg_recmetrics.kernels.exact.lists import ranks_in_ragged_lists
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
+from pyg_recmetrics.ranked_edges.trec_lines import Lines, read_files
 from pyg_recmetrics.task.edges import coalesce_truth
 
 #: A user and its list of items.
@@ -45,24 +39,8 @@ NO_ITEM = "pyg_recmetrics:no-item:"
 #: Up to this relevance, double precision tells all whole numbers apart.
 _MAX_RELEVANCE = 2**53
 
-_GZIP_MAGIC = b"\x1f\x8b"
-
 #: What a field of a line can hold.
 _FIELD = re.compile(r"[^\s\0\ud800-\udfff]+", flags=re.ASCII)
-
-
-class _Lines(NamedTuple):
-    """The lines of a file, column by column.
-
-    Attributes:
-        user: The number of the user of every line, of shape `[num_lines]`.
-        item: The number of its item.
-        value: Its score or its relevance.
-    """
-
-    user: Tensor
-    item: Tensor
-    value: Tensor
 
 
 def read(run: str | Path, qrels: str | Path) -> RankedTruth:
@@ -74,15 +52,13 @@ def read(run: str | Path, qrels: str | Path) -> RankedTruth:
             not have its form, holds a number that is not finite, or repeats an item; the error
             names file and line.
     """
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
-    scored = _read(Path(run), "user Q0 item rank score tag", 2, 4, users, items)
-    judged = _read(Path(qrels), "user 0 item relevance", 2, 3, users, items)
+    scored, judged, users, items = read_files(Path(run), Path(qrels))
     if not users:
         raise ValueError(f"'run' and 'qrels' need to hold lines (got none in {run}, {qrels})")
-    user_ids, new_user = _number(users, len(users))
-    named = {id_: number for id_, number in items.items() if not id_.startswith(NO_ITEM)}
-    item_ids, new_item = _number(named, len(items))
+    user_ids, new_user = _number(users, list(range(len(users))))
+    # Those that stand for no item have no number.
+    named = [number for number, id_ in enumerate(items) if not id_.startswith(NO_ITEM)]
+    item_ids, new_item = _number(items, named)
     lists = _order_by_score(scored, new_user, new_item)
     edges = torch.stack([new_user[judged.user], new_item[judged.item]])
     if bool((edges[1] < 0).any()):
@@ -199,114 +175,36 @@ def _name(number: int, names: Names) -> str:
     return str(number if names is None else names[number])
 
 
-def _order_by_score(lines: _Lines, new_user: Tensor, new_item: Tensor) -> Lists:
+def _order_by_score(lines: Lines, new_user: Tensor, new_item: Tensor) -> Lists:
     """Returns the list of every user; items of equal score are in the order of their lines."""
-    user = new_user[lines.user]
+    user, item = new_user[lines.user], new_item[lines.item]
+    step = user.diff()
+    # Most files are written in this order.
+    if not bool(((step < 0) | ((step == 0) & (lines.value.diff() > 0))).any()):
+        return Lists(item, index2ptr(user, new_user.numel()))
     order = lines.value.argsort(descending=True, stable=True)
     order = order[user[order].argsort(stable=True)]
-    return Lists(new_item[lines.item[order]], index2ptr(user[order], new_user.numel()))
+    return Lists(item[order], index2ptr(user[order], new_user.numel()))
 
 
-def _number(numbers: dict[str, int], size: int) -> tuple[tuple[str, ...], Tensor]:
+def _number(ids: list[str], chosen: list[int]) -> tuple[tuple[str, ...], Tensor]:
     """Numbers ids anew: by value if all of them are integers, and else in alphabetical order.
 
     Args:
-        numbers (dict): The number of each id by now, smaller than `size`.
-        size (int): How many numbers there are by now, with or without an id.
+        ids (list): The id of each number by now.
+        chosen (list): The numbers of those that are to have a new one.
 
     Returns:
-        The ids in their order, and the new number of each number by now, of shape `[size]`; `-1`
-        for one without an id.
+        The chosen ids in their order, and the new number of each number by now, of shape
+        `[num_ids]`; `-1` for one that is not chosen.
     """
-    ids = list(numbers)
-    if all(id_.isascii() and id_.isdigit() for id_ in ids):
+    if all(ids[number].isascii() and ids[number].isdigit() for number in chosen):
         # As by `int`, which refuses numbers of thousands of digits.
-        ids.sort(key=lambda id_: (len(id_.lstrip("0")), id_.lstrip("0"), id_))
+        digits = [id_.lstrip("0") for id_ in ids]
+        order = sorted(chosen, key=lambda n: (len(digits[n]), digits[n], ids[n]))
     else:
-        ids.sort()
-    new_numbers = torch.full((size,), -1, device="cpu")
-    old = torch.tensor([numbers[id_] for id_ in ids], dtype=torch.long, device="cpu")
-    new_numbers[old] = torch.arange(len(ids), device="cpu")
-    return tuple(ids), new_numbers
-
-
-def _read(
-    path: Path,
-    form: str,
-    item_field: int,
-    number_field: int,
-    users: dict[str, int],
-    items: dict[str, int],
-) -> _Lines:
-    """Reads a file, and adds the ids that are new to `users` and `items`."""
-    user, item, value, line_number = array("q"), array("q"), array("d"), array("q")
-    num_fields = len(form.split())
-    for number, fields in _split_lines(path):
-        if len(fields) != num_fields:
-            line = " ".join(fields)[:80]
-            raise ValueError(f"{path}, line {number} needs to be '{form}' (got {line!r})")
-        found = _as_number(fields[number_field])
-        if found is None:
-            raise ValueError(
-                f"{path}, line {number} needs a finite number as '{form.split()[number_field]}' "
-                f"(got {fields[number_field][:80]!r})"
-            )
-        user.append(users.setdefault(fields[0], len(users)))
-        item.append(items.setdefault(fields[item_field], len(items)))
-        value.append(found)
-        line_number.append(number)
-    lines = _Lines(*(torch.from_numpy(np.array(column)) for column in (user, item, value)))
-    repeated = _first_repeat(lines.user * len(items) + lines.item)
-    if repeated is not None:
-        raise ValueError(
-            f"{path}, line {line_number[repeated]} repeats item {list(items)[item[repeated]]!r} of "
-            f"user {list(users)[user[repeated]]!r}"
-        )
-    return lines
-
-
-def _split_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yields the fields of every line that has any, with its number."""
-    with path.open("rb") as file:
-        try:
-            for number, line in enumerate(_decompress(file), start=1):
-                # Files that were joined may have such a mark in the middle.
-                fields = line.removeprefix(codecs.BOM_UTF8).split()
-                if fields:
-                    yield number, _decode(fields, f"{path}, line {number}")
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path} needs to be a valid gzip file (got: {error})") from error
-
-
-def _decompress(file: BufferedReader) -> Iterable[bytes]:
-    """Returns what a file holds, which may be compressed by gzip, whatever its name is."""
-    is_gzip = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-    return gzip.GzipFile(fileobj=file) if is_gzip else file
-
-
-def _decode(fields: list[bytes], where: str) -> list[str]:
-    text = b" ".join(fields)
-    if b"\0" in text:
-        raise ValueError(f"{where} needs to be text (got a NUL byte in {text[:80]!r})")
-    try:
-        return text.decode().split(" ")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where} needs to be text in UTF-8 (got {text[:80]!r})") from error
-
-
-def _first_repeat(keys: Tensor) -> int | None:
-    """Returns where a key stands that has stood before, the first of them; `None` if none has."""
-    ordered, order = keys.sort(stable=True)
-    repeats = order[1:][ordered[1:] == ordered[:-1]]
-    return int(repeats.min()) if repeats.numel() else None
-
-
-def _as_number(text: str) -> float | None:
-    # Python also reads numbers with underscores and in other scripts, which no other tool does.
-    if not text.isascii() or "_" in text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        order = sorted(chosen, key=ids.__getitem__)
+    new_numbers = torch.full((len(ids),), -1, device="cpu")
+    old = torch.tensor(order, dtype=torch.long, device="cpu")
+    new_numbers[old] = torch.arange(len(order), device="cpu")
+    return tuple(ids[number] for number in order), new_numbers

@@ -62,6 +62,9 @@ RANKING = (
     Column("num_above", torch.int64, ("num_edges",), above=-1, is_optional=True),
     Column("num_tied", torch.int64, ("num_edges",), above=-2, is_optional=True),
     Column("num_masked", torch.int64, ("num_users",), above=-1, is_optional=True),
+    Column("person", torch.int64, ("num_users",), above=-1, is_optional=True),
+    Column("user_of_row", torch.int64, ("num_users",), above=-1, is_optional=True),
+    Column("is_candidate", torch.bool, ("num_edges",), above=-1, is_optional=True),
 )
 
 #: The ranks, which may be halves if they are means.

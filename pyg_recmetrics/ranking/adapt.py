@@ -1,12 +1,13 @@
 """Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
@@ -34,6 +35,7 @@ from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.evaluation_mode import state_of
 from pyg_recmetrics.ranking.forms import describe, unknown_form
 from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, find_model
+from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
 from pyg_recmetrics.ranking.message_passing import find_doubt, read_message_passing
 from pyg_recmetrics.ranking.models import ModelRecommender
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
@@ -52,6 +54,7 @@ VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike
 #: Whatever :func:`as_recommender` understands.
 RecommenderLike: TypeAlias = (
     HasRecommend
+    | KGEModel
     | Tensor
     | ArrayLike
     | tuple[VectorsLike, VectorsLike]
@@ -90,10 +93,14 @@ def as_recommender(
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
+    if _are_tables(value):  # nothing else is as fast to rank, so that questions take time
+        return _from_embeddings(value, task)
     if isinstance(value, PairScorer):
         return PairRecommender(value, task)
     if model := find_model(value):
         return _from_model(model, task, (edge_index, edge_weight))
+    if (kge_model := find_kge_model(value)) is not None:
+        return from_kge_model(kge_model, task)
     if isinstance(value, torch.nn.Module | type):
         raise unknown_form(value)
     if are_lists_by_id(value):
@@ -221,6 +228,13 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_shape(bias, "recommender", (task.num_items,), "item biases")
         _check_range(user, item, bias)
     return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
+
+
+def _are_tables(value: object) -> TypeGuard[tuple[Tensor, ...]]:
+    """Returns whether `value` holds nothing but tensors, the first two of which are matrices."""
+    if type(value) is not tuple or len(value) not in (2, 3):
+        return False
+    return all(isinstance(part, Tensor) for part in value) and all(x.dim() == 2 for x in value[:2])
 
 
 def _is_matrix(value: tuple[Any, ...] | list[Any]) -> bool:

@@ -17,6 +17,7 @@ from pyg_recmetrics.kernels.devices import (
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_top_scores
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.fast.direct_ranking import DirectRanking
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
@@ -32,8 +33,9 @@ from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, Matr
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
-#: on their error; from what a model recommends by itself; or by the fastest way that applies.
-Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
+#: on their error; directly, from a product of all embeddings; from what a model recommends by
+#: itself; or by the fastest way that applies.
+Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "direct", "recommend"]
 
 # The three numbers below were measured on one thread of a CPU with AVX2, with embeddings of 64
 # dimensions: of 1,892 users and 4,489 items, and the last two also of 1,000 users and 41,000 items.
@@ -51,6 +53,16 @@ _MIN_ITEMS_PER_POSITION = 32
 #: Where scores can also be counted, a search needs so many times more items for each position.
 #: Counting takes the same time at any depth, and as long as a search down to one in 64 items.
 _GAIN_OF_COUNTING = 2
+
+
+#: Users are ranked directly if there are at most so many items, or fewer if a search is faster
+#: because of products in `bfloat16`. With 4,000 items, this takes 0.7 of the time of a search in
+#: single precision, and the same as one in `bfloat16`; with 6,000 items, 0.75 and 1.3.
+_MAX_ITEMS, _MAX_ITEMS_IN_BFLOAT16 = 2**13, 2**12
+
+#: Counting takes less time for users who are ranked deeper than so many times their number of
+#: relevant items, counted as at least so many. Down to ten times that, both take the same time.
+_DEPTH_PER_RELEVANT, _FEW_RELEVANT = 8, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +262,42 @@ class SearchGivenScores(RankBySearch):
         return findings
 
 
+class RankDirectly(RankingAlgorithm):
+    """Ranks by a product in single precision of all scores, which has the fewest steps."""
+
+    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
+        self.recommender, self.candidates = recommender, request.task.candidates
+        self.depth = request.depth
+
+    def num_rows(self, depth: int) -> int:
+        return self._kernel.num_rows
+
+    def rank(self, chunk: Chunk) -> Findings:
+        given = self.recommender.given_users(chunk.users)
+        if given is not None:
+            users = given, self._kernel.error_of(given)
+        else:
+            users = self._kernel.rounded(self.recommender.users(chunk.users))
+
+        def exactly(row: Tensor, item: Tensor) -> Tensor:
+            return self.recommender.scores_of_pairs(chunk.users[row], item)
+
+        found = self._kernel.ranks(
+            *users,
+            chunk.depth,
+            chunk.max_depth,
+            chunk.truth.pairs,
+            chunk.seen.pairs,
+            exactly,
+            chunk.scratch,
+        )
+        return Findings(*found)
+
+    @cached_property
+    def _kernel(self) -> DirectRanking:
+        return DirectRanking(self.recommender.items, self.candidates)
+
+
 class CountByBound(RankingAlgorithm):
     """Counts what ranks above relevant items, however deep, in products of embeddings."""
 
@@ -297,6 +345,9 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         case "search":
             _check_applies(wanted, _obstacle_to_search(request))
             return [*_searching(request, in_bfloat16=True), *_exact(request)]
+        case "direct":
+            _check_applies(wanted, _obstacle_to_rank_directly(request))
+            return [*_directly(request), *_exact(request)]
         case "count":
             _check_applies(wanted, _obstacle_to_count(request))
             return [*_counting(request), *_exact(request)]
@@ -307,6 +358,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return [RankByPairs(pairs, request.task, request.list_width or 1)]
+    if _is_small(request) and _obstacle_to_rank_directly(request) is None:
+        return [*_directly(request), *_exact(request)]
     can_count = _obstacle_to_count(request) is None
     if _obstacle_to_search(request) is None and _is_shallow(request, can_count):
         in_bfloat16 = has_fast_bfloat16(request.task.device)
@@ -338,6 +391,13 @@ def _few_pairs(request: Request) -> PairRecommender | None:
     if _MIN_ITEMS_PER_CANDIDATE * num_pairs > task.num_users * task.num_items:
         return None
     return PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
+
+
+def _directly(request: Request) -> list[RankingAlgorithm]:
+    """Returns the algorithm that ranks directly."""
+    if not isinstance(request.recommender, EmbeddingRecommender):
+        return []
+    return [RankDirectly(request.recommender, request)]
 
 
 def _searching(request: Request, in_bfloat16: bool) -> list[RankingAlgorithm]:
@@ -376,6 +436,15 @@ def _counting(request: Request) -> list[RankingAlgorithm]:
     return [CountByBound(recommender, request, *kind) for kind in kinds]
 
 
+def _is_small(request: Request) -> bool:
+    """Returns whether there are so few items that a direct ranking takes the least time."""
+    task, device = request.task, request.task.device
+    num_relevant = max(task.truth.size(1) / task.users.numel(), _FEW_RELEVANT)
+    if device.type != "cpu" or request.depth > _DEPTH_PER_RELEVANT * num_relevant:
+        return False
+    return task.num_items <= (_MAX_ITEMS_IN_BFLOAT16 if has_fast_bfloat16(device) else _MAX_ITEMS)
+
+
 def _is_shallow(request: Request, can_count: bool) -> bool:
     """Returns whether there are so few positions that nothing is faster than a search."""
     deepest = request.task.num_items // _MIN_ITEMS_PER_POSITION
@@ -398,6 +467,21 @@ def _obstacle_to_search(request: Request) -> str | None:
         return "for a task with candidates of each user"
     if request.depth >= request.task.num_items:
         return "to rank all items: a search finds the first k of them"
+    return None
+
+
+def _obstacle_to_rank_directly(request: Request) -> str | None:
+    """Returns where a direct ranking does not apply, if this is such a case."""
+    if not isinstance(request.recommender, EmbeddingRecommender):
+        return "for a recommender that does not give embeddings"
+    if _has_candidates_of_each_user(request.task):
+        return "for a task with candidates of each user"
+    if request.list_width > 0:
+        return "to keep items: ranking directly makes no lists"
+    if request.is_full:
+        return "to rank all items: a direct ranking finds the first k of them"
+    if not has_exact_single_precision(request.task.device):
+        return "where torch.set_float32_matmul_precision() allows less than single precision"
     return None
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.factors import ItemFactors, with_column
+from pyg_recmetrics.kernels.exact.factors import ItemFactors, is_moderate, with_column
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
@@ -64,10 +64,29 @@ class EmbeddingRecommender(ScoreRecommender):
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""
-        user = copied(self.user[users.to(self.user.device)], self.device)
+        user = self.vectors(users)
         return scaled_by_row(
             with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
         )
+
+    def vectors(self, users: Tensor) -> Tensor:
+        """Returns the embeddings of users as they are."""
+        return copied(self.user[users.to(self.user.device)], self.device)
+
+    def given_users(self, users: Tensor) -> Tensor | None:
+        """Returns the embeddings of users as they are, in single precision.
+
+        `None` if users or items have numbers that are not in single precision, or need to be
+        scaled first.
+        """
+        if not self._is_moderate:
+            return None
+        user = self.vectors(users).float()
+        return with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
+
+    @cached_property
+    def _is_moderate(self) -> bool:
+        return self.items.is_moderate and is_moderate(self.user)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""

@@ -72,6 +72,8 @@ def state_of(recommender: object) -> dict[str, Tensor] | None:
 
 
 def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
+    if isinstance(recommender, Tensor | tuple):
+        return
     source = bound_object(recommender)
     # An object may have been given the method of another one, and a scorer of pairs its function.
     given = (getattr(source, name, None) for name in ("recommend", "function"))

@@ -5,6 +5,8 @@ import torch
 #: Every form that can be ranked, one a line.
 FORMS = (
     "a model with recommend(edge_index, src_index, dst_index, k)",
+    "a model of torch_geometric.nn.kge with forward(head_index, rel_type, tail_index), for a task "
+    "of RankingTask.from_triples",
     "a pair (user_embedding, item_embedding), or (user_embedding, item_embedding, item_bias)",
     "floating-point scores [num_users, num_items]",
     "a function of user ids that returns their scores [len(users), num_items]",

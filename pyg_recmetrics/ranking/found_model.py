@@ -94,18 +94,7 @@ def find_model(value: object) -> FoundModel | None:
     )
 
 
-def _find_recommend(value: object) -> Recommend | None:
-    if isinstance(value, Tensor | tuple | list | type):
-        return None
-    recommend: Recommend | None = getattr(_unwrapped(value), "recommend", None)
-    if callable(recommend):
-        return recommend
-    if callable(value) and _name(value) == "recommend" and is_asked_by_name(value):
-        return value
-    return None
-
-
-def _unwrapped(value: object) -> object:
+def unwrapped(value: object) -> object:
     """Returns the module that others are wrapped around, or the outermost that has `recommend`."""
     while isinstance(value, torch.nn.Module) and not hasattr(value, "recommend"):
         is_wrapper = isinstance(value, DataParallel | DistributedDataParallel | AveragedModel)
@@ -115,6 +104,17 @@ def _unwrapped(value: object) -> object:
             break
         value = inner
     return value
+
+
+def _find_recommend(value: object) -> Recommend | None:
+    if isinstance(value, Tensor | tuple | list | type):
+        return None
+    recommend: Recommend | None = getattr(unwrapped(value), "recommend", None)
+    if callable(recommend):
+        return recommend
+    if callable(value) and _name(value) == "recommend" and is_asked_by_name(value):
+        return value
+    return None
 
 
 def _name(function: object) -> str:

@@ -1,9 +1,11 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
@@ -27,7 +29,7 @@ from pyg_recmetrics.ranking.algorithms import (
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
-from pyg_recmetrics.ranking.schedule import Chunk, Schedule
+from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
@@ -76,6 +78,11 @@ def rank(
               that is not given what it does not need, as in `recommend(users, k)` or
               `recommend(k)` for all users, numbers its items from `0` on. A LightGCN is propagated
               once, and then scored by its embeddings;
+            - a model of :mod:`torch_geometric.nn.kge` with
+              `forward(head_index, rel_type, tail_index)`, for a task that
+              :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
+              TransE rank by inner products, which takes a fraction of the time that the scores of
+              all triples would take. Others are asked for these, and so are subclasses;
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
@@ -125,7 +132,9 @@ def rank(
             rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
             ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.fast.bounded_counting`). Both compare near-ties by exact
-            scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
+            scores, and take a fraction of the time. `"direct"` compares relevant items with a
+            product of all embeddings (:mod:`pyg_recmetrics.kernels.fast.direct_ranking`), which
+            takes less still if there are few items. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
@@ -164,24 +173,27 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    return rank_task(
-        recommender,
-        task,
-        k=k,
-        full=full,
-        edge_index=edge_index,
-        edge_weight=edge_weight,
-        batch_size=batch_size,
-        keep_items=keep_items,
-        ties=ties,
-        seed=seed,
-        algorithm=algorithm,
-        progress=progress,
-        needs_degree=True,
-    )
+    with evaluation_mode(recommender):
+        ranking = open_ranking(
+            recommender,
+            task,
+            k=k,
+            full=full,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            batch_size=batch_size,
+            keep_items=keep_items,
+            ties=ties,
+            seed=seed,
+            algorithm=algorithm,
+            progress=progress,
+            needs_degree=True,
+        )
+        ranking.rank(task.users)
+    return ranking.to_ranked_edges()
 
 
-def rank_task(
+def open_ranking(
     recommender: RecommenderLike,
     task: RankingTask,
     *,
@@ -196,60 +208,216 @@ def rank_task(
     algorithm: Algorithm = "auto",
     progress: bool,
     needs_degree: bool,
-) -> RankedEdges:
-    """Ranks as :func:`rank` does, for metrics that are known.
+) -> "OpenRanking":
+    """Prepares a recommender once, to rank one batch of users after the other.
 
-    `needs_degree` says whether one of them looks at every user down to its own number of relevant
-    items. Only then are lists that end before it warned about.
+    See :func:`rank` for the arguments. `needs_degree` says whether a metric looks at every user
+    down to its own number of relevant items: only then are lists that end before it warned about.
+    This is called in :func:`evaluation_mode`.
     """
     check_double_precision(task.device, "task")
-    with evaluation_mode(recommender):
-        with processes.fail_together(task.device):
-            seed = check_ties(ties, seed)
-            check_boolean(progress, "progress")
-            if batch_size is not None:
-                batch_size = check_positive_integer(batch_size, "batch_size")
-            depth = _depth(task, k, full)
-            list_width = _list_width(task, depth, keep_items)
-            adapt = ask_model if algorithm == "recommend" else as_recommender
-            ranker = adapt(recommender, task, edge_index, edge_weight)
-            max_degree = int(task.degree.max()) if needs_degree else 0
-            ranker.needed_depth = min(max(depth, max_degree), task.num_items)
-            _warn_about_short_lists(ranker)
-            request = Request(ranker, task, depth, full, list_width)
-            answer = _answer(ranker, task)
-        processes.check_same(
-            task.device,
-            data=task,
-            recommender=answer,
-            options=(k, full, keep_items, ties, seed),
+    with processes.fail_together(task.device):
+        seed = check_ties(ties, seed)
+        check_boolean(progress, "progress")
+        if batch_size is not None:
+            batch_size = check_positive_integer(batch_size, "batch_size")
+        depth = _depth(task, k, full)
+        list_width = _list_width(task, depth, keep_items)
+        adapt = ask_model if algorithm == "recommend" else as_recommender
+        is_candidate = task.is_candidate
+        present = task.without_missing(is_candidate)
+        ranker = adapt(recommender, present, edge_index, edge_weight)
+        max_degree = int(task.degree.max()) if needs_degree else 0
+        ranker.needed_depth = min(max(depth, max_degree), task.num_items)
+        _warn_about_short_lists(ranker)
+        request = Request(ranker, present, depth, full, list_width)
+        answer = _answer(ranker, task)
+    processes.check_same(
+        task.device,
+        data=task,
+        recommender=answer,
+        options=(k, full, keep_items, ties, seed),
+    )
+    missed = None if is_candidate is None else ~is_candidate
+    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
+
+
+class OpenRanking:
+    """What has been found out so far: the ranks of truth edges, and the lists of users.
+
+    Args:
+        request (Request): What is to be found out.
+        task (RankingTask): The task, with all of its truth.
+        is_missed (torch.Tensor or None): Which of this truth is no candidate, and is not ranked.
+        algorithm (str): How ranks are found.
+        batch_size (int or None): The number of users in a chunk.
+        progress (bool): Whether to show a progress bar.
+        ties (str): How equal scores are ranked.
+        seed (int): The seed of random ties.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        task: RankingTask,
+        is_missed: Tensor | None,
+        algorithm: Algorithm,
+        batch_size: int | None,
+        progress: bool,
+        ties: Ties,
+        seed: int,
+    ) -> None:
+        self.task, self._is_missed = task, is_missed
+        self.recommender, self._depth = request.recommender, request.depth
+        self._ties, self._seed = ties, seed
+        self._batch_size, self._progress = batch_size, progress
+        if request.is_counted and request.list_width > 0:
+            # Counting makes no lists.
+            self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
+            of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
+            self._of_lists = _Ranking(request.of_lists(), of_lists)
+        else:
+            self._of_ranks = self._of_lists = _Ranking(request, algorithm)
+
+    @property
+    def in_words(self) -> str:
+        """What ranks, in words."""
+        return self.recommender.in_words
+
+    def rank(self, users: Tensor) -> None:
+        """Ranks users of the task. The processes of a group share them between them."""
+        rankings = dict.fromkeys([self._of_ranks, self._of_lists])
+        with processes.fail_together(self.task.device):
+            for ranking in rankings:
+                ranking.rank_share(users, self._batch_size, self._progress)
+        self._of_ranks.combine_ranks(users)
+        self._of_lists.combine_lists(users)
+        if self.recommender.mask is not None:
+            self.recommender.mask.combine()
+            self.recommender.mask.apply(self._of_ranks.ranks)
+
+    def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
+        """Returns the ranked edges, without what the recommender keeps out of the rankings.
+
+        Args:
+            users (torch.Tensor, optional): Some of those who have been ranked, sorted.
+                (default: `None`, all users of the task; this is the end, and warns of what is odd)
+        """
+        if users is None:
+            self.warn()
+        task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
+        edges = slice(None) if users is None else edges_of(task.truth, users, task.num_users)
+        if users is None and task.users.numel() < task.num_users:
+            users = task.users
+        num_candidates = task.num_candidates if mask is None else mask.num_candidates
+        num_masked = task.num_candidates - num_candidates
+        has_scores = self.recommender.has_scores
+        ranked = RankedEdges.from_ranks(
+            task.truth[:, edges],
+            ranks.rank[edges],
+            num_users=task.num_users,
+            num_above=ranks.num_above[edges] if has_scores else None,
+            num_tied=ranks.num_tied[edges] if has_scores else None,
+            weight=None if task.weight is None else task.weight[edges],
+            users=users,
+            num_candidates=num_candidates,
+            num_masked=num_masked if bool(num_masked.any()) else None,
+            depth=None if self._depth >= int(num_candidates.max()) else self._depth,
+            lists=self._of_lists.lists_of(users),
+            catalogue=task.catalogue,
+            user_ids=task.user_ids,
+            item_ids=task.item_ids,
+            ranked_by=self.in_words,
+            person=task.person,
+            is_candidate=None if self._is_missed is None else ~self._is_missed[edges],
         )
-        with processes.fail_together(task.device):
-            ranking = _rank_share(request, algorithm, batch_size, progress)
-    ranking.combine()
-    return ranking.to_ranked_edges(ranker, depth).with_ties(ties, seed=seed)
+        return ranked.with_ties(self._ties, seed=self._seed)
+
+    def _ranks_of_all_truth(self) -> Ranks:
+        """Returns what is known of all truth; what is no candidate is never retrieved."""
+        if self._is_missed is None:
+            return self._of_ranks.ranks
+        ranks = Ranks.unknown(self.task.truth[1])
+        ranks.update((~self._is_missed).nonzero().squeeze(1), self._of_ranks.ranks)
+        ranks.leave_out(self._is_missed)
+        return ranks
+
+    def warn(self) -> None:
+        """Warns of what is odd about what has been ranked."""
+        if self.recommender.mask is not None:
+            self.recommender.mask.warn()
+        self.recommender.warn()
 
 
 class _Ranking:
-    """What has been found out so far: the ranks of all truth edges, and the list of every user.
+    """The ranks of all truth edges and the list of every user, as far as they are known.
 
-    Edges without a rank are left as not retrieved, and empty entries of lists as `-1`.
+    Edges without a rank are left as not retrieved, and empty entries of lists as `-1`. What the
+    algorithms prepare, such as rounded items, is prepared once for all users.
     """
 
-    def __init__(self, task: RankingTask, list_width: int) -> None:
-        self.task = task
-        self.ranks = Ranks.unknown(task.truth[1])
+    def __init__(self, request: Request, algorithm: Algorithm) -> None:
+        self.request, self.task = request, request.task
+        self.ranks = Ranks.unknown(self.task.truth[1])
         self.lists: Tensor | None = None
-        if list_width:
-            self.lists = torch.full((task.num_users, list_width), -1, device=task.device)
+        if request.list_width:
+            shape = (self.task.num_users, request.list_width)
+            self.lists = torch.full(shape, -1, device=self.task.device)
+        self._algorithm = algorithm
 
-    def find_out(
+    @cached_property
+    def _algorithms(self) -> list[RankingAlgorithm]:
+        return find_algorithms(self._algorithm, self.request)
+
+    def rank_share(self, users: Tensor, batch_size: int | None, progress: bool) -> None:
+        """Ranks those of some users that fall to this process."""
+        task = self.task
+        if self.lists is None:
+            users = users[task.degree[users] > 0]
+        pending = processes.share(users)
+        is_quiet = not progress or processes.process_index() > 0
+        with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
+            for way in self._algorithms:
+                if pending.numel() > 0:
+                    pending = self._find_out(way, pending, batch_size, bar)
+                    self.request.recommender.check()
+        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
+        # depth are discarded, since they would depend on the size of the chunks.
+        self.ranks.forget_beyond(task.degree.clamp(min=self.request.depth)[task.truth[0]])
+
+    def combine_ranks(self, users: Tensor) -> None:
+        """Combines what all processes found out about the edges of some users."""
+        if processes.num_processes() == 1:
+            return
+        edges = edges_of(self.task.truth, users, self.task.num_users)
+        ranks = Ranks(*(known[edges] for known in self.ranks))
+        processes.take_smallest(ranks.rank)
+        processes.take_smallest(ranks.num_above)
+        processes.take_largest(ranks.num_tied)
+        self.ranks.update(edges, ranks)
+
+    def combine_lists(self, users: Tensor) -> None:
+        """Combines what all processes found out about the lists of some users."""
+        if self.lists is not None and processes.num_processes() > 1:
+            lists = self.lists[users]
+            processes.take_largest(lists)
+            self.lists[users] = lists
+
+    def lists_of(self, users: Tensor | None) -> Lists | None:
+        """Returns the lists of some users, and empty ones for all others, if they are kept."""
+        if self.lists is None or users is None:
+            return None if self.lists is None else Lists.from_matrix(self.lists)
+        length = self.lists.new_zeros(self.task.num_users)
+        length[users] = self.lists.size(1)
+        return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
+
+    def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        for chunk in Schedule(self.task, users, algorithm.depth, num_rows).chunks():
+        for chunk in Schedule.prepared(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
@@ -259,41 +427,6 @@ class _Ranking:
         unsettled = users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
-
-    def combine(self) -> None:
-        """Combines what all processes found out."""
-        processes.take_smallest(self.ranks.rank)
-        processes.take_smallest(self.ranks.num_above)
-        processes.take_largest(self.ranks.num_tied)
-        if self.lists is not None:
-            processes.take_largest(self.lists)
-
-    def to_ranked_edges(self, recommender: Recommender, depth: int) -> RankedEdges:
-        """Returns the ranked edges, without what the recommender keeps out of the rankings."""
-        task, num_candidates = self.task, self.task.num_candidates
-        if recommender.mask is not None:
-            recommender.mask.combine()
-            recommender.mask.apply(self.ranks)
-            num_candidates = recommender.mask.num_candidates
-        recommender.warn()
-        num_masked = task.num_candidates - num_candidates
-        return RankedEdges.from_ranks(
-            task.truth,
-            self.ranks.rank,
-            num_users=task.num_users,
-            num_above=self.ranks.num_above if recommender.has_scores else None,
-            num_tied=self.ranks.num_tied if recommender.has_scores else None,
-            weight=task.weight,
-            users=None if task.users.numel() == task.num_users else task.users,
-            num_candidates=num_candidates,
-            num_masked=num_masked if bool(num_masked.any()) else None,
-            depth=None if depth >= int(num_candidates.max()) else depth,
-            lists=None if self.lists is None else Lists.from_matrix(self.lists),
-            catalogue=task.catalogue,
-            user_ids=task.user_ids,
-            item_ids=task.item_ids,
-            ranked_by=recommender.in_words,
-        )
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)
@@ -311,33 +444,6 @@ def _answer(recommender: Recommender, task: RankingTask) -> object:
         return *kind, recommender.state
     step = max(1, task.users.numel() // _NUM_ASKED)
     return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
-
-
-def _rank_share(
-    request: Request, algorithm: Algorithm, batch_size: int | None, progress: bool
-) -> _Ranking:
-    """Ranks the users that fall to this process."""
-    task = request.task
-    if request.is_counted and request.list_width > 0:
-        # Counting makes no lists.
-        ranks, lists = replace(request, list_width=0), request.of_lists()
-        ranking = _rank_share(ranks, algorithm, batch_size, progress)
-        algorithm = algorithm if algorithm == "auto" else "dense"
-        ranking.lists = _rank_share(lists, algorithm, batch_size, progress).lists
-        return ranking
-    ranking = _Ranking(task, request.list_width)
-    users = task.users if request.list_width else task.users[task.degree[task.users] > 0]
-    pending = processes.share(users)
-    is_quiet = not progress or processes.process_index() > 0
-    with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
-        for way in find_algorithms(algorithm, request):
-            if pending.numel() > 0:
-                pending = ranking.find_out(way, pending, batch_size, bar)
-                request.recommender.check()
-    # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own depth
-    # are discarded, since they would depend on the size of the chunks.
-    ranking.ranks.forget_beyond(task.degree.clamp(min=request.depth)[task.truth[0]])
-    return ranking
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:

@@ -1,7 +1,10 @@
 """The order and the chunks in which users are ranked."""
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -22,6 +25,15 @@ _BYTES_OF_ADJACENCY = 1
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
+
+#: A schedule is kept for the next ranking if the task has at most so many edges.
+MAX_PREPARED_EDGES = 2**20
+
+#: So are its buffers, if they take at most so many bytes.
+MAX_IDLE_BYTES = 2**24
+
+#: How many schedules are kept for one task.
+_MAX_PREPARED = 4
 
 
 def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int, device: torch.device) -> int:
@@ -141,6 +153,10 @@ class Chunk:
         return adjacency[:, :width]
 
 
+#: The truth, the seen edges and the candidates of a chunk.
+_EdgesOfChunk: TypeAlias = tuple[ChunkEdges, ChunkEdges, ChunkEdges | None]
+
+
 class Schedule:
     """The order in which users are ranked: the deepest first.
 
@@ -160,8 +176,12 @@ class Schedule:
     def __init__(
         self, task: RankingTask, users: Tensor, depth: int, num_rows: Callable[[int], int]
     ) -> None:
-        self.task = task
+        self.num_items, self.device = task.num_items, task.device
         self.num_rows = num_rows
+        self.given = users
+        # The edges of chunks by where these start and end, if they are kept.
+        self._kept: dict[tuple[int, int], _EdgesOfChunk] | None = None
+        self._idle: list[Scratch] = []
         depths = task.degree[users].clamp(min=depth).clamp(max=task.num_items)
         num_excluded = task.num_items - task.num_candidates[users]
         key = depths * (task.num_items + 1) + num_excluded
@@ -180,31 +200,72 @@ class Schedule:
         elif task.candidates is not None:
             self._is_excluded = ~index_to_mask(task.candidates, task.num_items)
 
+    @classmethod
+    def prepared(
+        cls, task: RankingTask, users: Tensor, depth: int, num_rows: Callable[[int], int]
+    ) -> "Schedule":
+        """Returns a schedule that was made before for the same task, or makes it.
+
+        If data are small, to make a schedule takes as long as to rank. The arguments are those of
+        the class.
+        """
+        if task.truth.size(1) + task.excluded.size(1) > MAX_PREPARED_EDGES:
+            return cls(task, users, depth, num_rows)
+        of_task = _prepared.setdefault(task, {})
+        key = depth, num_rows(depth)
+        known = of_task.get(key)
+        if known is None or not torch.equal(known.given, users):
+            if len(of_task) >= _MAX_PREPARED:
+                of_task.clear()
+            # What is kept must not hold on to a recommender, as `num_rows` may.
+            of_task[key] = known = cls(task, users, depth, int)
+            known._kept = {}
+        schedule = copy.copy(known)
+        schedule.num_rows = num_rows
+        return schedule
+
     def chunks(self) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers."""
-        scratch = Scratch(self.task.device)
+        # Several threads may rank at once, and each of them needs buffers of its own.
+        scratch = self._idle.pop() if self._idle else Scratch(self.device)
         start = 0
         while start < len(self._depths):
             end = min(start + self.num_rows(self._depths[start]), len(self._depths))
             yield self._chunk(start, end, scratch)
             start = end
+        if self._kept is not None and scratch.num_bytes <= MAX_IDLE_BYTES:
+            self._idle.append(scratch)
 
     def _chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
-        candidates, num_items = self._candidates, self.task.num_items
         num_excluded = self._num_excluded[start:end]
+        truth, seen, candidates = self._edges_between(start, end)
         return Chunk(
             users=self.users[start:end],
             depth=self.depth[start:end],
             max_depth=self._depths[start],
             num_needed=max(self._num_needed[start:end]),
-            num_candidates=(end - start) * num_items - sum(num_excluded),
-            num_items=num_items,
-            truth=self._truth.between(start, end),
-            seen=self._seen.between(start, end),
-            candidates=None if candidates is None else candidates.between(start, end),
+            num_candidates=(end - start) * self.num_items - sum(num_excluded),
+            num_items=self.num_items,
+            truth=truth,
+            seen=seen,
+            candidates=candidates,
             is_excluded=self._is_excluded,
             scratch=scratch,
         )
+
+    def _edges_between(self, start: int, end: int) -> "_EdgesOfChunk":
+        """Returns the truth, the seen edges and the candidates of a chunk."""
+        if self._kept is not None and (start, end) in self._kept:
+            return self._kept[start, end]
+        candidates = None if self._candidates is None else self._candidates.between(start, end)
+        edges = self._truth.between(start, end), self._seen.between(start, end), candidates
+        if self._kept is not None:
+            self._kept[start, end] = edges
+        return edges
+
+
+#: The schedules that are kept for a task, by the depth and the number of users in a chunk.
+_prepared: "WeakKeyDictionary[RankingTask, dict[tuple[int, int], Schedule]]" = WeakKeyDictionary()
 
 
 class _EdgesByUser:
@@ -225,6 +286,11 @@ class _EdgesByUser:
         num_edges = self.ptr[end] - self.ptr[start]
         row, index = spread(self.first[start:end], self.degree[start:end], num_edges)
         return ChunkEdges(index, row, self.item[index])
+
+
+def edges_of(edges: Tensor, users: Tensor, num_users: int) -> Tensor:
+    """Returns where the edges of some users stand among coalesced edges, user by user."""
+    return _EdgesByUser(edges, users, num_users).between(0, users.numel()).index
 
 
 def _column(item: Tensor, first: int, width: int) -> Tensor:

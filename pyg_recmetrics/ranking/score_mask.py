@@ -78,8 +78,11 @@ class ScoreMask:
         self.num_candidates = torch.where(self.task.degree > 0, *counts)
 
     def apply(self, ranks: Ranks) -> None:
-        """Leaves truth edges that can never be retrieved out of the ranks, and warns of them."""
+        """Leaves truth edges that can never be retrieved out of the ranks."""
         ranks.leave_out(self.is_masked.bool())
+
+    def warn(self) -> None:
+        """Warns of truth edges that can never be retrieved."""
         if num_masked := int(self.is_masked.sum()):
             warn(
                 f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "

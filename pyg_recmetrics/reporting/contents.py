@@ -61,8 +61,8 @@ class Contents:
             ImportError: If a recommender has several runs, and scipy is not installed.
             TypeError: If `results` is or holds something else, or `split` holds no data.
             ValueError: If there is no result, they are of different tasks, `split` does not hold
-                three parts of one graph, or neither its test nor its validation part holds the
-                ground truth of the results.
+                three parts of one graph, neither its test nor its validation part holds the
+                ground truth of the results, or `comparison` is not of these results.
         """
         recommenders = results_or_runs_by_name(results)
         singles = {name: runs_of(runs)[0] for name, runs in recommenders.items()}
@@ -160,9 +160,7 @@ def _compare(
         raise TypeError(
             f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
         )
-    found, given = dict(comparison.protocol.num_runs), list(recommenders)
-    if any(found.get(name) != len(runs_of(runs)) for name, runs in recommenders.items()):
-        raise ValueError(f"'comparison' needs to be of the results {given} (got one of {found})")
+    comparison.check_results({name: runs_of(runs) for name, runs in recommenders.items()})
     return comparison
 
 

@@ -1,13 +1,13 @@
 """What a report says first: which recommender is better, and what to look at before trusting it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Part, Remarks, drawing
-from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.runs import runs_of
@@ -47,19 +47,29 @@ def _forest(contents: Contents) -> Iterator[Part]:
         return
     shown = comparison.select(metrics)
     num_pairs = len({(row.a, row.b) for row in shown})
-    note = ""
-    if comparison is not contents.comparison:
-        note = f" These are the differences from {contents.best}."
     zone = " The grey zone is too small to matter." if comparison.protocol.equivalence else ""
     yield drawing(
         "Differences",
-        f"The paired difference of every two recommenders, with its confidence interval: user by "
-        f"user, so that what users have in common cancels out. A filled mark is significant.{zone}"
-        f"{note}",
+        f"The paired difference of {_who(shown, list(contents.recommenders))}, with its "
+        f"{'simultaneous ' if shown.protocol.are_together else ''}confidence interval: user by "
+        f"user, so that what users have in common cancels out. A filled mark is significant.{zone}",
         lambda ax: plot.differences(shown, ax=ax),
         height=height(len(metrics), num_pairs),
         kind="forest",
     )
+
+
+def _who(comparison: Comparison, names: Sequence[str]) -> str:
+    """Says which recommenders are compared with which."""
+    pairs = {(row.a, row.b) for row in comparison}
+    common = set.intersection(*map(set, pairs))
+    if len(names) == 2:
+        return "the two recommenders"
+    if len(pairs) == 1:
+        return " and ".join(*pairs)
+    if len(common) == 1:
+        return f"{', '.join(common)} and each of the other recommenders"
+    return "every two recommenders"
 
 
 def _warnings(contents: Contents) -> Iterator[str]:
@@ -69,7 +79,7 @@ def _warnings(contents: Contents) -> Iterator[str]:
         those = "Its" if len(names) == 1 else "Their"
         yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
     samples = {str(x): Sample.of(first.contributions(x), first.person) for x in contents.metrics}
-    if note := caution(samples):
+    if note := caution(samples, first.nouns):
         yield f"{note[0].upper()}{note[1:]}."
     if contents.split is not None and contents.split.has_leaks:
         yield "The split leaks: see its checks below."

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import cast
 from xml.etree import ElementTree
@@ -65,7 +66,10 @@ def inline_svg(
     file = io.StringIO()
     # The settings of the user are left aside: the page has colours and a font of its own. Text
     # stays text. The salt makes ids depend on nothing but the picture.
-    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "pyg_recmetrics"}]):
+    settings = {"svg.fonttype": "none", "svg.hashsalt": "pyg_recmetrics"}
+    with style.context(["default", settings]), warnings.catch_warnings():
+        # A font of matplotlib only measures texts. The browser has letters of all languages.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         draw(ax=figure.subplots())
         described: dict[str, Description] = {}

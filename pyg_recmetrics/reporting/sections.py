@@ -75,11 +75,16 @@ def means(contents: Contents) -> Iterator[Part]:
     head = ["metric", *(name or "mean" for name in contents.recommenders)]
     first = contents.first
     notes = [
-        note_on_intervals(0.95, first.person),
+        note_on_intervals(0.95, first.person, first.nouns),
         summarize_users(
             first.user_counts, first.empty_target_action, first.convention, first.max_k
         ),
         *Observations(first.ranked, first.definitions).notes(),
+    ]
+    notes += [
+        f"{name}: {result.sampling.note()}" if name else result.sampling.note()
+        for name, result in contents.singles.items()
+        if result.sampling is not None
     ]
     if whose := _named(contents.several):
         notes.insert(1, f"{whose}: mean over several runs, ± for other users and other runs")
@@ -253,7 +258,11 @@ def _matrices(comparison: Comparison, names: list[str]) -> Iterator[Part]:
     by_pair: dict[str, dict[tuple[str, str], tuple[float, str]]] = {}
     for row in comparison:
         star, cells = comparison.star(row), by_pair.setdefault(row.metric, {})
-        cells[row.a, row.b], cells[row.b, row.a] = (row.difference, star), (-row.difference, star)
+        # Zero has no sign.
+        cells[row.a, row.b], cells[row.b, row.a] = (
+            (row.difference, star),
+            (0.0 - row.difference, star),
+        )
     for metric, cells in by_pair.items():
         rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
         caption = (
@@ -285,7 +294,7 @@ def _of_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
 
 def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
     counts = result.user_counts
-    yield ["users evaluated", f"{counts.num_evaluated:,}"]
+    yield [f"{counts.nouns.rows} evaluated", f"{counts.num_evaluated:,}"]
     yield ["users without ground truth", f"{counts.num_without_truth:,}"]
     if counts.num_left_out:
         yield ["users whom the convention leaves out", f"{counts.num_left_out:,}"]

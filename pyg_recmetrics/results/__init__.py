@@ -4,18 +4,22 @@ This package may import the conventions and all layers below them. It knows no r
 """
 
 from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
-from pyg_recmetrics.results.comparison import Comparison, Protocol, compare
+from pyg_recmetrics.results.comparison import Comparison, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.paired import PairedDifference, Probabilities
 from pyg_recmetrics.results.power import Power
+from pyg_recmetrics.results.protocol import Protocol
+from pyg_recmetrics.results.race import Entrant, Race, RacedPair
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
 
 __all__ = [
     "CohortMean",
     "Cohorts",
     "Comparison",
+    "Entrant",
     "EvaluationResult",
     "Gap",
     "Gaps",
@@ -25,7 +29,10 @@ __all__ = [
     "Power",
     "Probabilities",
     "Protocol",
+    "Race",
+    "RacedPair",
     "Runs",
+    "Sampling",
     "SideBySide",
     "compare",
     "side_by_side",

@@ -18,7 +18,7 @@ from pyg_recmetrics.ranked_edges import Lists
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 7
+FORMAT = 8
 
 #: The oldest format that can be read.
 OLDEST_FORMAT = 2
@@ -130,6 +130,7 @@ def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:
         4: _from_format_4,
         5: _from_format_5,
         6: _from_format_6,
+        7: _from_format_7,
     }
     for old, upgrade in upgrades.items():
         if number <= old:
@@ -194,6 +195,14 @@ def _from_format_6(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns fields as they are today. Nothing said what ranked the items, or by which seed."""
     fields["ranked"] |= {"ranked_by": None, "seed": None}
     return fields
+
+
+def _from_format_7(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today. Every row was a user, and all truth was a candidate."""
+    fields["ranked"] |= {"person": None, "user_of_row": None, "is_candidate": None}
+    if fields["task"] is not None:
+        fields["task"] |= {"missing": "drop", "query": None, "num_relations": None}
+    return fields | {"average_over": "user", "sampling": None}
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:

@@ -18,6 +18,8 @@ class ByMetric(FrozenDict[str, V]):
     """
 
     def __getitem__(self, metric: str | Metric) -> V:
+        if isinstance(metric, str) and metric in self._items:
+            return self._items[metric]
         try:
             metric = parse(metric)
         except (TypeError, ValueError) as error:

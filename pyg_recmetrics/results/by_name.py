@@ -1,10 +1,14 @@
 """Results by name, as all functions take them that show or compare several."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, Runs, result_or_runs, runs_of
+
+#: What a recommender may be called. A number is the name that it prints as.
+Name: TypeAlias = str | int | float
 
 #: What a recommender has: one run, or several.
 _KINDS, _WHAT = EvaluationResult | Sequence, "'EvaluationResult' or 'Runs'"
@@ -44,6 +48,15 @@ def runs_by_name(results: Mapping[str, Runnable]) -> dict[str, tuple[EvaluationR
     return {name: runs_of(result) for name, result in by_name(results, _KINDS, _WHAT).items()}
 
 
+def read_name(name: Name, argument: str, names: Sequence[str]) -> str:
+    """Returns a name as results have it, by which they may be numbers.
+
+    Raises:
+        ValueError: If it is none of `names`.
+    """
+    return check_choice(str(name) if isinstance(name, Name) else name, argument, names)
+
+
 def results_or_runs_by_name(
     results: Runnable | Mapping[str, Runnable],
 ) -> dict[str, EvaluationResult | Runs]:
@@ -61,7 +74,7 @@ def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> di
     if not results:
         raise ValueError(f"'{argument}' needs to hold at least one {what} (got none)")
     for name, result in results.items():
-        if not isinstance(name, str | int | float):
+        if not isinstance(name, Name):
             raise TypeError(f"'{argument}' needs strings or numbers as names (got {name!r})")
         if not isinstance(result, kinds) or isinstance(result, str):
             hint = "; choose one of the runs, such as runs[0]" if isinstance(result, Runs) else ""

@@ -1,52 +1,93 @@
 """What makes intervals too narrow, in one line."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.nouns import USERS, Nouns
 
 #: Below so many users, persons, and users with a value above zero, simulations find that 95%
-#: intervals of means hold in less than 93% of cases.
+#: intervals of means hold in less than 93% of cases. Those of differences hold no more often where
+#: all who differ do so in the same direction.
 FEW_USERS, FEW_PERSONS, FEW_HITS = 100, 50, 20
 
 
-def caution(samples: Mapping[str, Sample]) -> str | None:
+class Basis(NamedTuple):
+    """What an interval rests on.
+
+    Attributes:
+        metric: The metric.
+        num_drawn: How many users or persons were drawn.
+        num_persons: How many persons of one size they are worth; `None` if every user is one.
+        num_hits: How many users have another value than zero.
+    """
+
+    metric: str
+    num_drawn: int
+    num_persons: float | None
+    num_hits: int
+
+    @classmethod
+    def of(cls, metric: str, sample: Sample) -> "Basis":
+        """Counts what the values of users are."""
+        num_persons = None if sample.person is None else sample.num_effective
+        return cls(metric, sample.num_drawn, num_persons, int((sample.values != 0).sum()))
+
+    def few_persons(self, persons: str) -> str | None:
+        """Returns what to say if there are too few persons, who are called so."""
+        if self.num_persons is None or self.num_persons >= FEW_PERSONS:
+            return None
+        worth = f"worth {self.num_persons:.0f} of one size"
+        return f"there are few {persons} ({self.num_drawn}, {worth})"
+
+
+def caution(samples: Mapping[str, Sample], nouns: Nouns = USERS) -> str | None:
     """Returns what makes the intervals of some means too narrow; `None` if nothing does.
 
     Args:
         samples (mapping): The values of the users who count, by metric.
+        nouns (Nouns, optional): What these users are called. (default: users)
     """
-    reasons = list(_reasons(samples))
-    return f"intervals may be too narrow: {', and '.join(reasons)}" if reasons else None
+    bases = [Basis.of(name, sample) for name, sample in samples.items()]
+    rare = [basis.metric for basis in bases if basis.num_drawn > 1 and basis.num_hits < FEW_HITS]
+    return _said(_reasons(bases, rare, "have more than zero", nouns.means, nouns.drawn))
 
 
-def caution_on_persons(sample: Sample) -> str | None:
+def caution_on_differences(bases: Sequence[Basis], unit: str = "users") -> str | None:
+    """Returns what makes the intervals of some differences too narrow; `None` if nothing does.
+
+    Args:
+        bases (sequence of Basis): What the interval of each metric and pair rests on.
+        unit (str, optional): What is drawn. (default: `"users"`)
+    """
+    # Results that are the same differ in nothing, and not for few users.
+    rare = [
+        basis.metric for basis in bases if basis.num_drawn > 1 and 0 < basis.num_hits < FEW_HITS
+    ]
+    return _said(_reasons(bases, rare, "differ", unit, unit))
+
+
+def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
     """Returns the same of persons with several rows; `None` if there are enough of them."""
-    reason = _few_persons(sample)
-    return reason and f"intervals may be too narrow: {reason}"
+    return _said(filter(None, [Basis.of("", sample).few_persons(persons)]))
 
 
-def _reasons(samples: Mapping[str, Sample]) -> Iterator[str]:
-    with_interval = {name: sample for name, sample in samples.items() if sample.num_drawn >= 2}
+def _said(reasons: Iterable[str]) -> str | None:
+    text = ", and ".join(reasons)
+    return f"intervals may be too narrow: {text}" if text else None
+
+
+def _reasons(
+    bases: Sequence[Basis], rare: Iterable[str], do: str, users: str, persons: str
+) -> Iterator[str]:
+    with_interval = [basis for basis in bases if basis.num_drawn > 1]
     if not with_interval:
         return
-    fewest = min(with_interval.values(), key=lambda sample: sample.num_effective)
-    if reason := _few_persons(fewest):
+    fewest = min(with_interval, key=lambda basis: basis.num_persons or basis.num_drawn)
+    if reason := fewest.few_persons(persons):
         yield reason
     elif fewest.num_drawn < FEW_USERS:
-        yield f"there are few users ({fewest.num_drawn})"
+        yield f"there are few {users} ({fewest.num_drawn})"
         return
-    rare = [name for name, sample in with_interval.items() if _is_rare(sample)]
-    if rare:
-        yield f"few users have more than zero in {', '.join(rare)}"
-
-
-def _few_persons(sample: Sample) -> str | None:
-    if sample.person is None or sample.num_effective >= FEW_PERSONS:
-        return None
-    return (
-        f"there are few persons ({sample.num_drawn}, worth {sample.num_effective:.0f} of one size)"
-    )
-
-
-def _is_rare(sample: Sample) -> bool:
-    return int((sample.values != 0).sum()) < FEW_HITS
+    if names := ", ".join(dict.fromkeys(rare)):
+        yield f"few {users} {do} in {names}"

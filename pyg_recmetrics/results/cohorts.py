@@ -18,6 +18,7 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Estimate, Interval
 from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
+from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
 from pyg_recmetrics.tables import (
@@ -68,15 +69,17 @@ class Intervals:
         method (str): How to find them for a single run, see
             :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
             runs, as in :meth:`Runs.mean`.
+        nouns (Nouns): What the rows are called.
     """
 
     person: Tensor | None
     level: float
     method: IntervalMethod = "t"
+    nouns: Nouns = USERS
 
     def note(self, num_runs: int = 1) -> str:
         """Returns what a table says about them."""
-        return note_on_intervals(self.level, self.person, num_runs)
+        return note_on_intervals(self.level, self.person, self.nouns, num_runs)
 
     def mean(self, values: Tensor) -> CohortMean:
         """Returns the mean over users and runs, with its interval.
@@ -209,10 +212,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         name: str,
         level: float,
         notes: Sequence[str],
+        nouns: Nouns = USERS,
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
-        self._notes = tuple(notes)
+        self._notes, self._nouns = tuple(notes), nouns
         self.name = name
         self.level = level
 
@@ -304,7 +308,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             ]
             for label, means in self.items()
         ]
-        return Table([self.name, "users", *self._metrics], rows, self._notes)
+        return Table([self.name, self._nouns.means, *self._metrics], rows, self._notes)
 
     @property
     def _metrics(self) -> list[str]:
@@ -341,7 +345,8 @@ def by_groups(
             means[label][metric] = found.mean(part)
     estimate = partial(_estimate_of_group, values, group, labels, person)
     num_runs = max(map(len, values.values()), default=1)
-    return Cohorts(means, estimate, name, intervals.level, [intervals.note(num_runs)])
+    notes = [intervals.note(num_runs)]
+    return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns)
 
 
 def _estimate_of_group(
@@ -400,7 +405,8 @@ def by_popularity(
     }
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals.person)
-    return Cohorts(means, estimate, "popularity", intervals.level, [intervals.note(len(runs))])
+    notes = [intervals.note(len(runs))]
+    return Cohorts(means, estimate, "popularity", intervals.level, notes, intervals.nouns)
 
 
 def _estimate_of_label(

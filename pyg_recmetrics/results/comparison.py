@@ -1,9 +1,8 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, get_args
 
@@ -19,8 +18,8 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.results.by_name import runs_by_name
-from pyg_recmetrics.results.cautions import caution_on_persons
+from pyg_recmetrics.results.by_name import Name, read_name, runs_by_name
+from pyg_recmetrics.results.cautions import Basis, caution_on_differences, caution_on_persons
 from pyg_recmetrics.results.claims import claims
 from pyg_recmetrics.results.inference import PairedTest, check_scipy, randomization_test
 from pyg_recmetrics.results.multiple_tests import LargestOfAll, holm
@@ -29,14 +28,17 @@ from pyg_recmetrics.results.paired import (
     Pair,
     PairedDifference,
     Verdict,
-    difference_of_means,
+    difference_of_runs,
     is_higher_better,
     pair_of,
 )
 from pyg_recmetrics.results.power import Power
+from pyg_recmetrics.results.protocol import Protocol
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
+from pyg_recmetrics.results.same_numbers import check_same_numbers
 from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.samples import describe_samples
 from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import (
     Best,
@@ -51,53 +53,8 @@ from pyg_recmetrics.tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_WORDS_ON_TESTS: dict[PairedTest, str] = {
-    "t-test": "paired t-test",
-    "randomization": "randomisation test of the mean difference",
-}
-
 #: For as many pairs as this, the printed table ends with a sentence on each.
 _NUM_CLAIMED = 6
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How differences were tested.
-
-    Attributes:
-        test (str): The paired test.
-        level (float): The level of the intervals and of all tests together.
-        small_sample (str): How intervals allow for few runs.
-        equivalence (Equivalence or None): The smallest difference that matters.
-        primary (Metric or None): The only metric that was tested; `None` if all were.
-        simultaneous (bool): Whether all intervals hold together.
-        num_runs (mapping): The number of runs of each recommender.
-        deterministic (tuple of str): The recommenders that have no other runs.
-        unit (str): What was drawn: `"users"` or `"persons"`.
-        caution (str or None): What makes intervals too narrow.
-    """
-
-    test: PairedTest
-    level: float
-    small_sample: SmallSample
-    equivalence: Equivalence | None
-    primary: Metric | None
-    simultaneous: bool
-    num_runs: Mapping[str, int]
-    deterministic: tuple[str, ...]
-    unit: str
-    caution: str | None = None
-
-    @property
-    def has_runs(self) -> bool:
-        """Whether any recommender has several runs."""
-        return max(self.num_runs.values()) > 1
-
-    @property
-    def uncovered(self) -> list[str]:
-        """The recommenders with a single run that might have had others."""
-        singles = [name for name, number in self.num_runs.items() if number == 1]
-        return [name for name in singles if name not in self.deterministic]
 
 
 class Comparison(Rows[PairedDifference]):
@@ -119,6 +76,17 @@ class Comparison(Rows[PairedDifference]):
         self.protocol = protocol
         self._powers = tuple(powers)
 
+    def check_results(self, runs: Mapping[str, Sequence[EvaluationResult]]) -> None:
+        """Raises if the differences are not those of some runs, or of others with equal numbers.
+
+        Args:
+            runs (mapping): The runs of each recommender by name.
+
+        Raises:
+            ValueError: If they are not. The error says what differs.
+        """
+        check_same_numbers(self._rows, self.protocol, runs)
+
     def is_significant(self, difference: PairedDifference) -> bool:
         """Returns whether a difference is significant after correction; `False` without a test.
 
@@ -133,7 +101,7 @@ class Comparison(Rows[PairedDifference]):
             >>> [comparison.is_significant(difference) for difference in comparison]
             [True]
         """
-        return difference.p_adjusted <= 1 - self.protocol.level
+        return difference.p_adjusted <= self.protocol.alpha
 
     def covers_training(self, difference: PairedDifference) -> bool:
         """Returns whether a difference allows for other runs of both recommenders.
@@ -153,16 +121,19 @@ class Comparison(Rows[PairedDifference]):
         return claims(self._rows, self.protocol.uncovered, self.bound)
 
     def select(
-        self, metrics: Iterable[str | Metric] | None = None, name: str | None = None
+        self,
+        metrics: str | Metric | Iterable[str | Metric] | None = None,
+        name: Name | None = None,
     ) -> "Comparison":
         """Returns some of the differences. They keep the corrections for all tests.
 
         Args:
-            metrics (sequence of str, optional): The metrics. (default: `None`, all)
+            metrics (str or sequence of str, optional): The metrics. (default: `None`, all)
             name (str, optional): A recommender that is one of each pair. (default: `None`, any)
 
         Raises:
-            ValueError: If no difference is left.
+            TypeError: If `metrics` is neither a string nor holds strings.
+            ValueError: If a metric or the recommender was not compared, or no difference is left.
 
         Example:
             >>> import torch
@@ -171,14 +142,14 @@ class Comparison(Rows[PairedDifference]):
             >>> task = RankingTask(truth, num_users=20, num_items=4)
             >>> scores = torch.tensor([4.0, 3.0, 2.0, 1.0])
             >>> a, b = (evaluate(x, task, ["recall@1", "mrr"]) for x in (scores, -scores))
-            >>> [difference.metric for difference in compare({"a": a, "b": b}).select(["mrr"])]
+            >>> [difference.metric for difference in compare({"a": a, "b": b}).select("mrr")]
             ['mrr']
         """
-        kept = None if metrics is None else {str(parse(metric)) for metric in metrics}
+        kept = self._compared(metrics)
+        if name is not None:
+            name = read_name(name, "name", list(self.protocol.num_runs))
         rows = [
-            row
-            for row in self
-            if (kept is None or row.metric in kept) and (name is None or name in (row.a, row.b))
+            row for row in self if row.metric in kept and (name is None or name in (row.a, row.b))
         ]
         if not rows:
             raise ValueError(
@@ -188,7 +159,7 @@ class Comparison(Rows[PairedDifference]):
         powers = [power for power in self._powers if (power.metric, power.a, power.b) in left]
         return Comparison(rows, self.protocol, powers)
 
-    def power(self, metric: str | Metric, a: str | None = None, b: str | None = None) -> Power:
+    def power(self, metric: str | Metric, a: Name | None = None, b: Name | None = None) -> Power:
         """Returns which differences the test detects, and what smaller ones need.
 
         Args:
@@ -207,7 +178,7 @@ class Comparison(Rows[PairedDifference]):
             raise ValueError(
                 f"'metric' needs to be one that was tested, of {tested} (got '{name}')"
             )
-        named = [name for name in (a, b) if name is not None]
+        named = [str(name) for name in (a, b) if name is not None]
         # A name that stands twice names no pair.
         is_pair = len(set(named)) == len(named)
         found = [power for power in powers if is_pair and {*named} <= {power.a, power.b}]
@@ -222,8 +193,9 @@ class Comparison(Rows[PairedDifference]):
     def sources(self) -> Table:
         """Returns a table of where the errors come from, and of what the tests detect.
 
-        Its columns are the standard errors that come from users and from runs, and the smallest
-        difference that a single test finds in 80% of cases, with its own 95% interval.
+        Its columns are the standard errors that come from users and from runs; the smallest
+        difference that a single test finds in 80% of cases, with its own interval; and the lift
+        with its interval, for which the printed table of differences has no room.
         """
         of_pair = {(power.metric, power.a, power.b): power for power in self._powers}
         rows: list[list[str]] = []
@@ -231,13 +203,16 @@ class Comparison(Rows[PairedDifference]):
             rows.append([pair])
             for row in of_one:
                 power = of_pair.get((row.metric, row.a, row.b))
-                errors = format_error(row.user_error), format_error(row.run_error)
-                rows.append([row.metric, *errors, *_detected(power)])
-        head = ["metric", "se users", "se runs", "detects", "from", "to"]
+                # Values that are all the same have no error, which would claim certainty.
+                errors = (format_error(x or math.nan) for x in (row.user_error, row.run_error))
+                rows.append([row.metric, *errors, *_detected(power), _lift(row)])
+        head = ["metric", "se users", "se runs", "detects", "from", "to", "lift"]
+        level = f"{100 * self.protocol.level:.4g}%"
         notes = (
             f"se: the standard error that comes from {self.protocol.unit}, and from runs",
-            "detects: the difference that a single test finds in 80% of cases, and its own 95% "
-            "interval",
+            f"detects: the difference that a single test finds in 80% of cases, and its own "
+            f"{level} interval",
+            f"lift: how much larger a is than b, and its {level} confidence interval",
         )
         return Table(head, rows, notes)
 
@@ -267,6 +242,15 @@ class Comparison(Rows[PairedDifference]):
             return ""
         return "*" if self.covers_training(difference) else "(*)"
 
+    def _compared(self, metrics: str | Metric | Iterable[str | Metric] | None) -> list[str]:
+        """Returns the names of metrics, all of which were compared."""
+        compared = list(dict.fromkeys(row.metric for row in self))
+        asked = compared if metrics is None else list(map(str, parse_all(metrics)))
+        for metric in asked:
+            if metric not in compared:
+                raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
+        return asked
+
     def _by_pair(self) -> "list[tuple[str, list[PairedDifference]]]":
         """Returns the rows of each pair, under a heading."""
         by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
@@ -294,59 +278,20 @@ class Comparison(Rows[PairedDifference]):
             counts,
         ]
 
-    def _notes(self) -> Iterable[str]:
-        protocol = self.protocol
-        num_tests = sum(not math.isnan(row.p_value) for row in self)
+    def _notes(self) -> Iterator[str]:
         if len({(row.a, row.b) for row in self}) <= _NUM_CLAIMED:
             yield from self.claims()
-        drawn = f", for other {protocol.unit}"
-        if protocol.has_runs:
-            drawn += " and other runs"
-        together = " of all differences together" if protocol.simultaneous else ""
-        yield (
-            f"a - b: mean difference over users ± its {100 * protocol.level:.4g}% confidence "
-            f"interval{together}{drawn}"
-        )
-        yield (
-            f"p: {_WORDS_ON_TESTS[protocol.test]}, {self._words_on_correction(num_tests)}; "
-            f"*: at most {1 - protocol.level:.4g}"
-        )
-        if num_tests > 1 and not protocol.simultaneous:
-            yield "an interval is one of a single difference; 'simultaneous=True' corrects it, too"
-        if protocol.equivalence is not None:
-            yield (
-                f"equivalent: the difference is smaller than {protocol.equivalence}"
-                f"{' of the mean of b' if protocol.equivalence.is_share else ''}, by two one-sided "
-                f"tests"
-            )
-        if protocol.has_runs:
-            counts = ", ".join(f"{number} of {name}" for name, number in protocol.num_runs.items())
-            yield f"runs: {counts}; wins are averaged over pairs of runs"
-        if protocol.uncovered:
-            yield (
-                f"(*): for these trained models; other seeds of {', '.join(protocol.uncovered)} "
-                f"are not covered"
-            )
-        if protocol.caution:
-            yield protocol.caution
-
-    def _words_on_correction(self, num_tests: int) -> str:
-        if num_tests == 1:
-            return "a single test"
-        how = "the largest of all" if self.protocol.simultaneous else "Holm's method"
-        metrics = len({row.metric for row in self if not math.isnan(row.p_value)})
-        of_what = f"{metrics} metric{'' if metrics == 1 else 's'}"
-        return f"adjusted for {num_tests} tests of {of_what} by {how}"
+        yield from self.protocol.notes(self._rows)
 
 
 def compare(
     results: Mapping[str, Runnable],
     *,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
-    baseline: str | None = None,
+    baseline: Name | None = None,
     equivalence: float | str | None = None,
     primary: str | Metric | None = None,
-    deterministic: Iterable[str] = (),
+    deterministic: str | Iterable[Name] = (),
     test: PairedTest = "t-test",
     simultaneous: bool = False,
     small_sample: SmallSample = "satterthwaite",
@@ -376,7 +321,8 @@ def compare(
             as `b`. (default: `None`, all pairs of results, where `a` comes before `b`)
         equivalence (float or str, optional): The smallest difference that matters: a number, or a
             share of the mean of `b`, such as `"2%"`. With it, a difference that is smaller than
-            this with confidence is `"equivalent"`. (default: `None`)
+            this with confidence is `"equivalent"`. So are results that are the same for every user,
+            even beside a mean of zero, of which every share is zero. (default: `None`)
         primary (str or Metric, optional): The only metric that is tested. The others are
             described: they have intervals, and no p-values. (default: `None`, all are tested)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
@@ -409,7 +355,8 @@ def compare(
 
     Raises:
         ImportError: If scipy is not installed.
-        TypeError: If `results` does not hold results by name, or `simultaneous` is not a boolean.
+        TypeError: If `results` does not hold results by name, `primary` is no single metric, or
+            `simultaneous` is not a boolean.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
             or actions for users without truth, they have no metric in common, `baseline`,
             `primary`, `test`, `small_sample` or a name in `deterministic` is unknown,
@@ -461,7 +408,8 @@ def compare(
         simultaneous,
         num_runs,
         _deterministic(deterministic, list(runs)),
-        "users" if next(iter(runs.values()))[0].person is None else "persons",
+        next(iter(runs.values()))[0].nouns.drawn,
+        sample=describe_samples(_all_results(runs)),
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
     return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)
@@ -483,23 +431,25 @@ class _Comparing:
     def compare(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> Comparison:
         """Compares pairs of recommenders in metrics."""
         largest = self._largest(asked) if self.protocol.simultaneous else None
-        level = self.protocol.level
-        level_of_each = largest.level_of_each(level) if largest else level
-        rows, powers, of_equivalence, notes = [], [], [], []
+        level, alpha = self.protocol.level, self.protocol.alpha
+        alpha_of_each = largest.alpha_of_each(level) if largest else alpha
+        rows, powers, of_equivalence, bases, warnings = [], [], [], [], []
         for metric, (a, b) in asked:
             pair = self._pair(metric, a, b)
             if pair is None:
-                rows.append(self._of_all_users(metric, a, b))
+                runs, small_sample = (self.runs[a], self.runs[b]), self.protocol.small_sample
+                rows.append(difference_of_runs(metric, (a, b), runs, small_sample, alpha))
                 of_equivalence.append(math.nan)
                 continue
             is_tested = pair.has_test and self.protocol.primary in (None, metric)
-            row = pair.row(level_of_each if is_tested else level)
+            row = pair.row(alpha_of_each if is_tested else alpha)
             rows.append(row._replace(p_value=self._p_value(pair)) if is_tested else row)
             of_equivalence.append(self._p_of_equivalence(pair) if is_tested else math.nan)
             if is_tested:
                 powers.append(Power(str(metric), a, b, level, pair.uncertainty))
-            if pair.has_test and (note := caution_on_persons(pair.sample)):
-                notes.append(note)
+            bases.append(Basis.of(str(metric), pair.sample))
+            if pair.has_test and (note := caution_on_persons(pair.sample, self.protocol.unit)):
+                warnings.append(note)
         adjust = largest.adjust if largest else holm
         adjusted = adjust([row.p_value for row in rows])
         # A simultaneous interval of both sides within the bounds is what is printed.
@@ -508,9 +458,15 @@ class _Comparing:
             row._replace(p_adjusted=p, verdict=self._verdict(row, p, p_equivalent))
             for row, p, p_equivalent in zip(rows, adjusted, adjust(doubled), strict=True)
         ]
-        if notes:
-            warn(notes[0])
-        return Comparison(judged, replace(self.protocol, caution=next(iter(notes), None)), powers)
+        if warnings:
+            warn(warnings[0])
+        protocol = replace(
+            self.protocol,
+            caution=caution_on_differences(bases, self.protocol.unit),
+            num_tests=len(powers),
+            num_tested_metrics=len({power.metric for power in powers}),
+        )
+        return Comparison(judged, protocol, powers)
 
     def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
         tested = [x for x in asked if self.protocol.primary in (None, x[0])]
@@ -528,16 +484,10 @@ class _Comparing:
         runs = self.runs[a], self.runs[b]
         return pair_of(metric, (a, b), runs, self.protocol.small_sample)
 
-    def _of_all_users(self, metric: Metric, a: str, b: str) -> PairedDifference:
-        mean_a, mean_b = (
-            statistics.fmean(result[metric] for result in self.runs[name]) for name in (a, b)
-        )
-        return difference_of_means(metric, (a, b), mean_a, mean_b)
-
     def _p_value(self, pair: Pair) -> float:
         if self.protocol.test == "randomization":
             return randomization_test(pair.sample, self.num_samples, self.seed)
-        return pair.uncertainty.p_value(pair.sample.mean)
+        return pair.p_value
 
     def _p_of_equivalence(self, pair: Pair) -> float:
         equivalence = self.protocol.equivalence
@@ -549,7 +499,7 @@ class _Comparing:
         """Returns what the tests say of `a`. What is too small to matter is not better."""
         if math.isnan(p):
             return None
-        alpha = 1 - self.protocol.level
+        alpha = self.protocol.alpha
         if p_equivalent <= alpha:
             return "equivalent"
         if p > alpha:
@@ -566,10 +516,10 @@ def _all_results(runs: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, Ev
     }
 
 
-def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
+def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
     if baseline is None:
         return list(combinations(names, 2))
-    check_choice(baseline, "baseline", names)
+    baseline = read_name(baseline, "baseline", names)
     return [(name, baseline) for name in names if name != baseline]
 
 
@@ -597,24 +547,40 @@ def _primary(
         return None
     results = list(_all_results(runs).values())
     tested = [metric for metric in metrics if means_of_all_users(results, metric) is None]
-    if (metric := parse(primary)) not in tested:
-        raise ValueError(f"'primary' needs to be one of {list(map(str, tested))} (got '{metric}')")
+    if not isinstance(primary, str | Metric):
+        raise TypeError(f"'primary' needs to be a single metric (got {type(primary).__name__})")
+    try:
+        metric = parse(primary)
+    except ValueError:
+        metric = None
+    if metric not in tested:
+        raise ValueError(
+            f"'primary' needs to be one of {list(map(str, tested))} (got '{metric or primary}')"
+        )
     return metric
 
 
-def _deterministic(names: Iterable[str], known: list[str]) -> tuple[str, ...]:
+def _deterministic(names: str | Iterable[Name], known: list[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         names = (names,)
     if not isinstance(names, Iterable):
         raise TypeError(
             f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
         )
-    # Results may have numbers as names, too.
-    return tuple(check_choice(str(name), "deterministic", known) for name in names)
+    return tuple(read_name(name, "deterministic", known) for name in names)
 
 
 def _detected(power: Power | None) -> list[str]:
     """Returns the cells of what a test detects, with its own interval."""
-    if power is None:
+    if power is None or not power.has_error:
         return ["-"] * 3
     return [format_error(x) for x in (power.detectable(), *power.detectable_interval())]
+
+
+def _lift(row: PairedDifference) -> str:
+    """Returns the lift with its interval, which is not symmetric."""
+    if math.isnan(row.lift):
+        return "-"
+    if math.isnan(row.lift_low) or row.lift_low == row.lift_high:
+        return f"{row.lift:+.1f}%"
+    return f"{row.lift:+.1f}% ({row.lift_low:+.1f} to {row.lift_high:+.1f})"

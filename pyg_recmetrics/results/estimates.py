@@ -12,6 +12,9 @@ from pyg_recmetrics.results.student import t_quantile
 
 _LARGEST_POWER = math.log(sys.float_info.max)
 
+#: A variance that is smaller than this share of the squared mean is due to rounding.
+ROUNDING_OF_VARIANCE = 1e-28
+
 
 class Interval(NamedTuple):
     """The two ends of a confidence interval."""

@@ -24,16 +24,32 @@ def frame_of_means(means: Mapping[Metric, float]) -> "pd.DataFrame":
     return frame.astype({"k": "Int64"})
 
 
-def frame_of_users(ranked: RankedEdges, values: Mapping[str, Tensor]) -> "pd.DataFrame":
+def frame_of_users(
+    ranked: RankedEdges, query: Tensor | None, values: Mapping[str, Tensor]
+) -> "pd.DataFrame":
     """Returns a row for every user who is evaluated: `user`, `degree`, and a column per metric.
+
+    If each row is an edge, `item` takes the place of `degree`. Queries have a column for each of
+    theirs, from `query_0` on.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
-        values (mapping): The value of every user by metric, of shape `[num_users]`.
+        query (torch.Tensor, optional): The columns of every query, of shape
+            `[num_users, num_columns]`.
+        values (mapping): The value of every row by metric, of shape `[num_users]`.
     """
-    users = ranked.is_evaluated.nonzero().squeeze(1)
-    columns = {name: value[users] for name, value in {"degree": ranked.degree, **values}.items()}
-    return frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
+    rows = ranked.is_evaluated.nonzero().squeeze(1)
+    users = rows if ranked.user_of_row is None else ranked.user_of_row[rows]
+    of_query = () if query is None else query.unbind(1)
+    columns = {f"query_{number}": column[users] for number, column in enumerate(of_query)}
+    if ranked.user_of_row is None:
+        columns["degree"] = ranked.degree[rows]
+    columns |= {name: value[rows] for name, value in values.items()}
+    frame = frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
+    if ranked.user_of_row is not None:
+        items = named_ids(ranked.edge_label_index[1], ranked.item_ids)
+        frame.insert(1 + len(of_query), "item", items)
+    return frame
 
 
 def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> "pd.DataFrame":

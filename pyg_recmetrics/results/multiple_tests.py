@@ -2,14 +2,35 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.results.estimates import sums_of_persons
+from pyg_recmetrics.results.estimates import ROUNDING_OF_VARIANCE, sums_of_persons
+
+#: P-values that differ by no more than this share of them are the same, but for rounding.
+_ROUNDING = 1e-9
+
+#: Squares that are left over from a difference of so much larger ones have lost their last digits.
+_CANCELLED = 1e-3
 
 #: How many random signs are held at once: 32 MB.
 _NUM_SIGNS = 2**22
+
+
+def alpha_of(level: float) -> float:
+    """Returns the largest p-value that is significant at a level of confidence.
+
+    It is a hair larger than what the level leaves, so that a p-value that is equal to that is below
+    it however it was rounded. An interval of this alpha leaves zero out for the same p-values.
+
+    Example:
+        >>> 0.1 <= 1 - 0.9, 0.1 <= alpha_of(0.9)
+        (False, True)
+    """
+    # In binary, what is left of 1 depends on how the level is rounded.
+    return float(1 - Decimal(repr(level))) * (1 + _ROUNDING)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -82,16 +103,18 @@ class LargestOfAll:
     def adjust(self, p_values: Sequence[float]) -> list[float]:
         """Returns p-values of the tests as those of all of them together."""
         p = torch.tensor(p_values, dtype=torch.double, device="cpu")
-        below = torch.searchsorted(self._smallest, p, right=True)
+        below = torch.searchsorted(self._smallest, p * (1 + _ROUNDING), right=True)
         adjusted = (1.0 + below.double()) / (1 + self._smallest.numel())
         return torch.where(p.isnan(), torch.nan, adjusted).tolist()
 
-    def level_of_each(self, level: float) -> float:
-        """Returns the level of single intervals all of which hold together at `level`."""
-        num_allowed = math.floor((1 - level) * (1 + self._smallest.numel()) * (1 + 1e-12)) - 1
-        if num_allowed < 0:
-            return 1.0
-        return 1.0 - float(self._smallest[num_allowed])
+    def alpha_of_each(self, level: float) -> float:
+        """Returns the alpha of single intervals all of which hold together at `level`.
+
+        An interval leaves zero out if and only if its adjusted p-value is significant. No interval
+        does if the alpha is zero.
+        """
+        num_allowed = math.floor(alpha_of(level) * (1 + self._smallest.numel())) - 1
+        return float(self._smallest[num_allowed]) / (1 + _ROUNDING) if num_allowed >= 0 else 0.0
 
     def _smallest_p(self, sign: Tensor) -> Tensor:
         """Returns the smallest p-value for each assignment of signs, `[num_assignments]`."""
@@ -100,10 +123,15 @@ class LargestOfAll:
         total, count = self._total, self._count
         num_rows, num_drawn = count.sum(dim=0), (count > 0).sum(dim=0)
         mean = sign @ total / num_rows
-        squares = total.square().sum(dim=0) - 2 * mean * (sign @ (total * count))
+        of_all = total.square().sum(dim=0)
+        squares = of_all - 2 * mean * (sign @ (total * count))
         squares += mean.square() * count.square().sum(dim=0)
+        drawn, test = ((squares <= _CANCELLED * of_all) & (of_all > 0)).nonzero(as_tuple=True)
+        rest = sign[drawn] * total.T[test] - mean[drawn, test, None] * count.T[test]
+        squares[drawn, test] = rest.square().sum(dim=1)
         freedom = num_drawn - 1
-        variance = squares.clamp(min=0.0) / num_rows.square() * num_drawn / freedom
+        variance = squares / num_rows.square() * num_drawn / freedom
+        variance[variance <= ROUNDING_OF_VARIANCE * mean.square()] = 0.0
         t = mean.abs() / variance.sqrt()
         # Users who all agree have no variance, and no difference at all is none in any order.
         t = torch.where(mean == 0, 0.0, t)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Literal, NamedTuple, TypeAlias
 
 import torch
@@ -16,12 +17,15 @@ from pyg_recmetrics.metrics import Metric, definition, parse
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.inference import Sample, paired_difference
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import values_of_runs
+from pyg_recmetrics.results.runs import means_of_all_users, values_of_runs
 from pyg_recmetrics.results.uncertainty import SmallSample, Uncertainty, uncertainty_of
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 _LARGEST_POWER = math.log(sys.float_info.max)
+
+#: A mean that is smaller than this share of what it is a mean of is due to rounding.
+_ROUNDING = 1e-12
 
 #: What a comparison says of `a`, beside `b`.
 Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -211,6 +215,12 @@ class Pair:
         )
 
     @cached_property
+    def difference(self) -> float:
+        """The mean difference; zero where it is only due to rounding."""
+        values = self.sample.values
+        return _unless_rounding(self.sample.mean, float(values.abs().mean()))
+
+    @cached_property
     def uncertainty(self) -> Uncertainty:
         """The uncertainty of the mean difference."""
         return uncertainty_of(self.sample, [self.first, self.second], self.small_sample)
@@ -219,6 +229,16 @@ class Pair:
     def has_test(self) -> bool:
         """Whether there are enough users or persons for an interval."""
         return self.sample.num_drawn >= 2
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no user differs in any run."""
+        return self.difference == 0 and self.uncertainty.variance == 0
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of the paired t-test."""
+        return self.uncertainty.p_value(self.difference)
 
     @property
     def differences(self) -> Tensor:
@@ -234,20 +254,26 @@ class Pair:
         Source: Schuirmann, "A comparison of the two one-sided tests procedure and the power
         approach for assessing the equivalence of average bioavailability" (1987).
         """
-        room = bound - abs(self.sample.mean)
+        if self.is_same:
+            return 0.0
+        room = bound - abs(self.difference)
         tail = self.uncertainty.p_value(room) / 2
         return tail if room > 0 else 1 - tail
 
-    def row(self, level: float) -> PairedDifference:
-        """Returns all that does not depend on other pairs, without a p-value."""
-        wins, ties, losses, effect_size = _by_pairs_of_runs(self.first, self.second)
+    def row(self, alpha: float) -> PairedDifference:
+        """Returns all that does not depend on other pairs, without a p-value.
+
+        Args:
+            alpha (float): One minus the level of the intervals.
+        """
+        wins, ties, losses, deviation = _by_pairs_of_runs(self.first, self.second)
         mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
         row = PairedDifference(
             str(self.metric),
             self.a,
             self.b,
-            self.sample.mean,
-            lift=_lift(mean_a, mean_b),
+            self.difference,
+            lift=_lift(mean_b, self.difference),
             wins=wins,
             ties=ties,
             losses=losses,
@@ -257,27 +283,29 @@ class Pair:
         if not self.has_test:
             return row
         uncertainty = self.uncertainty
-        low, high = uncertainty.interval(self.sample.mean, level)
-        lift_low, lift_high = self._lift_interval(mean_a, mean_b, level)
+        low, high = uncertainty.interval_at(self.difference, alpha)
+        lift_low, lift_high = self._lift_interval(mean_a, mean_b, alpha)
         return row._replace(
             low=low,
             high=high,
             lift_low=lift_low,
             lift_high=lift_high,
-            effect_size=effect_size,
+            effect_size=_over(self.difference, deviation),
             user_error=math.sqrt(uncertainty.of("users")),
             run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
-            freedom=uncertainty.freedom_at(level),
+            freedom=uncertainty.freedom_at(1 - alpha),
         )
 
-    def _lift_interval(self, mean_a: float, mean_b: float, level: float) -> Interval:
+    def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
         """Returns the interval of the lift, which is one of the logarithm of the ratio."""
         if mean_a <= 0 or mean_b <= 0:
             return Interval(math.nan, math.nan)
         values = [self.first / mean_a, self.second / mean_b]
-        sample = Sample.of(values[0].mean(dim=0) - values[1].mean(dim=0), self.person)
-        log_ratio = math.log(mean_a / mean_b)
-        ends = uncertainty_of(sample, values, self.small_sample).interval(log_ratio, level)
+        sample = Sample.of(
+            paired_difference(values[0].mean(dim=0), values[1].mean(dim=0)), self.person
+        )
+        log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
+        ends = uncertainty_of(sample, values, self.small_sample).interval_at(log_ratio, alpha)
         return Interval(*(100 * (_exp(end) - 1) for end in ends))
 
 
@@ -305,22 +333,37 @@ def pair_of(
     )
 
 
+def difference_of_runs(
+    metric: Metric,
+    names: tuple[str, str],
+    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
+    small_sample: SmallSample,
+    alpha: float,
+) -> PairedDifference:
+    """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
+    if means_of_all_users([*runs[0], *runs[1]], metric) is None:
+        return pair_of(metric, names, runs, small_sample).row(alpha)
+    means = (fmean(result[metric] for result in of_one) for of_one in runs)
+    return difference_of_means(metric, names, *means)
+
+
 def difference_of_means(
     metric: Metric, names: tuple[str, str], mean_a: float, mean_b: float
 ) -> PairedDifference:
     """Returns the difference in a metric that has one value for all users together."""
+    difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
     return PairedDifference(
         str(metric),
         *names,
-        mean_a - mean_b,
-        lift=_lift(mean_a, mean_b),
+        difference,
+        lift=_lift(mean_b, difference),
         mean_a=mean_a,
         mean_b=mean_b,
     )
 
 
 def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float, float]:
-    """Returns wins, ties, losses and Cohen's d, as they are for one run of each, on average.
+    """Returns wins, ties, losses and the deviation of differences, on average over pairs of runs.
 
     Means over runs would have fewer ties and a smaller deviation the more runs there are.
     """
@@ -333,10 +376,8 @@ def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, floa
         losses += int((difference < 0).sum())
         variance += float(difference.var(dim=1).sum()) if first.size(1) > 1 else math.nan
     ties = first.size(1) * num_pairs - wins - losses
-    mean = float(first.mean() - second.mean())
     deviation = math.sqrt(variance / num_pairs)
-    effect_size = 0.0 if wins == losses == 0 else _over(mean, deviation)
-    return wins / num_pairs, ties / num_pairs, losses / num_pairs, effect_size
+    return wins / num_pairs, ties / num_pairs, losses / num_pairs, deviation
 
 
 def _exp(power: float) -> float:
@@ -345,9 +386,16 @@ def _exp(power: float) -> float:
 
 
 def _over(mean: float, deviation: float) -> float:
+    if mean == 0:
+        return 0.0
     return mean / deviation if deviation else math.copysign(math.inf, mean)
 
 
-def _lift(mean_a: float, mean_b: float) -> float:
-    """Returns how much larger a mean is than another, in per cent."""
-    return 100 * (mean_a / mean_b - 1) if mean_b else math.nan
+def _unless_rounding(mean: float, size: float) -> float:
+    """Returns a mean of numbers of some size, or zero if it is only due to rounding."""
+    return 0.0 if abs(mean) <= _ROUNDING * size else mean
+
+
+def _lift(mean_b: float, difference: float) -> float:
+    """Returns how much larger a mean is than that of `b`, in per cent."""
+    return 100 * difference / mean_b if mean_b else math.nan

@@ -115,6 +115,11 @@ class Power:
             )
         return self._needed("runs", difference, power)
 
+    @property
+    def has_error(self) -> bool:
+        """Whether differences vary at all; if not, they do not say what a test detects."""
+        return self._uncertainty.variance > 0
+
     def _needed(self, source: Source, difference: float, power: float) -> int | None:
         if check_finite_number(difference, "difference") == 0:
             raise ValueError(f"'difference' needs to be other than zero (got {difference!r})")
@@ -122,9 +127,9 @@ class Power:
         return self._uncertainty.needed(source, difference, power, self.level)
 
     def __repr__(self) -> str:
+        what = f"{type(self).__name__}({self.metric} of {self.a} and {self.b}: "
+        if not self.has_error:
+            return f"{what}all differences are the same)"
         low, high = self.detectable_interval()
         doubt = f", or {low:.4f} to {high:.4f}" if self._uncertainty.has_runs else ""
-        return (
-            f"{type(self).__name__}({self.metric} of {self.a} and {self.b}: detects a difference "
-            f"of {self.detectable():.4f}{doubt} in 80% of cases)"
-        )
+        return f"{what}detects a difference of {self.detectable():.4f}{doubt} in 80% of cases)"

@@ -10,6 +10,7 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
@@ -25,12 +26,14 @@ class Ranking(NamedTuple):
         task: The task, if it is known.
         ties: How equal scores were ranked; `None` if scores are not known.
         num_masked: How many items a score of `-inf` kept out of the rankings.
+        num_persons: How many persons the means are over; `None` if they are over rows.
         ranked_by: What ranked, in words, if it is known.
     """
 
     task: RankingTask | None
     ties: Ties | None
     num_masked: int
+    num_persons: int | None
     ranked_by: str | None
 
 
@@ -40,35 +43,42 @@ def write_recipe(
     action: EmptyTargetAction,
     convention: Convention,
     ranking: Ranking,
+    sample: str | None = None,
 ) -> str:
-    """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`."""
+    """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
+
+    `sample` says which users were ranked if they stand for all.
+    """
     definitions = list(definitions)
     text = (
-        f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a user"
+        f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a "
+        f"{users.nouns.user}"
         f"{_threshold(ranking.task)}. "
-        f"Population: {_population(definitions, users, action, convention)}. "
-        f"Ranking: {_items(ranking)}{_ties(ranking)}. "
+        f"Population: {_population(definitions, users, action, convention, sample)}"
+        f"{_persons(users, ranking.num_persons)}. "
+        f"Ranking: {_items(ranking, users.nouns.user)}{_of_edges(users)}{_ties(ranking)}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})."
     )
     return textwrap.fill(text, width=_NUM_COLUMNS)
 
 
-def note_on_intervals(level: float, person: Tensor | None, num_runs: int = 1) -> str:
+def note_on_intervals(level: float, person: Tensor | None, nouns: Nouns, num_runs: int = 1) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {100 * level:.4g}% confidence interval of the mean"
     if num_runs > 1:
-        return f"{note} for other {'users' if person is None else 'persons'} and other runs"
+        return f"{note} for other {nouns.drawn} and other runs"
     if person is None:
-        return f"{note} over users"
-    return f"{note} over users, for other persons ({person.unique().numel():,} behind all rows)"
+        return f"{note} over {nouns.means}"
+    num_drawn = person.unique().numel()
+    return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
 
 
 def summarize_users(
     users: UserCounts, action: EmptyTargetAction, convention: Convention, max_k: int | None
 ) -> str:
     """Returns one line that counts the users behind the means."""
-    parts = [f"{users.num_evaluated:,} users evaluated"]
+    parts = [f"{users.num_evaluated:,} {users.nouns.rows} evaluated"]
     if users.num_without_truth:
         counted_as = {"neg": " (count as 0)", "pos": " (count as 1)"}.get(action, "")
         parts.append(f"{users.num_without_truth:,} without ground truth{counted_as}")
@@ -104,9 +114,13 @@ def _threshold(task: RankingTask | None) -> str:
 
 
 def _population(
-    definitions: list[Metric], users: UserCounts, action: EmptyTargetAction, convention: Convention
+    definitions: list[Metric],
+    users: UserCounts,
+    action: EmptyTargetAction,
+    convention: Convention,
+    sample: str | None,
 ) -> str:
-    text = f"all {users.num_evaluated:,} users with ground truth"
+    text = sample or f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
     if users.num_without_truth:
         what_becomes_of_them = {
             "skip": "are left out",
@@ -125,11 +139,23 @@ def _population(
     return text
 
 
+def _persons(users: UserCounts, num_persons: int | None) -> str:
+    if num_persons is None:
+        return ""
+    return f"; means are over {num_persons:,} persons, each with the mean of its {users.nouns.rows}"
+
+
+def _of_edges(users: UserCounts) -> str:
+    if users.nouns.rows != "edges":
+        return ""
+    return f"; each edge is ranked without the other relevant items of its {users.nouns.user}"
+
+
 def _ties(ranking: Ranking) -> str:
     return f"; {TIES_IN_WORDS[ranking.ties]}" if ranking.ties else ""
 
 
-def _items(ranking: Ranking) -> str:
+def _items(ranking: Ranking, user: str) -> str:
     task = ranking.task
     if task is None:
         return "as given"
@@ -138,11 +164,15 @@ def _items(ranking: Ranking) -> str:
     elif task.candidates.dim() == 1:
         items = f"{task.candidates.numel():,} of {task.num_items:,} items"
     else:
-        items = "each user's own candidates"
+        items = f"each {user}'s own candidates"
+        if task.missing == "count":
+            items += " (truth that is not among them counts as not retrieved)"
     if num_excluded := task.excluded.size(1):
-        items += f" except those that the user is connected to by {num_excluded:,} seen edges"
+        items += f" except those that the {user} is connected to by {num_excluded:,} seen edges"
     elif task.seen.size(1):
-        items += ", also those that the user has seen"
+        items += f", also those that the {user} has seen"
     if ranking.num_masked:
-        items += f", except {ranking.num_masked:,} pairs of a user and an item with a score of -inf"
+        items += (
+            f", except {ranking.num_masked:,} pairs of a {user} and an item with a score of -inf"
+        )
     return items if ranking.ranked_by is None else f"{items}, by {ranking.ranked_by}"

@@ -1,7 +1,7 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -32,11 +32,20 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, cohorts, frames, item_groups
+from pyg_recmetrics.results.averages import (
+    AverageOver,
+    check_average_over,
+    check_averages,
+    check_has_rows,
+    means_of_persons,
+    num_persons,
+)
 from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
+from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.observations import Observations
 from pyg_recmetrics.results.recipe import (
     Ranking,
@@ -44,6 +53,7 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -75,6 +85,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`)
         num_left_out (int, optional): How many users the convention does not evaluate.
             (default: `0`)
+        average_over (str, optional): What the means are over: `"user"`, or `"person"` for the mean
+            over persons of the mean over the rows of each. (default: `"user"`)
+        sampling (Sampling, optional): How the users were drawn, if they stand for all users of the
+            task. (default: `None`, they are all there are)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
@@ -82,12 +96,16 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             that have one value for all users together, such as `coverage@20`.
         definitions (mapping): What the convention computes under the name of each metric.
         user_counts (UserCounts): How many users stand behind the result.
+        sampling (Sampling or None): How many users were ranked to know means to a `margin`, and why
+            no more; `None` without a margin.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
 
     Raises:
         TypeError: If an argument has a wrong type.
-        ValueError: If there is no such metric, convention or `empty_target_action`, or the action
-            is `"error"` and there is a user without truth.
+        ValueError: If there is no such metric, convention or `empty_target_action`, the action is
+            `"error"` and there is a user without truth, means over persons are asked for where
+            persons are not known, or of a metric that is no mean over rows, or `sampling` is not
+            that of the ranking.
 
     Example:
         >>> import torch
@@ -118,6 +136,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         empty_target_action: EmptyTargetAction | None = None,
         convention: str | Convention = "standard",
         num_left_out: int = 0,
+        average_over: AverageOver = "user",
+        sampling: Sampling | None = None,
     ) -> None:
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
@@ -130,15 +150,21 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
+        self.average_over = check_average_over(average_over, self.ranked.person)
         self._ties = TieRanges(self.ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
+        self.sampling = _check_sampling(sampling, self.ranked, self.definitions)
         self.user_counts = UserCounts.of(
-            self.ranked, self.max_k, num_left_out, self.empty_target_action
+            self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
+        if self.average_over == "person":
+            check_averages(self.definitions.values())
+        if sampling is not None:
+            self.user_counts = self.user_counts.of_all(sampling.num_without_truth)
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
@@ -164,8 +190,20 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     @property
     def person(self) -> Tensor | None:
-        """The number of the person to whom each row belongs, `[num_users]`; `None` if unknown."""
-        return None if self.task is None else self.task.person
+        """The person to whom each value of :meth:`contributions` belongs, or `None`.
+
+        `None` says that each value is of another person, as in a mean over persons.
+        """
+        return self.ranked.person if self.average_over == "user" else None
+
+    @property
+    def nouns(self) -> Nouns:
+        """What its rows are called, such as `"queries"`."""
+        users = "users" if self.task is None or self.task.query is None else "queries"
+        person, row = self.ranked.person, self.ranked.user_of_row
+        rows = users if row is None else "edges"
+        drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
+        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     @property
     def num_evaluated(self) -> int:
@@ -202,7 +240,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
 
         This is :attr:`per_user` after `empty_target_action` was applied. Users who do not count
-        are `NaN`. The mean over the others is the mean of the metric.
+        are `NaN`. The mean over the others is the mean of the metric. With
+        `average_over="person"`, it is the mean of every person, of shape `[num_persons]`.
 
         Args:
             metric (str or Metric): One of the metrics that were evaluated, or any other metric of
@@ -220,16 +259,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> result.contributions("recall@2").tolist(), result.per_user["recall@2"].tolist()
             ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
         """
-        resolved = self._resolve(metric)
-        value = self.per_user.get(str(parse(metric)))
-        if value is None:
-            value = self._measure(resolved, self.ranked)
-        if not value.dim():
-            raise ValueError(
-                f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
-                f"one for all users together)"
-            )
-        return self._counted(resolved, value)
+        return self._averaged(self._contributions_of_rows(metric))
 
     def curve(self, metric: str, max_k: int) -> Tensor:
         r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
@@ -285,8 +315,47 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             (0.75, TieRange(low=0.5, high=0.75))
         """
         resolved = self._resolve(metric)
+        contributed = self._contributions_of_rows(metric)
         contribute = partial(self._contribute, resolved)
-        return self._ties.range(resolved, self.contributions(metric), contribute)
+        return self._ties.range(resolved, contributed, contribute, self._average)
+
+    def bounds(self, metric: str | Metric) -> Interval:
+        r"""Returns the bounds on the mean of a metric over all users of the task.
+
+        This says what the users who were ranked tell about the *others of the task*, if the result
+        has a `margin`: the bounds of all metrics hold together, with the level that was given to
+        :func:`evaluate`, whenever the ranking stopped. Where all users were ranked, both ends are
+        the mean. :meth:`confidence_interval` is about other users than those of the task.
+
+        Args:
+            metric (str or Metric): One of the metrics that have a margin, or any of a result for
+                which all users were ranked.
+
+        Raises:
+            KeyError: If the metric was not evaluated.
+            ValueError: If it has no margin, and some users were not ranked.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(9000), torch.arange(9000) % 7])
+            >>> task = RankingTask(truth, num_users=9000, num_items=7)
+            >>> result = evaluate(torch.arange(7.0), task, "recall@2", margin=0.05)
+            >>> result.sampling.num_ranked, round(result["recall@2"], 3)
+            (578, 0.272)
+            >>> [round(end, 3) for end in result.bounds("recall@2")]
+            [0.242, 0.335]
+        """
+        mean = self[metric]
+        if self.sampling is None or self.sampling.is_complete:
+            return Interval(mean, mean)
+        name = str(parse(metric))
+        if name not in self.sampling.bounds:
+            raise ValueError(
+                f"'metric' needs to have a margin, as {list(self.sampling.bounds)} have "
+                f"(got '{name}')"
+            )
+        return self.sampling.bounds[name]
 
     def confidence_interval(
         self,
@@ -302,8 +371,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         It regards the users as a sample of all possible users, or of persons if the task knows the
         persons of its rows: persons are then drawn with all of their rows. It does not cover what
         else may vary, such as the initialisation of a model, and it treats the denominator of a
-        micro-average as fixed. Whether the intervals of two recommenders overlap does not say
-        whether one is better than the other: use :func:`compare`.
+        micro-average as fixed. If a `margin` decided how many users were ranked, it is about other
+        users all the same: :meth:`bounds` is about the users of the task. Whether the intervals of
+        two recommenders overlap does not say whether one is better than the other: use
+        :func:`compare`.
 
         Args:
             metric (str or Metric): The metric; see :meth:`contributions`.
@@ -345,7 +416,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             (0.0, 0.8)
         """
         sample = self._sample(metric)
-        if note := caution_on_persons(sample):
+        if note := caution_on_persons(sample, self.nouns.drawn):
             warn(note)
         return interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
 
@@ -353,9 +424,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         r"""Measures groups of users separately, since a mean may hide large differences.
 
         Args:
-            groups (torch.Tensor or sequence): A label for every user: integers or booleans of
-                shape `[num_users]`, or a sequence of names. Users whose name is `None` are left
-                out.
+            groups (torch.Tensor or sequence): A label for every user (or person, if means are over
+                persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
+                whose name is `None` are left out.
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
             method (str, optional): How to find the intervals, see :meth:`confidence_interval`.
                 (default: `"t"`)
@@ -386,8 +457,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> cohorts["new"]["recall@1"].value
             0.5
         """
-        group, labels = read_labels(groups, "groups", "user", self.ranked.num_users)
-        intervals = Intervals(self.person, level, method)
+        group, labels = self._read_groups(groups)
+        intervals = Intervals(self.person, level, method, self.nouns)
         return cohorts.by_groups(self._values, group, labels, "group", intervals)
 
     def by_degree(
@@ -422,7 +493,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             ['0-1', '2-3']
         """
         group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
-        intervals = Intervals(self.person, level, method)
+        intervals = Intervals(self.person, level, method, self.nouns)
         return cohorts.by_groups(self._values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
@@ -470,7 +541,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             {'0': 0.0, '1': nan, '2': 1.0}
         """
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        intervals = Intervals(self.person, level, method)
+        intervals = Intervals(self.person, level, method, self.nouns)
         return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
@@ -525,7 +596,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         group = group.to(self.ranked.rank.device)
-        intervals = Intervals(self.person, check_level(level))
+        intervals = Intervals(self.person, check_level(level), nouns=self.nouns)
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -591,6 +662,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0     0       1     1  1.000000
             1     2       3     2  0.666667
         """
+        check_has_rows(self.average_over, "per_item")
         resolved = self._resolve(metric)
         if resolved.name not in ("recall", "hit_rate", "r_precision"):
             raise ValueError(
@@ -636,7 +708,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 columns `user`, which is the original id where that is known; `degree`, the number
                 of relevant items; and one for every metric, `NaN` where it is undefined. There is
                 a row for every user who is evaluated, with or without ground truth, and no column
-                for metrics that have one value for all users together. (default: `False`)
+                for metrics that have one value for all users together. If rows are edges, `item`
+                takes the place of `degree`. The columns of queries follow their user.
+                (default: `False`)
 
         Raises:
             ImportError: If pandas is not installed.
@@ -654,7 +728,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             2     2       0       NaN  NaN
         """
         if check_boolean(per_user, "per_user"):
-            return frames.frame_of_users(self.ranked, self.per_user)
+            query = None if self.task is None else self.task.query
+            return frames.frame_of_users(self.ranked, query, self.per_user)
         return frames.frame_of_means({metric: self[metric] for metric in self.metrics})
 
     def save(self, path: str | Path) -> None:
@@ -718,12 +793,15 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         check_fields(fields, _FIELDS, "fields")
         ranked, task = RankedEdges.from_dict(fields["ranked"]), fields["task"]
         if task is not None:
-            if task["num_users"] != ranked.num_users:
+            num_users = ranked.num_users if ranked.user_of_row is None else task["num_users"]
+            if task["num_users"] != num_users:
                 raise ValueError(
-                    f"'task' needs to have the users of the ranking, {ranked.num_users} "
+                    f"'task' needs to have the users of the ranking, {num_users} "
                     f"(got {task['num_users']})"
                 )
             task = RankingTask.from_dict(task)
+            if ranked.user_of_row is not None and not ranked.user_of_row.equal(task.truth[0]):
+                raise ValueError("'ranked' needs to have a row for every edge of the task")
         return cls(
             ranked,
             fields["metrics"],
@@ -731,6 +809,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
             num_left_out=fields["num_left_out"],
+            average_over=fields["average_over"],
+            sampling=None if fields["sampling"] is None else Sampling.from_dict(fields["sampling"]),
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
@@ -775,8 +855,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 self.task,
                 None if self.num_tied is None else self.ranked.ties,
                 num_masked,
+                None if self.average_over == "user" else num_persons(self.ranked.person),
                 self.ranked.ranked_by,
             ),
+            None if self.sampling is None else self.sampling.describe(),
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -804,18 +886,33 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """What every user contributes to each metric in this run, of shape `[1, num_users]`."""
         return {name: self.contributions(name).unsqueeze(0) for name in self.per_user}
 
+    def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
+        what = self.average_over
+        num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
+        return read_labels(groups, "groups", what, num_labels)
+
     @property
     def _degree(self) -> Tensor:
         """How many edges of each user were seen, of shape `[num_users]`."""
+        check_has_rows(self.average_over, "by_degree")
         if self.task is None:
             raise ValueError(
                 "'by_degree' needs the seen edges of a task (got a result without a task)"
             )
-        return torch.bincount(self.task.seen[0], minlength=self.task.num_users)
+        degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
+        row = self.ranked.user_of_row
+        return degree if row is None else degree[row]
 
     @property
     def _is_counted(self) -> Tensor:
-        """Which users count if a metric needs truth, a mask of shape `[num_users]`."""
+        """Which users count if a metric needs truth, a mask of shape `[num_users]`.
+
+        Of a sample, these are also those for whom it stands, so that their groups are the same.
+        """
+        if self.sampling is not None and self.task is not None:
+            is_evaluated: Tensor = index_to_mask(self.task.users, self.task.num_users)
+            has_truth = self.task.degree > 0
+            return is_evaluated & has_truth if self.empty_target_action == "skip" else is_evaluated
         if self.empty_target_action == "skip":
             return self.ranked.is_evaluated & (self.ranked.degree > 0)
         return self.ranked.is_evaluated
@@ -832,6 +929,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
+        check_has_rows(self.average_over, "recall of groups")
         asked = Metric("recall", check_positive_integer(k, "k"))
         recall = self._resolve(asked)
         is_defined = self.convention.population.is_defined(recall, self.ranked)
@@ -846,30 +944,60 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         deepest = max(self.max_k or 1, metric.k or 1)
         return self.convention.resolve(metric, deepest, knows_ties=self.num_tied is not None)
 
+    def _contributions_of_rows(self, metric: str | Metric) -> Tensor:
+        """Returns what every row counts as, of shape `[num_users]`, see :meth:`contributions`."""
+        resolved = self._resolve(metric)
+        value = self.per_user.get(str(parse(metric)))
+        if value is None:
+            value = self._measure(resolved, self.ranked)
+        if not value.dim():
+            raise ValueError(
+                f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
+                f"one for all users together)"
+            )
+        return self._counted(resolved, value)
+
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate:
             return metric(ranked)
+        value = metric(ranked)
+        if self.convention.population.few_candidates == "count":
+            return value
         is_defined = self.convention.population.is_defined(metric, ranked)
-        return metric(ranked).masked_fill(~is_defined, torch.nan)
+        return value.masked_fill(~is_defined, torch.nan)
 
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""
         return self._counted(metric, self._measure(metric, ranked))
 
     def _mean(self, metric: Metric, value: Tensor) -> float:
-        return float(self._counted(metric, value).nanmean()) if value.dim() else float(value)
+        return self._average(self._counted(metric, value)) if value.dim() else float(value)
+
+    def _average(self, counted: Tensor) -> float:
+        return float(self._averaged(counted).nanmean())
+
+    def _averaged(self, counted: Tensor) -> Tensor:
+        """Returns the values that a mean is over: those of rows, or the mean of each person."""
+        if self.average_over == "user" or self.ranked.person is None:
+            return counted
+        return means_of_persons(counted, self.ranked.person)
 
     def _counted(self, metric: Metric, value: Tensor) -> Tensor:
         """Returns what users count as in the mean, `[num_users]`; `NaN` for those who do not."""
-        if metric.needs_truth:
+        # A metric is NaN already where it needs truth and there is none.
+        if metric.needs_truth and self.empty_target_action in ("neg", "pos"):
             value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
+        if self.ranked.users is None:
+            return value
         return value.masked_fill(~self.ranked.is_evaluated, torch.nan)
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
-        margins = {metric: self._margin(metric) for metric in self.metrics}
+        sampling = None if self._is_complete else self.sampling
+        margin_of = self._margin if sampling is None else self._reach
+        margins = {metric: margin_of(metric) for metric in self.metrics}
         cells = {
             (metric.label, metric.k or 0): format_mean(self[metric], margin)
             for metric, margin in margins.items()
@@ -882,16 +1010,54 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
                 f"same score as another candidate"
             )
-        notes += self._observations.notes()
-        if note := caution({name: self._sample(name) for name in self.per_user}):
+        notes += [*self._notes_on_missing(), *self._observations.notes()]
+        if self.sampling is not None:
+            notes.insert(1, self.sampling.note())
+        if sampling is not None:
+            notes.insert(0, sampling.note_on_bounds())
+        elif note := self._caution():
             notes.insert(0, note)
-        if not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, note_on_intervals(0.95, self.person))
+        if sampling is None and not all(math.isnan(margin) for margin in margins.values()):
+            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
             notes=tuple(notes),
         )
+
+    def _caution(self) -> str | None:
+        return caution({name: self._sample(name) for name in self.per_user}, self.nouns)
+
+    def _notes_on_missing(self) -> Iterator[str]:
+        """Yields a line that says what the means would be without truth that is no candidate."""
+        is_candidate = self.ranked.is_candidate
+        if is_candidate is None:
+            return
+        present = self.ranked.select_edges(is_candidate)
+        without = {
+            name: self._average(self._contribute(self.definitions[name], present))
+            for name in self.per_user
+            if self.definitions[name].needs_truth
+        }
+        yield (
+            f"{int((~is_candidate).sum()):,} of {is_candidate.numel():,} ground-truth edges are no "
+            f"candidates and count as not retrieved"
+        )
+        if without:
+            means = ", ".join(f"{name} {mean:.4f}" for name, mean in without.items())
+            yield f"without them: {means}"
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether all users of the task were ranked."""
+        return self.sampling is None or self.sampling.is_complete
+
+    def _reach(self, metric: str | Metric) -> float:
+        """Returns how far the bounds on a mean are from it at most; `NaN` if it has none."""
+        if self.sampling is None or str(metric) not in self.sampling.bounds:
+            return math.nan
+        low, high = self.sampling.bounds[str(metric)]
+        return max(self[metric] - low, high - self[metric])
 
     def _margin(self, metric: str | Metric) -> float:
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
@@ -909,7 +1075,26 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "empty_target_action": lambda result: result.empty_target_action,
     "convention": lambda result: result.convention.to_dict(),
     "num_left_out": lambda result: result.num_left_out,
+    "average_over": lambda result: result.average_over,
+    "sampling": lambda result: result.sampling and result.sampling.to_dict(),
 }
+
+
+def _check_sampling(
+    sampling: Sampling | None, ranked: RankedEdges, definitions: Mapping[str, Metric]
+) -> Sampling | None:
+    """Returns how users were sampled, if this is so for the users of a ranking."""
+    if sampling is None:
+        return None
+    if not isinstance(sampling, Sampling):
+        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
+    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
+    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
+        raise ValueError(
+            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
+            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
+        )
+    return sampling
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
@@ -918,6 +1103,10 @@ def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
         return ranked
     if ranked.catalogue is None:
         ranked = ranked.with_catalogue(task.catalogue)
+    if ranked.user_of_row is not None:
+        return ranked
+    if ranked.person is None and task.person is not None:
+        ranked = ranked.with_person(task.person)
     if ranked.users is not None or task.users.numel() == task.num_users:
         return ranked
     return ranked.select_users(index_to_mask(task.users, ranked.num_users))

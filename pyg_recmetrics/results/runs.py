@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_fields, check_level
-from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.results import archive
@@ -159,7 +158,7 @@ class Runs(Rows[EvaluationResult]):
             TypeError: If `groups` does not hold labels.
             ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
         """
-        group, labels = read_labels(groups, "groups", "user", self[0].ranked.num_users)
+        group, labels = self[0]._read_groups(groups)
         return by_groups(self._values, group, labels, "group", self._intervals(level))
 
     def by_degree(self, bins: int = 5, *, level: float = 0.95) -> Cohorts:
@@ -273,17 +272,17 @@ class Runs(Rows[EvaluationResult]):
         return {name: values_of_runs(self, name) for name in names if name in self[0].per_user}
 
     def _intervals(self, level: float) -> Intervals:
-        return Intervals(self[0].person, check_level(level))
+        return Intervals(self[0].person, check_level(level), nouns=self[0].nouns)
 
     def table(self) -> Table:
         """Returns the printed table."""
         head = ["metric", "mean", "sd of runs", "se users", "se runs"]
         head += [f"{_MANY_RUNS} runs", "all runs"]
-        unit = "users" if self[0].person is None else "persons"
+        unit = self[0].nouns.drawn
         measured = {str(metric): self._measure(metric) for metric in self.metrics}
         uncertainties = {name: uncertainty for name, (uncertainty, _) in measured.items()}
         notes = (
-            note_on_intervals(0.95, self[0].person, len(self)),
+            note_on_intervals(0.95, self[0].person, self[0].nouns, len(self)),
             f"{len(self)} runs; sd: standard deviation; se: standard error from {unit}, and from "
             f"runs",
             f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "

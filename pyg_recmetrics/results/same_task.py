@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 
 
@@ -34,6 +35,14 @@ def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
             )
 
 
+def is_of_task(result: EvaluationResult, task: RankingTask) -> bool:
+    """Returns whether a result is of a task."""
+    if result.task is None or result.task is task:
+        return result.task is task
+    one, other = result.task.to_dict(), task.to_dict()
+    return all(_is_same(value, other[name]) for name, value in one.items() if name != "threshold")
+
+
 def _details(result: EvaluationResult) -> dict[str, object]:
     """Returns what two results must have in common if both have it.
 
@@ -58,6 +67,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "convention": result.convention,
         "empty_target_action": result.empty_target_action,
         "num_users": ranked.num_users,
+        "average_over": result.average_over,
+        "user_of_row": ranked.user_of_row,
     }
     if task is not None:
         fields = task.to_dict()
@@ -67,7 +78,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1
     truth, weight = coalesce_truth(edges, ranked.weight, num_items)
-    return how | {"truth": truth, "weight": weight, "user_ids": ranked.user_ids}
+    ids = {"user_ids": ranked.user_ids, "person": ranked.person}
+    return how | {"truth": truth, "weight": weight, **ids}
 
 
 def _is_same(first: object, second: object) -> bool:

@@ -10,9 +10,11 @@ from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
+from pyg_recmetrics.results.averages import check_has_rows
 from pyg_recmetrics.results.by_name import by_name
 from pyg_recmetrics.results.frames import frame_by_id
 from pyg_recmetrics.results.inference import Sample, interval_of_mean, paired_difference
+from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import check_same_task
@@ -72,6 +74,8 @@ class SideBySide(Tabular):
         num = check_positive_integer(num, "num")
         ranked = self._results[0].ranked
         device = ranked.rank.device
+        for result in self._results:
+            check_has_rows(result.average_over, "differing_users")
         first, second = (result.contributions(metric).to(device) for result in self._results)
         difference = paired_difference(first, second)
         user = _largest(difference.nan_to_num(0.0), num)
@@ -125,12 +129,20 @@ class SideBySide(Tabular):
             [name, format_mean(sample.mean, sample.margin(0.95))]
             for name, sample in self._overlaps()
         ]
-        person = self._results[0].person
-        notes = note_on_intervals(0.95, person), f"rank-biased overlap with p = {self.p:g}"
+        person = self._results[0].ranked.person
+        notes = (
+            note_on_intervals(0.95, person, self._nouns),
+            f"rank-biased overlap with p = {self.p:g}",
+        )
         return Table(["overlap", " and ".join(self.names)], rows, notes)
 
+    @property
+    def _nouns(self) -> Nouns:
+        nouns = self._results[0].nouns
+        return nouns._replace(means=nouns.rows)
+
     def _overlaps(self) -> Iterator[tuple[str, Sample]]:
-        person = self._results[0].person
+        person = self._results[0].ranked.person
         yield f"jaccard@{self.k}", Sample.of(self.jaccard, person)
         yield f"rank-biased overlap@{self.k}", Sample.of(self.rank_biased_overlap, person)
 

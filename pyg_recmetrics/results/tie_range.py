@@ -47,7 +47,11 @@ class TieRanges:
         return metric.needs_truth and is_deep_enough
 
     def range(
-        self, metric: Metric, contributed: Tensor, contribute: Callable[[RankedEdges], Tensor]
+        self,
+        metric: Metric,
+        contributed: Tensor,
+        contribute: Callable[[RankedEdges], Tensor],
+        average: Callable[[Tensor], float],
     ) -> TieRange:
         """Returns the lowest and the highest mean of a metric.
 
@@ -55,15 +59,15 @@ class TieRanges:
             metric (Metric): The metric.
             contributed (torch.Tensor): What every user contributes to it, of shape `[num_users]`.
             contribute (callable): Returns the same for another order of ties.
+            average (callable): Returns the mean of what users contribute.
         """
         if not (metric.needs_truth and self.num_tied):
-            mean = float(contributed.nanmean())
+            mean = average(contributed)
             return TieRange(mean, mean)
         # The value of a user without ties stays as it is, unless it depends on other users.
-        is_micro = dict(metric.arguments).get("average") == "micro"
         means = [
-            float(torch.where(self._has_tie, contribute(ranked), contributed).nanmean())
-            for ranked in (self._orders_of_all if is_micro else self._orders_of_tied)
+            average(torch.where(self._has_tie, contribute(ranked), contributed))
+            for ranked in (self._orders_of_all if metric.is_pooled else self._orders_of_tied)
         ]
         return TieRange(min(means), max(means))
 

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.estimates import ROUNDING_OF_VARIANCE, Interval
 from pyg_recmetrics.results.inference import Sample
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ _MOST = 10**12
 
 #: With as many degrees of freedom as this, a t-distribution is a normal one.
 _MANY = 1e9
-
-#: A variance that is smaller than this share of the squared mean is due to rounding.
-_ROUNDING = 1e-28
 
 #: A smaller p-value than this is zero.
 _SMALLEST_TAIL = 1e-150
@@ -147,7 +144,15 @@ class Uncertainty:
 
     def interval(self, center: float, level: float) -> Interval:
         """Returns the confidence interval around an estimate."""
-        margin = self.margin(level)
+        return self.interval_at(center, 1 - level)
+
+    def interval_at(self, center: float, alpha: float) -> Interval:
+        """Returns the interval that leaves out all whose two-sided p-value is below `alpha`.
+
+        At an alpha of zero it leaves out nothing but what cannot differ at all.
+        """
+        is_certain = self.variance == 0 and (alpha > 0 or center == 0)
+        margin = 0.0 if is_certain else self._margin(alpha / 2) if alpha > 0 else math.inf
         return Interval(center - margin, center + margin)
 
     def p_value(self, difference: float) -> float:
@@ -299,7 +304,7 @@ def uncertainty_of(
     """
     parts = [_variation(values, sample.person) for values in runs if len(values) > 1]
     total = sample.variance
-    if total <= _ROUNDING * sample.mean**2:
+    if total <= ROUNDING_OF_VARIANCE * sample.mean**2:
         total = 0.0
     return combine(total, sample.num_drawn, parts, small_sample)
 

@@ -1,9 +1,10 @@
 """How many users stand behind a result, and what becomes of the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.results.nouns import USERS, Nouns
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class UserCounts:
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
+        nouns (Nouns): What the users are called: they may be queries, or edges of them.
     """
 
     num_evaluated: int
@@ -27,6 +29,7 @@ class UserCounts:
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
+    nouns: Nouns = USERS
 
     @classmethod
     def of(
@@ -35,6 +38,7 @@ class UserCounts:
         max_k: int | None,
         num_left_out: int,
         action: EmptyTargetAction,
+        nouns: Nouns = USERS,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -43,6 +47,7 @@ class UserCounts:
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
             action (str): What users without ground truth count as.
+            nouns (Nouns, optional): What the users are called. (default: users)
 
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
@@ -54,10 +59,12 @@ class UserCounts:
         check_num_without_truth(num_without_truth, action)
         num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
-            num_without_candidates = int((is_evaluated & (ranked.num_candidates == 0)).sum())
-            num_with_few_candidates = int(
-                (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
-            )
+            num_without_candidates = num_with_few_candidates = 0
+            if ranked.num_users and int(ranked.num_candidates.min()) < max(max_k or 0, 1):
+                num_without_candidates = int((is_evaluated & (ranked.num_candidates == 0)).sum())
+                num_with_few_candidates = int(
+                    (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
+                )
         if ranked.lists is not None:
             num_with_list = int((is_evaluated & ranked.has_list).sum())
         return cls(
@@ -67,4 +74,13 @@ class UserCounts:
             num_left_out,
             num_with_few_candidates,
             num_with_list,
+            nouns,
         )
+
+    def of_all(self, num_without_truth: int) -> "UserCounts":
+        """Returns the counts of a sample, with all users of the task who have no truth."""
+        is_known = self.num_without_candidates is not None and (
+            num_without_truth == self.num_without_truth
+        )
+        number = self.num_without_candidates if is_known else None
+        return replace(self, num_without_truth=num_without_truth, num_without_candidates=number)

@@ -1,6 +1,6 @@
 """What a task makes of its arguments: edges that are checked, sorted and can be retrieved."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -8,17 +8,22 @@ from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
     check_bipartite,
+    check_choice,
     check_device,
     check_finite_number,
     check_ids,
     check_integers,
     check_matrix,
+    check_positive_integer,
     check_weight,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, count_zero_ratings
+
+#: What becomes of truth that is not among the candidates.
+Missing: TypeAlias = Literal["count", "drop"]
 
 
 def read_person(person: Any, num_users: int, device: torch.device) -> Tensor | None:
@@ -31,6 +36,34 @@ def read_person(person: Any, num_users: int, device: torch.device) -> Tensor | N
             f"'person' needs to name a person for every user (got none for {num_without} of them)"
         )
     return number.to(device)
+
+
+def read_query(query: TensorLike | None, num_users: int, device: torch.device) -> Tensor | None:
+    """Returns the query that each user stands for, of shape `[num_users, num_columns]`."""
+    if query is None:
+        return None
+    rows = check_integers(query, "query")
+    if rows.dim() != 2 or rows.size(0) != num_users or rows.size(1) == 0:
+        raise ValueError(
+            f"'query' needs to have shape [{num_users}, num_columns], a row for every user "
+            f"(got {list(rows.shape)})"
+        )
+    check_device(rows, "query", device, "truth")
+    return rows
+
+
+def read_num_relations(num_relations: int | None, query: Tensor | None) -> int | None:
+    """Returns the number of relations, if queries consist of an entity and a relation."""
+    if num_relations is None:
+        return None
+    num_relations = check_positive_integer(num_relations, "num_relations")
+    if query is None or query.size(1) != 2:
+        raise ValueError(
+            f"'num_relations' needs a 'query' of two columns, an entity and a relation "
+            f"(got {'none' if query is None else list(query.shape)})"
+        )
+    check_ids(query[:, 1], "query", "relation", 2 * num_relations)
+    return num_relations
 
 
 def read_seen(
@@ -59,6 +92,18 @@ def read_candidates(
     check_matrix(candidates, "candidates", num_users, num_items)
     edges = check_bipartite(items_or_edges, "candidates", num_users, num_items)
     return coalesce_edges(edges, num_items)
+
+
+def read_missing(missing: Missing | None, candidates: Tensor | None) -> Missing:
+    """Returns what becomes of truth that is no candidate.
+
+    Candidates that all users share say which part of the catalogue is looked at. A user's own
+    candidates are what others have retrieved, so what is not among them has been missed.
+    """
+    if missing is None:
+        return "count" if candidates is not None and candidates.dim() == 2 else "drop"
+    check_choice(missing, "missing", get_args(Missing))
+    return missing
 
 
 def read_users(users: TensorLike | None, num_users: int, device: torch.device) -> Tensor:
@@ -140,36 +185,48 @@ def keep_retrievable(
     excluded: Tensor,
     candidates: Tensor | None,
     num_items: int,
+    missing: Missing,
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth that can be retrieved, and warns of all other."""
+    """Returns the truth that can be retrieved or counts as missed, and warns of all other."""
     in_seen = contains(excluded, truth, num_items)
     remedy = "pass 'exclude_seen=False' for the training part of a split, which has only seen edges"
-    losses = [(in_seen, "are also in 'seen'", remedy)]
-    if candidates is not None:
-        is_no_candidate = ~_is_candidate(truth, candidates, num_items)
-        remedy = "add relevant items to the 'candidates'"
-        losses.append((is_no_candidate, "are not among the 'candidates'", remedy))
+    is_missing = ~are_candidates(truth, candidates, num_items)
+    losses = [
+        (in_seen, "are also in 'seen'", remedy),
+        (is_missing, "are not among the 'candidates'", "add relevant items to the 'candidates'"),
+    ]
     is_kept = torch.ones_like(in_seen)
     for is_lost, reason, remedy in losses:
-        if num_lost := int((is_lost & is_kept).sum()):
+        is_left = is_kept & ~is_lost
+        counts_as_missed = is_lost is is_missing and missing == "count"
+        if not counts_as_missed and (num_lost := int((is_lost & is_kept).sum())):
             warn(
                 f"{num_lost} of {int(is_kept.sum())} ground-truth edges {reason}, can never be "
-                f"retrieved, and are taken out of the truth",
+                f"retrieved, and are taken out of the truth"
+                f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
             )
-        is_kept &= ~is_lost
-        if not is_kept.any():
+        if not is_left.any():
             raise ValueError(
                 f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
                 f"edges that {reason})"
             )
+        is_kept = is_kept if counts_as_missed else is_left
     return _select(truth, weight, is_kept)
+
+
+def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
+    return (
+        f". A recall of 1 then stands for {int(is_left.sum()) / int(is_kept.sum()):.4f} of all "
+        f"truth; if the candidates come from a first stage, what it has missed counts with "
+        f"missing='count'"
+    )
 
 
 def count_candidates(
     candidates: Tensor | None, excluded: Tensor, num_users: int, num_items: int
 ) -> Tensor:
     """Returns how many items can be recommended to each user, of shape `[num_users]`."""
-    user = excluded[0, _is_candidate(excluded, candidates, num_items)]
+    user = excluded[0, are_candidates(excluded, candidates, num_items)]
     num_excluded = torch.bincount(user, minlength=num_users)
     if candidates is None:
         return num_items - num_excluded
@@ -187,7 +244,8 @@ def warn_about_zero_ratings(num_zero: int) -> None:
         )
 
 
-def _is_candidate(edges: Tensor, candidates: Tensor | None, num_items: int) -> Tensor:
+def are_candidates(edges: Tensor, candidates: Tensor | None, num_items: int) -> Tensor:
+    """Returns whether each edge is one to a candidate of its user, of shape `[num_edges]`."""
     if candidates is None:
         return torch.ones_like(edges[0], dtype=torch.bool)
     if candidates.dim() == 1:

@@ -27,8 +27,12 @@ from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.events import read_events
 from pyg_recmetrics.task.given_edges import read_given_edges
 from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
+from pyg_recmetrics.task.preparation import Missing
+from pyg_recmetrics.task.queries import Queries, QueriesLike, without
+from pyg_recmetrics.task.triples import Directions, TriplesLike, read_triples
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -46,10 +50,10 @@ class RankingTask(Frozen):
 
     Truth, seen edges and message-passing edges are three different things. The items that a user
     has *seen* are left out of that user's ranking, so they can never be retrieved. The task
-    therefore removes ground-truth edges that are also seen, with one warning that counts them. It
-    does the same with truth that is not among the candidates. A user who has seen everything has
-    no candidates, and remains among the users as one without truth. With `exclude_seen=False`, seen
-    items are ranked like all others, but still say what is popular.
+    therefore removes ground-truth edges that are also seen, with one warning that counts them. A
+    user who has seen everything has no candidates, and remains among the users as one without
+    truth. With `exclude_seen=False`, seen items are ranked like all others, but still say what is
+    popular. What becomes of truth that is no candidate is up to `missing`.
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
@@ -73,6 +77,12 @@ class RankingTask(Frozen):
         candidates (torch.Tensor, optional): The items to rank: item ids of shape
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
+        missing (str, optional): What becomes of truth that is not among the candidates. `"count"`
+            counts it as not retrieved, at any k: whoever ranks the candidates of a first stage
+            again does not find what that stage has missed. `"drop"` takes it out of the truth, with
+            a warning that counts it. (default: `None`, which counts it where each user has
+            candidates of its own, and drops it where all users share those of a part of the
+            catalogue)
         users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
             ranked, and their truth is ignored. (default: `None`, all users)
         user_ids (sequence, optional): The original id of every user, such as a name. Results,
@@ -83,13 +93,19 @@ class RankingTask(Frozen):
             of shape `[num_users]`, where one person has several, such as sessions. Integers or
             names. Intervals and tests then draw persons, not rows. (default: `None`, every row is a
             person)
+        query (torch.Tensor, optional): The query that each row of users stands for, integers of
+            shape `[num_users, num_columns]`, as :meth:`from_queries` numbers them.
+            (default: `None`, every row is a user)
+        num_relations (int, optional): The number of relations, if queries are those of
+            :meth:`from_triples`. (default: `None`, they are not)
 
     Raises:
         TypeError: If an edge list does not hold numbers, `exclude_seen` is not a boolean, or
             original ids cannot be hashed.
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
-            not positive, comes without weights or is above all of them, original ids or
-            persons are not as many as there are users or items, ids repeat, or no user has truth
+            not positive, comes without weights or is above all of them, there is no such way to
+            treat missing truth, original ids, persons or queries are not as many as there are
+            users or items, ids repeat, or no user has truth
             that can be retrieved.
 
     Example:
@@ -103,6 +119,8 @@ class RankingTask(Frozen):
 
     #: The number of the person to whom each user belongs, of shape `[num_users]`.
     person: Tensor | None
+    #: The query that each row of users stands for, of shape `[num_users, num_columns]`.
+    query: Tensor | None
     #: The number of items that can be recommended to each user, of shape `[num_users]`.
     num_candidates: Tensor
     #: What is known about the items, such as their popularity among the seen edges.
@@ -123,10 +141,13 @@ class RankingTask(Frozen):
         weight: TensorLike | None = None,
         threshold: float | None = None,
         candidates: EdgesLike | None = None,
+        missing: Missing | None = None,
         users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
         person: TensorLike | Sequence[Hashable] | None = None,
+        query: TensorLike | None = None,
+        num_relations: int | None = None,
     ) -> None:
         self.num_users = num_users = check_positive_integer(num_users, "num_users")
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
@@ -137,10 +158,13 @@ class RankingTask(Frozen):
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
         self.person = preparation.read_person(person, num_users, device)
+        self.query = preparation.read_query(query, num_users, device)
+        self.num_relations = preparation.read_num_relations(num_relations, self.query)
         self.seen = preparation.read_seen(seen, num_users, num_items, device)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.catalogue = Catalogue(num_items, seen=self.seen)
         self.candidates = preparation.read_candidates(candidates, num_users, num_items, device)
+        self.missing = preparation.read_missing(missing, self.candidates)
         self.users = preparation.read_users(users, num_users, device)
         self.num_candidates = preparation.count_candidates(
             self.candidates, self.excluded, num_users, num_items
@@ -150,8 +174,9 @@ class RankingTask(Frozen):
         relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
         evaluated = preparation.keep_users(*relevant, self.users, num_users)
         self.truth, self.weight = preparation.keep_retrievable(
-            *evaluated, self.excluded, self.candidates, num_items
+            *evaluated, self.excluded, self.candidates, num_items, self.missing
         )
+        self._num_missing: Tensor | None = None
         self.edge_index = self.edge_weight = None
         self._freeze()
 
@@ -393,6 +418,226 @@ class RankingTask(Frozen):
         )
 
     @classmethod
+    def from_queries(
+        cls,
+        query: QueriesLike,
+        item: TensorLike,
+        *,
+        num_items: int,
+        seen: tuple[QueriesLike, TensorLike] | None = None,
+        candidates: TensorLike | tuple[QueriesLike, TensorLike] | None = None,
+        missing: Missing | None = None,
+        weight: TensorLike | None = None,
+        threshold: float | None = None,
+        exclude_seen: bool = True,
+        person: int | TensorLike | Sequence[Hashable] | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task in which items are ranked for queries, which consist of several numbers.
+
+        A query may be an entity and a relation, a source and a moment, or a session and a position.
+        Equal queries are one query, and all of its items are its truth. Queries take the place of
+        users, in lexicographic order: row `u` of the embeddings or scores of a recommender is that
+        of `task.query[u]`. The numbers of a column may be of any size.
+
+        What is known of queries may be known of any others, too, which are ignored. Truth that is
+        among the seen items is not left out of the ranking, as in the filtered setting of knowledge
+        graphs: there is no warning, and it does not leave the truth.
+
+        Args:
+            query (tuple of torch.Tensor): The columns of the query of each edge, integers of shape
+                `[num_edges]` that are not negative, or a tensor of shape
+                `[num_edges, num_columns]`.
+            item (torch.Tensor): The item of each edge, of shape `[num_edges]`.
+            num_items (int): The number of items.
+            seen (tuple, optional): What is left out of the rankings: the columns of queries, as in
+                `query`, and an item for each. (default: `None`)
+            candidates (torch.Tensor or tuple, optional): The items to rank, of shape
+                `[num_candidates]`, that all queries share; or the columns of queries and an item
+                for each, where each query has its own. (default: `None`, all items)
+            missing (str, optional): What becomes of truth that is not among the candidates, see
+                :class:`RankingTask`. (default: `None`)
+            weight (torch.Tensor, optional): How relevant each edge is, see :class:`RankingTask`.
+                (default: `None`)
+            threshold (float, optional): See :class:`RankingTask`. (default: `None`)
+            exclude_seen (bool, optional): Whether seen items are left out of the rankings. If not,
+                truth remains among them. (default: `True`)
+            person (int or torch.Tensor, optional): The person to whom each query belongs: the
+                number of a column, or a label for each edge of shape `[num_edges]`, which is the
+                same for all edges of a query. (default: `None`, every query is a person)
+
+        Raises:
+            TypeError: If an argument does not hold numbers, or `exclude_seen` is not a boolean.
+            ValueError: If columns differ in length or number, hold negative numbers or other things
+                than integers, a query belongs to several persons, or an option is not as
+                :class:`RankingTask` needs it.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> session, position = torch.tensor([7, 7, 3]), torch.tensor([2, 1, 1])
+            >>> item = torch.tensor([0, 3, 1])
+            >>> task = RankingTask.from_queries((session, position), item, num_items=4, person=0)
+            >>> task.query.tolist(), task.truth.tolist(), task.person.tolist()
+            ([[3, 1], [7, 1], [7, 2]], [[0, 1, 2], [1, 3, 0]], [0, 1, 1])
+        """
+        num_items = check_positive_integer(num_items, "num_items")
+        asked = Queries(query, item, num_items)
+        edges = None if seen is None else asked.edges(seen, "seen")
+        if edges is not None and check_boolean(exclude_seen, "exclude_seen"):
+            edges = without(edges, asked.relevant(weight, threshold), num_items)
+        return cls(
+            asked.truth,
+            num_users=asked.rows.size(0),
+            num_items=num_items,
+            seen=edges,
+            exclude_seen=exclude_seen,
+            weight=weight,
+            threshold=threshold,
+            candidates=asked.candidates(candidates),
+            missing=missing,
+            person=asked.person(person),
+            query=asked.rows,
+        )
+
+    @classmethod
+    def from_triples(
+        cls,
+        test: TriplesLike,
+        known: TriplesLike | Sequence[TriplesLike] | None = None,
+        *,
+        num_entities: int,
+        num_relations: int | None = None,
+        directions: Directions = "both",
+        candidates: TensorLike | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task of link prediction in a knowledge graph, in the filtered setting.
+
+        Each distinct :math:`(h, r, ?)` is a query, and so is each :math:`(?, r, t)`. The row of
+        `task.query` is `(h, r)` for the one, and `(t, r + num_relations)` for the other. Its truth
+        are the answers in `test`, and other answers that are known are left out of its ranking.
+        Models of :mod:`torch_geometric.nn.kge` can be ranked as they are.
+
+        Triples are stacked as `(head, relation, tail)`. Those of PyG's data are
+        `(data.edge_index[0], data.edge_type, data.edge_index[1])`.
+
+        Args:
+            test (torch.Tensor): The triples to rank, of shape `[3, num_triples]`, or three tensors
+                of shape `[num_triples]`.
+            known (torch.Tensor or sequence, optional): All other triples that are true, in one of
+                these forms, or a sequence of such parts: `[train, valid]`. Those of `test` among
+                them do no harm. (default: `None`, with a warning that these compete)
+            num_entities (int): The number of entities.
+            num_relations (int, optional): The number of relations.
+                (default: `None`, those that `test` and `known` have)
+            directions (str, optional): Which entity is asked for: `"tail"`, `"head"` or `"both"`.
+                (default: `"both"`)
+            candidates (torch.Tensor, optional): The entities to rank, of shape `[num_candidates]`;
+                or those that fit each relation, booleans of shape
+                `[2 * num_relations, num_entities]`: first which entities are tails of a relation,
+                and then which are heads. If only one is asked for, its half suffices. Each query
+                then has a list of its candidates, which takes memory for all of them.
+                (default: `None`, all entities)
+
+        Raises:
+            TypeError: If an argument does not hold numbers.
+            ValueError: If ids are out of range, shapes or dtypes do not fit, or there are no such
+                `directions`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> test, train = torch.tensor([[0], [1], [2]]), torch.tensor([[0, 3], [1, 1], [3, 2]])
+            >>> task = RankingTask.from_triples(test, [train], num_entities=4, num_relations=2)
+            >>> task.query.tolist()  # the tail of (0, 1, ?), and the head of (?, 1, 2)
+            [[0, 1], [2, 3]]
+            >>> task.truth.tolist(), task.seen.tolist()
+            ([[0, 1], [2, 0]], [[0, 1], [3, 3]])
+        """
+        read = read_triples(
+            test,
+            known,
+            candidates,
+            num_entities=num_entities,
+            num_relations=num_relations,
+            directions=directions,
+        )
+        task = cls.from_queries(
+            *read.test, num_items=num_entities, seen=read.known, candidates=read.candidates
+        )
+        return task._with(num_relations=read.num_relations)
+
+    @classmethod
+    def from_events(
+        cls,
+        src: TensorLike,
+        dst: TensorLike,
+        t: TensorLike,
+        is_test: TensorLike,
+        *,
+        num_items: int,
+        repeats: bool = True,
+        exclude_seen: bool = True,
+        candidates: TensorLike | None = None,
+    ) -> "RankingTask":
+        r"""Reads a task of link prediction in a temporal graph, at the moment of each event.
+
+        A query is a source and a moment at which it has test events. Their destinations are its
+        truth. What the source was connected to strictly before that moment, in whatever event, is
+        left out of the ranking. A person is a source.
+
+        A :class:`~torch_geometric.data.TemporalData` has `src`, `dst` and `t`. To rank all of its
+        nodes, pass `num_items=data.num_nodes`; to rank its destinations alone, pass
+        `candidates=data.dst.unique()`, too.
+
+        Args:
+            src (torch.Tensor): The source of each event, of shape `[num_events]`. Events may be in
+                any order.
+            dst (torch.Tensor): The destination of each event, of shape `[num_events]`.
+            t (torch.Tensor): The moment of each event as an integer of any unit and size, of shape
+                `[num_events]`.
+            is_test (torch.Tensor): Which events are ranked, booleans of shape `[num_events]`, as in
+                `t > t_valid`. The others only say what was seen.
+            num_items (int): The number of destinations.
+            repeats (bool, optional): Whether a destination that the source was connected to before
+                is truth again. It is then ranked, although it was seen. If not, such events are
+                not ranked. (default: `True`)
+            exclude_seen (bool, optional): Whether other destinations that the source was connected
+                to before are left out of the ranking. (default: `True`)
+            candidates (torch.Tensor, optional): The destinations to rank, of shape
+                `[num_candidates]`. (default: `None`, all of them)
+
+        Raises:
+            TypeError: If an argument does not hold numbers, or `repeats` or `exclude_seen` is not a
+                boolean.
+            ValueError: If shapes, dtypes or devices do not fit, ids are out of range, or no event
+                is ranked.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> src, dst = torch.tensor([0, 0, 0, 0]), torch.tensor([1, 2, 1, 0])
+            >>> t = torch.tensor([10, 20, 30, 30])
+            >>> task = RankingTask.from_events(src, dst, t, t > 20, num_items=4)
+            >>> task.query.tolist(), task.truth.tolist(), task.seen.tolist()
+            ([[0, 30]], [[0, 0], [0, 1]], [[0], [2]])
+        """
+        num_items = check_positive_integer(num_items, "num_items")
+        events = read_events(src, dst, t, is_test, num_items=num_items, repeats=repeats)
+        seen = events.seen
+        if check_boolean(exclude_seen, "exclude_seen"):
+            seen = without(seen, events.truth, num_items)
+        return cls(
+            events.truth,
+            num_users=events.rows.size(0),
+            num_items=num_items,
+            seen=seen,
+            exclude_seen=exclude_seen,
+            candidates=candidates,
+            person=events.rows[:, 0],
+            query=events.rows,
+        )
+
+    @classmethod
     def _of_interactions(
         cls, truth: Tensor, weight: Tensor | None, seen: Tensor | None, **fields: Any
     ) -> "RankingTask":
@@ -418,7 +663,34 @@ class RankingTask(Frozen):
     @property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
-        return torch.bincount(self.truth[0], minlength=self.num_users)
+        degree = torch.bincount(self.truth[0], minlength=self.num_users)
+        return degree if self._num_missing is None else degree + self._num_missing
+
+    @property
+    def is_candidate(self) -> Tensor | None:
+        """Whether each ground-truth edge is among the candidates, `[num_edges]`; `None` if all are.
+
+        Others are left only with `missing="count"`.
+        """
+        if self.missing == "drop":
+            return None
+        is_candidate = preparation.are_candidates(self.truth, self.candidates, self.num_items)
+        return None if bool(is_candidate.all()) else is_candidate
+
+    def without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
+        """Returns the same task without truth that is no candidate; the degrees stay as they are.
+
+        Args:
+            is_candidate (torch.Tensor, optional): See :attr:`is_candidate`.
+        """
+        if is_candidate is None:
+            return self
+        num_missing = torch.bincount(self.truth[0, ~is_candidate], minlength=self.num_users)
+        return self._with(
+            truth=self.truth[:, is_candidate],
+            weight=None if self.weight is None else self.weight[is_candidate],
+            _num_missing=num_missing,
+        )
 
     def select_users(self, users: TensorLike) -> "RankingTask":
         """Returns the same task for only some of its users.
@@ -499,10 +771,15 @@ class RankingTask(Frozen):
             parts.append("exclude_seen=False")
         if self.candidates is not None:
             parts.append(f"candidates={list(self.candidates.shape)}")
+            parts.append(f"missing='{self.missing}'")
         if self.users.numel() < self.num_users:
             parts.append(f"users={list(self.users.shape)}")
         if self.person is not None:
             parts.append(f"person={list(self.person.shape)}")
+        if self.query is not None:
+            parts.append(f"query={list(self.query.shape)}")
+        if self.num_relations is not None:
+            parts.append(f"num_relations={self.num_relations}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _with(self, **changes: Any) -> "RankingTask":

@@ -5,7 +5,14 @@ import math
 import pytest
 import torch
 
-from pyg_recmetrics import EvaluationResult, RankingTask, conventions, evaluate, metrics
+from pyg_recmetrics import (
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    conventions,
+    evaluate,
+    metrics,
+)
 from tests.support.cases.mixed_users import task_of_mixed_users
 
 
@@ -99,6 +106,34 @@ class TestEvaluate:
     def test_what_is_not_offered_is_named(self, convention, metric, message):
         with pytest.raises(ValueError, match=message):
             evaluate(torch.rand(4), task_of_mixed_users(), metric, convention=convention)
+
+    @pytest.mark.usefixtures("expect_ties")
+    @pytest.mark.filterwarnings("ignore:.*score for everybody")
+    def test_a_constant_model_has_the_numbers_of_chance(self):
+        task = RankingTask.from_triples(
+            torch.tensor([[0, 0, 3, 5], [1, 1, 0, 1], [2, 3, 1, 2]]),
+            known=torch.tensor([[0, 2, 5], [1, 0, 1], [1, 3, 4]]),
+            num_entities=30,
+        )
+        names = ["mean_rank", "amr", "amri", "mrr", "hit_rate@10"]
+        result = evaluate(torch.zeros(30), task, names, per="edge", convention="pykeen")
+        # Of 30 entities, other answers that are known or tested are no candidates.
+        num_candidates = [28, 28, 30, 29, 29, 30, 30, 29]
+        ranks = [(n + 1) / 2 for n in num_candidates]
+        assert sorted(result.ranked.num_candidates.tolist()) == sorted(num_candidates)
+        assert result["mean_rank"] == pytest.approx(sum(ranks) / 8)
+        assert (result["amr"], result["amri"]) == pytest.approx((1, 0))
+        assert result["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / 8)
+        assert result["hit_rate@10"] == 0
+        negatives = RankedEdges.from_negatives(torch.zeros(5), torch.zeros(5, 99))
+        for convention in ("ogb", "tgb"):
+            result = EvaluationResult(negatives, ["mrr", "hit_rate@50"], convention=convention)
+            assert result.to_dict() == {"mrr": 1 / 50.5, "hit_rate@50": 0}
+        assert EvaluationResult(negatives, "roc_auc", convention="ogb")["roc_auc"] == 0.5
+        task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100)
+        result = evaluate(torch.zeros(100), task, ["hit_rate@99", "ndcg@100"], convention="ncf")
+        assert result["hit_rate@99"] == 0
+        assert result["ndcg@100"] == pytest.approx(1 / math.log2(101))
 
     def test_every_convention_evaluates_what_it_offers(self):
         score = torch.rand(4, generator=torch.Generator().manual_seed(0))

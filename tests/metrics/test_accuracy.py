@@ -34,6 +34,26 @@ def test_known_values():
     assert means["ndcg@3"] == 0.4449
 
 
+def test_the_mrr_of_all_relevant_items():
+    # Hits at ranks 1 and 3 of three relevant; at rank 2 of one; none of two; no truth.
+    lists = torch.arange(5).repeat(4, 1)
+    truth = torch.tensor([[0, 0, 0, 1, 2, 2], [0, 2, 8, 1, 7, 8]])
+    ranked = RankedEdges.from_topk(lists, truth)
+    for k, values in {
+        1: [1 / 3, 0, 0, math.nan],
+        2: [1 / 3, 1 / 2, 0, math.nan],
+        5: [(1 + 1 / 3) / 3, 1 / 2, 0, math.nan],
+    }.items():
+        value = metrics.mrr(ranked, k, hits="all").tolist()
+        assert value == pytest.approx(values, nan_ok=True), k
+    assert metrics.mrr(ranked).tolist() == pytest.approx([1, 1 / 2, 0, math.nan], nan_ok=True)
+    assert metrics.parse("mrr@5").describe() == "mrr@5"
+    described = metrics.parse("MRR(hits=ALL)@5").describe()
+    assert described == "mrr@5 (mean over all relevant items)"
+    with pytest.raises(ValueError, match=r"'hits' needs to be one of \['first', 'all'\]"):
+        metrics.mrr(ranked, hits="last")
+
+
 def test_weights_are_graded_by_gain():
     lists, truth = torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [0, 2]])
     ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1.0, 3.0]))

@@ -3,12 +3,13 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, metrics, rank
 
 
 def test_values_worked_out_by_hand():
@@ -24,6 +25,9 @@ def test_values_worked_out_by_hand():
         "pr_auc": [(1 + 2 / 4) / 2, 1 / 5, 1, 1 / 3, nan],
         "mean_rank": [2.5, 5, 3, 3, nan],
         "median_rank": [2.5, 5, 3, 3, nan],
+        # By chance, the sums of ranks are 6, 3, 15 and 2.5, of which the mean is 6.625.
+        "adjusted_mean_rank": [5 / 6.625, 5 / 6.625, 15 / 6.625, 3 / 6.625, nan],
+        "adjusted_mean_rank_index": [1 / 4.375, -2 / 4.375, 0, -0.5 / 4.375, nan],
     }
     for name, values in expected.items():
         assert getattr(metrics, name)(ranked).tolist() == pytest.approx(values, nan_ok=True), name
@@ -136,3 +140,142 @@ def test_ties_can_count_one_half_only_if_they_are_known():
     with pytest.raises(ValueError, match=r"'ties' needs to be one of \['ranked', 'half'\]"):
         metrics.roc_auc(ranked, ties="mean")
     assert metrics.parse("roc_auc(ties=half)").describe() == "roc_auc (equal scores count one half)"
+
+
+def mean_of(name, ranked):
+    return float(metrics.parse(name)(ranked).nanmean())
+
+
+class TestGroupAuc:
+    @given(case=tied_scores())
+    def test_the_mean_is_weighted_by_the_numbers_of_each_user(self, case):
+        scores, relevant = case
+        ranked = ranked_by_scores(scores, relevant)
+        for weight in ("candidates", "relevant"):
+            total, sum_of_weights = 0.0, 0
+            for row, items in zip(scores, relevant, strict=True):
+                if 0 < len(items) < len(row):
+                    own = {"candidates": len(row), "relevant": len(items)}[weight]
+                    total += own * auc_with_half_credit(row, items)
+                    sum_of_weights += own
+            mean = mean_of(f"roc_auc(ties=half,weight={weight})", ranked)
+            expected = total / sum_of_weights if sum_of_weights else math.nan
+            assert mean == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+    def test_users_of_one_class_have_neither_a_value_nor_a_weight(self):
+        # The second user has no truth, and all of the third's many candidates are relevant.
+        scores = [[4, 3], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3]]
+        ranked = ranked_by_scores(scores, [{0}, (), {0, 1, 2, 3}, {0}])
+        value = metrics.roc_auc(ranked, weight="candidates").tolist()
+        assert value == pytest.approx([2 / 2.5, math.nan, math.nan, 0], nan_ok=True)
+        name = "roc_auc(weight=candidates)"
+        assert EvaluationResult(ranked, name)[name] == pytest.approx(2 / 5)
+
+    def test_equal_weights_change_nothing(self):
+        ranked = ranked_by_scores([[4, 2, 3, 1], [1, 2, 3, 4]], [{0, 3}, {1, 2}])
+        value = metrics.roc_auc(ranked)
+        for weight in ("candidates", "relevant"):
+            assert torch.equal(metrics.roc_auc(ranked, weight=weight), value)
+
+    def test_scikit_learn(self):
+        sklearn = pytest.importorskip("sklearn.metrics")
+        generator = torch.Generator().manual_seed(0)
+        query = torch.randint(0, 200, (3000,), generator=generator)
+        score = torch.randint(0, 50, (3000,), generator=generator).float()
+        click = torch.rand(3000, generator=generator) < 0.1
+        ranked = RankedEdges.from_pairs(score, click, query)
+        areas, impressions, clicks = [], [], []
+        for number in query.unique():
+            own, label = score[query == number].numpy(), click[query == number].numpy()
+            if 0 < label.sum() < len(label):
+                areas.append(sklearn.roc_auc_score(label, own))
+                impressions.append(len(label))
+                clicks.append(label.sum())
+        for weight, numbers in (("candidates", impressions), ("relevant", clicks)):
+            expected = np.average(areas, weights=numbers)
+            mean = mean_of(f"roc_auc(ties=half,weight={weight})", ranked)
+            assert mean == pytest.approx(expected, rel=1e-12)
+
+
+@st.composite
+def ranks_among(draw):
+    """The ranks of the relevant items of some users among their candidates."""
+    users = []
+    for _ in range(draw(st.integers(1, 5))):
+        num_candidates = draw(st.integers(1, 12))
+        users.append((draw(st.sets(st.integers(1, num_candidates))), num_candidates))
+    return users
+
+
+def ranked_of(users):
+    """The same as `RankedEdges`."""
+    scores = [list(range(num_candidates, 0, -1)) for _, num_candidates in users]
+    return ranked_by_scores(scores, [{rank - 1 for rank in ranks} for ranks, _ in users])
+
+
+class TestAdjustedRanks:
+    @given(users=ranks_among())
+    def test_the_means_are_those_of_the_paper(self, users):
+        ranks = [rank for own, _ in users for rank in sorted(own)]
+        chances = [(num_candidates + 1) / 2 for own, num_candidates in users for _ in own]
+        ranked = ranked_of(users)
+        ratio, index = math.nan, math.nan
+        if ranks:
+            mean, expected = sum(ranks) / len(ranks), sum(chances) / len(chances)
+            ratio = mean / expected
+            if expected > 1:
+                index = 1 - (mean - 1) / (expected - 1)
+        assert mean_of("adjusted_mean_rank", ranked) == pytest.approx(ratio, nan_ok=True)
+        found = mean_of("adjusted_mean_rank_index", ranked)
+        assert found == pytest.approx(index, abs=1e-12, nan_ok=True)
+
+    @given(users=ranks_among())
+    def test_each_user_may_have_a_ratio_of_its_own(self, users):
+        ranked = ranked_of(users)
+        ratios = metrics.adjusted_mean_rank(ranked, average="macro").tolist()
+        indices = metrics.adjusted_mean_rank_index(ranked, average="macro").tolist()
+        for (own, num_candidates), ratio, index in zip(users, ratios, indices, strict=True):
+            if own:
+                mean = sum(own) / len(own)
+                assert ratio == pytest.approx(mean / ((num_candidates + 1) / 2))
+            assert math.isnan(ratio) == (not own)
+            if own and num_candidates > 1:
+                expected = 1 - (mean - 1) / ((num_candidates - 1) / 2)
+                assert index == pytest.approx(expected, abs=1e-12)
+            assert math.isnan(index) == (not own or num_candidates == 1)
+
+    def test_a_constant_model_scores_chance_whatever_the_candidates(self):
+        scores = torch.zeros(3, 9)
+        scores[0, 5:] = scores[1, 3:] = -torch.inf
+        truth = torch.tensor([[0, 0, 1, 2, 2, 2], [0, 3, 1, 0, 5, 8]])
+        ranked = RankedEdges.from_scores(scores, truth, ties="mean")
+        for average in ("macro", "micro"):
+            ratio = metrics.adjusted_mean_rank(ranked, average=average)
+            index = metrics.adjusted_mean_rank_index(ranked, average=average)
+            assert float(ratio.mean()) == pytest.approx(1, rel=1e-15)
+            assert index.tolist() == [0, 0, 0]
+
+    @pytest.mark.parametrize(("ranks", "index"), [([1, 1, 1], 1), ([9, 5, 2], -1)])
+    def test_the_best_and_the_worst(self, ranks, index):
+        users = list(zip([{rank} for rank in ranks], [9, 5, 2], strict=True))
+        assert mean_of("adjusted_mean_rank_index", ranked_of(users)) == pytest.approx(index)
+
+    def test_a_user_with_a_single_candidate_does_not_change_the_index(self):
+        users = [({2}, 5), ({1}, 1)]
+        value = metrics.adjusted_mean_rank_index(ranked_of(users)).tolist()
+        assert value == pytest.approx([2 * 0.5, 0])
+        alone = metrics.adjusted_mean_rank_index(ranked_of(users[1:]))
+        assert alone.isnan().all()
+
+    def test_pykeen(self):
+        ranking = pytest.importorskip("pykeen.metrics.ranking")
+        generator = np.random.default_rng(0)
+        candidates = generator.integers(2, 300, 500)
+        ranks = generator.integers(1, candidates + 1)
+        ranked = ranked_of([({rank}, n) for rank, n in zip(ranks, candidates, strict=True)])
+        for name, metric in (
+            ("adjusted_mean_rank", ranking.AdjustedArithmeticMeanRank()),
+            ("adjusted_mean_rank_index", ranking.AdjustedArithmeticMeanRankIndex()),
+        ):
+            theirs = float(metric(ranks=ranks.astype(float), num_candidates=candidates))
+            assert mean_of(name, ranked) == pytest.approx(theirs, rel=1e-12)

@@ -1,6 +1,7 @@
 """Forest plots of means and of paired differences."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -145,6 +146,71 @@ class TestDifferences:
         assert not axes.patches
         assert axes.get_xlabel() == "Runs - Single"
         assert axes.get_legend() is None
+
+    def test_the_note_says_which_intervals_are_simultaneous(self, results):
+        for options, said in (
+            ({}, "paired differences, 90% confidence intervals"),
+            ({"simultaneous": True}, "paired differences, simultaneous 90% confidence intervals"),
+        ):
+            comparison = compare(results, level=0.9, **options)
+            _, axes = plot.differences(comparison)
+            (above,) = axes.child_axes
+            assert " ".join(above.get_xlabel().split()) == said
+        one = compare(dict(list(results.items())[:2]), metrics="ndcg@3", simultaneous=True)
+        assert "simultaneous" not in plot.differences(one).axes.child_axes[0].get_xlabel()
+
+    @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+    @pytest.mark.parametrize("size", [(4, 3), (6, 4), (9, 9)], ids=str)
+    def test_six_pairs_on_given_axes_are_neither_cut_off_nor_on_each_other(
+        self, results, size, layout
+    ):
+        comparison = compare({**results, "Fourth": results["Single"]})
+        figure = Figure(figsize=size, layout=layout)
+        axes = figure.subplots()
+        plot.differences(comparison, ax=axes)
+        FigureCanvasAgg(figure).draw()
+        whole = figure.bbox.padded(1)
+        beside = [box for text in axes.texts if (box := text.get_window_extent()).width > 0]
+        labels = [text.get_window_extent() for text in axes.get_yticklabels()]
+        for box in (*beside, *labels, axes.get_legend().get_window_extent()):
+            assert whole.contains(*box.min)
+            assert whole.contains(*box.max)
+        assert len(beside) == (12 if size == (9, 9) else len(beside))
+        rows = sorted(beside, key=lambda box: box.y0)
+        for lower, upper in pairwise(rows):
+            assert lower.y1 <= upper.y0 + 1
+
+    def test_panels_keep_to_themselves(self, results):
+        comparison = compare({**results, "Fourth": results["Single"]})
+        figure = Figure(figsize=(10, 12))
+        panels = figure.subplots(2, 2)
+        for panel in panels.flat:
+            plot.differences(comparison, ax=panel)
+        FigureCanvasAgg(figure).draw()
+        for upper, lower in zip(*panels, strict=True):
+            assert upper.get_legend().get_window_extent().y0 >= lower.bbox.y1
+        for left, right in panels:
+            ends = [box.x1 for text in left.texts if (box := text.get_window_extent()).width > 0]
+            assert ends
+            assert max(ends) <= right.bbox.x0
+
+    def test_a_second_picture_on_the_same_axes_takes_no_more_room(self, results):
+        figure = Figure(figsize=(6, 6))
+        axes = figure.subplots()
+        plot.differences(compare(results), ax=axes)
+        once = axes.get_position().bounds
+        axes.clear()
+        plot.differences(compare(results), ax=axes)
+        assert axes.get_position().bounds == pytest.approx(once)
+
+    def test_entries_of_legends_are_about_recommenders(self, results):
+        legend = plot.differences(compare(results)).axes.get_legend()
+        for text in legend.get_texts():
+            a, b = description_of(text).recommenders
+            assert description_of(text).text == f"{a} - {b}"
+        legend = plot.metric_at_k(results, "ndcg", max_k=3).axes.get_legend()
+        for name, *marks in zip(results, legend.legend_handles, legend.get_texts(), strict=True):
+            assert [description_of(mark).recommenders for mark in marks] == [(name,)] * 2
 
     def test_what_is_wrong_is_named(self, results):
         with pytest.raises(TypeError, match=r"needs to be a 'Comparison' \(got dict\)"):

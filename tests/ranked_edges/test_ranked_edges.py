@@ -76,6 +76,9 @@ class TestToDict:
             ranked.with_catalogue(catalogue),
             user_ids=("ann", "bob", "cy"),
             item_ids=("w", "x", "y", "z"),
+            person=torch.tensor([0, 1, 1]),
+            user_of_row=torch.tensor([0, 1, 2]),
+            is_candidate=torch.tensor([True, True, True]),
         )
 
     def test_it_holds_every_field(self):

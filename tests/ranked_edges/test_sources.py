@@ -1,6 +1,7 @@
 """Ranks from lists, score matrices and scored pairs."""
 
 import math
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
 from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics.ranked_edges import sources
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
 
@@ -130,12 +132,16 @@ class TestFromPairs:
         ),
         graded=st.booleans(),
         k=st.integers(1, 5),
+        factor=st.sampled_from([1, 10**12]),
+        few=st.sampled_from([(1, 1), (2**14, 4)]),
     )
-    def test_all_metrics_equal_naive_loops(self, rows, graded, k):
+    def test_all_metrics_equal_naive_loops(self, rows, graded, k, factor, few):
         query, score, target = (torch.tensor(column) for column in zip(*rows, strict=True))
         target = target if graded else target > 1
         # Queries keep their order, whatever their numbers.
-        ranked = RankedEdges.from_pairs(score.float(), target, query * 10**12 - 5)
+        names = ("_FEW_PAIRS", "_FEW_RELEVANT")
+        with patch.multiple(sources, **dict(zip(names, few, strict=True))):
+            ranked = RankedEdges.from_pairs(score.float(), target, query * factor - 5)
         rankings, truths = [], []
         for number in query.unique().tolist():
             pairs = [pair for pair, row in enumerate(rows) if row[0] == number]
@@ -148,6 +154,34 @@ class TestFromPairs:
             loop = naive.per_user(name, rankings, truths, **cut_off)
             ours = getattr(metrics, name)(ranked, **cut_off)
             assert ours.tolist() == pytest.approx(loop, nan_ok=True), name
+
+    @pytest.mark.parametrize("order", ["sorted", "by item", "any"])
+    @pytest.mark.parametrize("factor", [1, 10**13])
+    @pytest.mark.parametrize("share", [0.003, 0.1])
+    def test_many_pairs_are_ranked_as_a_matrix_is(self, order, factor, share):
+        generator = torch.Generator().manual_seed(0)
+        scores = torch.randint(0, 60, (150, 200), generator=generator).float()
+        scores[scores == 7] = -torch.inf
+        truth = torch.rand(150, 200, generator=generator) < share
+        query, item = torch.ones_like(truth).nonzero().t()
+        if order == "by item":
+            query, item = torch.ones_like(truth).t().nonzero().t().flip(0)
+        if order == "any":
+            pair = torch.randperm(query.numel(), generator=generator)
+            query, item = query[pair], item[pair]
+        pairs = scores[query, item], truth[query, item], (query - 70) * factor
+        edges = truth.nonzero().t()
+        for ties in ("best", "worst", "mean"):
+            ours = RankedEdges.from_pairs(*pairs, ties=ties)
+            wanted = RankedEdges.from_scores(scores, edges, ties=ties)
+            assert torch.equal(ours.ptr, wanted.ptr)
+            assert torch.equal(ours.rank, wanted.rank)
+            assert torch.equal(ours.num_candidates, wanted.num_candidates)
+            assert torch.equal(ours.num_masked, wanted.num_masked)
+        if order == "sorted":  # the lower item comes first
+            ours, wanted = RankedEdges.from_pairs(*pairs), RankedEdges.from_scores(scores, edges)
+            for name in ("rank", "num_above", "num_tied"):
+                assert torch.equal(getattr(ours, name), getattr(wanted, name))
 
     def test_without_indexes_there_is_one_query(self):
         score, target = torch.tensor([[0.3, 0.2], [0.9, 0.1]]), torch.tensor([[1, 0], [0, 1]])
@@ -192,3 +226,101 @@ class TestFromPairs:
             RankedEdges.from_pairs(preds * torch.nan, target, index)
         with pytest.raises(TypeError, match=r"'target' needs to be a tensor, .*got str"):
             RankedEdges.from_pairs(preds, "100", index)
+
+
+SCORES = st.integers(-2, 2).map(float) | st.just(-math.inf)
+
+
+@st.composite
+def positives_and_negatives(draw):
+    num = draw(st.integers(1, 5))
+    width = draw(st.integers(1, 6))
+    row = st.lists(SCORES, min_size=width, max_size=width)
+    positive = draw(st.lists(SCORES, min_size=num, max_size=num))
+    if draw(st.booleans()):
+        return positive, draw(row)
+    return positive, draw(st.lists(row, min_size=num, max_size=num))
+
+
+class TestFromNegatives:
+    @given(
+        scores=positives_and_negatives(),
+        ties=st.sampled_from(["best", "worst", "mean"]),
+        num_scores=st.integers(1, 30),
+    )
+    def test_a_positive_stands_behind_what_scores_higher(self, scores, ties, num_scores):
+        positive, negative = scores
+        is_shared = not isinstance(negative[0], list)
+        rows = [negative] * len(positive) if is_shared else negative
+        arguments = torch.tensor(positive), torch.tensor(negative)
+        is_finite = [
+            [own, *row] != [-math.inf] * (len(row) + 1)
+            for own, row in zip(positive, rows, strict=True)
+        ]
+        if not all(is_finite):
+            with pytest.raises(ValueError, match="finite score for every positive"):
+                RankedEdges.from_negatives(*arguments)
+            return
+        with patch.object(sources, "_NUM_SCORES", num_scores):
+            ranked = RankedEdges.from_negatives(*arguments, ties=ties)
+        for own, row, rank, num in zip(
+            positive, rows, ranked.rank.tolist(), ranked.num_candidates.tolist(), strict=True
+        ):
+            candidates = [score for score in row if score > -math.inf]
+            above = sum(score > own for score in candidates)
+            tied = sum(score == own for score in candidates)
+            if own == -math.inf:
+                assert (rank > 10**6, num) == (True, len(candidates))
+                continue
+            assert rank == 1 + above + {"best": 0, "worst": tied, "mean": tied / 2}[ties]
+            assert num == len(candidates) + 1
+        assert ranked.degree.tolist() == [1] * len(positive)
+        RankedEdges.from_dict(ranked.to_dict())
+
+    def test_a_constant_model_is_as_good_as_chance(self):
+        ranked = RankedEdges.from_negatives(torch.zeros(3), torch.zeros(3, 99))
+        assert ranked.rank.tolist() == [50.5] * 3
+        assert metrics.roc_auc(ranked).tolist() == [0.5] * 3
+
+    def test_shared_negatives_are_those_of_every_row(self):
+        generator = torch.Generator().manual_seed(0)
+        positive, negative = (
+            torch.randn(40, generator=generator),
+            torch.randn(9, generator=generator),
+        )
+        shared = RankedEdges.from_negatives(positive, negative)
+        own = RankedEdges.from_negatives(positive, negative.expand(40, 9))
+        for name in ("rank", "num_candidates", "num_above", "num_tied"):
+            assert torch.equal(getattr(shared, name), getattr(own, name)), name
+
+    def test_hits_of_ogb_are_worst_ranks(self):
+        # A positive is a hit if it scores above the second largest negative.
+        positive, negative = torch.tensor([0.9, 0.7, 0.6, 0.5]), torch.tensor([0.8, 0.6, 0.1])
+        ranked = RankedEdges.from_negatives(positive, negative, ties="worst")
+        assert metrics.hit_rate(ranked, k=2).tolist() == [1, 1, 0, 0]
+
+    @pytest.mark.parametrize(
+        ("positive", "negative", "message"),
+        [
+            (torch.zeros(2, 1), torch.zeros(3), r"'positive' .* shape \[num_positives\]"),
+            (torch.zeros(0), torch.zeros(3), r"num_positives > 0 \(got \[0\]\)"),
+            (torch.zeros(2), torch.zeros(3, 4), r"'negative' .* shape \[2, num_negatives\]"),
+            (torch.zeros(2), torch.zeros(0), r"'negative' needs to have shape"),
+            (torch.zeros(2), torch.zeros(2, 0), r"'negative' needs to have shape"),
+            (torch.zeros(2), torch.zeros(3).double(), "'negative' .* dtype of 'positive'"),
+            (torch.zeros(2).long(), torch.zeros(3), "'positive' needs to hold floating-point"),
+            (torch.tensor([math.nan]), torch.zeros(3), r"'positive' needs to hold finite"),
+            (torch.zeros(1), torch.tensor([math.inf]), r"'negative' needs to hold finite"),
+        ],
+    )
+    def test_wrong_scores_are_named(self, positive, negative, message):
+        with pytest.raises(ValueError, match=message):
+            RankedEdges.from_negatives(positive, negative)
+
+
+def test_positives_that_share_their_negatives_are_no_query():
+    preds, target = torch.rand(500), torch.arange(500) < 100
+    with pytest.warns(UserWarning, match="100 relevant pairs as one query.*from_negatives"):
+        RankedEdges.from_pairs(preds, target)
+    RankedEdges.from_pairs(preds, torch.arange(500) < 99)
+    RankedEdges.from_pairs(preds, target, torch.arange(500) % 2)

@@ -93,9 +93,9 @@ def test_candidates_are_all_that_is_ranked(case, data, shared, batch_size):
     can_be_retrieved = [(u, i) for u, truth in enumerate(case.truths) for i in truth if i in own[u]]
     if not can_be_retrieved:
         with pytest.raises(ValueError, match="an edge that can be retrieved"):
-            case.task(candidates=candidates)
+            case.task(candidates=candidates, missing="drop")
         return
-    task = case.task(candidates=candidates)
+    task = case.task(candidates=candidates, missing="drop")
     assert task.num_candidates.tolist() == [len(ranking) for ranking in rankings]
     expected = {(u, i): rankings[u].index(i) + 1 for u, i in can_be_retrieved}
     for recommender in forms(case):
@@ -203,3 +203,40 @@ class TestData:
         scores = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
         first, second = rank(scores, self.homogeneous()), rank(scores, self.heterogeneous())
         assert ranks(first) == ranks(second)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@given(case=cases(), data=st.data())
+def test_truth_that_is_no_candidate_is_never_retrieved_and_stays_truth(case, data):
+    every = [(user, item) for user in range(case.num_users) for item in range(case.num_items)]
+    chosen = data.draw(st.lists(st.sampled_from(every), unique=True, min_size=1))
+    candidates = torch.tensor(chosen).T
+    try:
+        task = case.task(candidates=candidates)
+    except ValueError:
+        return
+    wanted, of_user = {}, {user: set() for user in range(case.num_users)}
+    for user, item in chosen:
+        of_user[user].add(item)
+    for user, item in task.truth.T.tolist():
+        ranking = naive.ranking(case.scores[user], case.seen_by(user), of_user[user])
+        wanted[user, item] = 1 + ranking.index(item) if item in ranking else math.inf
+    for recommender in forms(case):
+        ranked = rank(recommender, task, full=True, edge_index=torch.empty(2, 0).long())
+        assert ranks(ranked) == wanted
+        assert torch.equal(ranked.degree, task.degree)
+        is_found = torch.tensor([math.isfinite(wanted[pair]) for pair in edges_of(ranked)])
+        if ranked.is_candidate is None:
+            assert bool(is_found.all())
+        else:
+            assert torch.equal(ranked.is_candidate, is_found)
+        left = {user: len(of_user[user] - case.seen_by(user)) for user in of_user}
+        relevant = {
+            user: sum(math.isfinite(wanted[pair]) for pair in wanted if pair[0] == user)
+            for user in of_user
+        }
+        assert ranked.num_irrelevant.tolist() == [left[user] - relevant[user] for user in of_user]
+
+
+def edges_of(ranked):
+    return [tuple(pair) for pair in ranked.edge_label_index.T.tolist()]

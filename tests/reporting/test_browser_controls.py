@@ -36,10 +36,12 @@ _COLUMN = """
 (table, place) => [...table.tBodies[0].rows].map((row) => row.cells[place].innerText.trim())
 """
 
-#: The names of marks in the forest picture, which are the innermost of what checkboxes hide.
+#: The names of marks in the forest picture, which are the innermost of what checkboxes hide. Those
+#: of its legend have no metric.
 _MARKS = """
 () => [...document.querySelectorAll(".forest :is([data-metric], [data-recommender])")]
   .filter((mark) => mark.tagName !== "text")
+  .filter((mark) => mark.dataset.metric)
   .filter((mark) => !mark.querySelector("[data-metric], [data-recommender]"))
   .map((mark) => mark.querySelector(":scope > title")?.textContent ?? "")
 """

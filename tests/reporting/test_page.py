@@ -1,6 +1,8 @@
 """The page of a report: what is on it, and that it is a page that stands alone."""
 
 import re
+import warnings
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -105,6 +107,29 @@ def test_names_and_titles_are_escaped(made, lists):
     assert page.tags["svg"] > 2
     assert page.tags["title"] > 1 + page.tags["svg"]  # as marks have some, too
     assert page.text.count(NASTY) > 5
+
+
+def test_legends_belong_to_recommenders(full):
+    """A reader who hides a recommender hides its name in legends, too."""
+    pictures = re.findall("<svg.*?</svg>", full.source, flags=re.DOTALL)
+    numbers = {"Random": "0", "Popular": "1"}
+    num_names = 0
+    for picture in map(ElementTree.fromstring, pictures):
+        hidden = {number: set() for number in numbers.values()}
+        for group in picture.iter():
+            for number in group.get("data-recommender", "").split():
+                hidden[number] |= set(group.iter("text"))
+        for text in picture.iter("text"):
+            if text.text in numbers:
+                assert text in hidden[numbers[text.text]]
+                num_names += 1
+    assert num_names >= 2 * 5
+
+
+def test_names_in_any_language_need_no_warning(made, popular, runs):
+    with warnings.catch_warnings(action="error"):
+        page = made({"推荐系统": popular, "おすすめ": runs[0]})
+    assert page.text.count("推荐系统") > 5
 
 
 def test_nothing_comes_from_elsewhere(full):

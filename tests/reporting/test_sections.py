@@ -59,6 +59,20 @@ def test_metrics_of_lists_alone(parts, task):
         assert not any(isinstance(part, Missing) for part in parts(section, result))
 
 
+def test_more_pairs_are_matrices_with_notes_on_all_tests(parts, runs, popular):
+    results = dict(zip("vwxyz", [popular, *runs, runs[0]], strict=True))
+    *matrices, numbers, _ = parts("Comparison", results)
+    num_tests = 10 * 3  # of three metrics of single users
+    notes = " ".join(numbers.table.notes)
+    assert f"adjusted for {num_tests} tests of 3 metrics by Holm's method" in notes
+    assert len(numbers.table.rows) < num_tests
+    for matrix in matrices:
+        cells = [cell for row in matrix.table.rows for cell in row[1:]]
+        # `w` and `z` are the same.
+        assert matrix.table.rows[1][5] == matrix.table.rows[4][2] == "+0.0000"
+        assert not any(cell.startswith("-0.0000") for cell in cells)
+
+
 def test_without_scipy_there_is_no_comparison(parts, popular, runs, monkeypatch):
     hide_package(monkeypatch, "scipy")
     (part,) = parts("Comparison", {"a": popular, "b": runs[0]})

@@ -44,6 +44,8 @@ FORMAT_4 = Path(__file__).with_name("format_4.npz")
 FORMAT_5 = Path(__file__).with_name("format_5.npz")
 #: A result in format 6, as it was written before it said what ranked.
 FORMAT_6 = Path(__file__).with_name("format_6.npz")
+#: A result in format 7, as it was written when every row was a user.
+FORMAT_7 = Path(__file__).with_name("format_7.npz")
 #: Two runs of one task in format 5.
 RUNS_IN_FORMAT_5 = Path(__file__).with_name("runs_in_format_5.npz")
 
@@ -152,6 +154,20 @@ class TestFiles:
         assert loaded.task.threshold == task.threshold == pytest.approx(0.7)
         assert torch.equal(loaded.task.candidates, task.candidates)
 
+    def test_queries(self, tmp_path):
+        test, known = torch.tensor([[0, 1, 4], [1, 0, 2]]).t(), torch.tensor([[0], [1], [5]])
+        for task in (
+            RankingTask.from_triples(test, known, num_entities=6),
+            RankingTask.from_events([0, 0, 1], [1, 2, 2], [5, 2**60, 7], [True] * 3, num_items=6),
+        ):
+            result = evaluate(torch.rand(task.num_users, 6), task, "mrr")
+            result.save(tmp_path / "result.npz")
+            loaded = EvaluationResult.load(tmp_path / "result.npz")
+            assert_same(result, loaded)
+            assert torch.equal(loaded.task.query, task.query)
+            assert loaded.task.num_relations == task.num_relations
+            assert repr(loaded.task) == repr(task)
+
     def test_lists_alone_and_names(self, tmp_path):
         (tmp_path / "run").write_text("ann Q0 x 1 0.9 me\nann Q0 y 2 0.5 me\nbob Q0 x 1 1 me\n")
         (tmp_path / "qrels").write_text("ann 0 y 1\nbob 0 x 2\n")
@@ -208,7 +224,7 @@ class TestFiles:
                 EvaluationResult.load(tmp_path / name)
         with (tmp_path / "new.npz").open("wb") as file:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
-        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 7"):
+        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 8"):
             EvaluationResult.load(tmp_path / "new.npz")
 
     def test_files_of_format_2_are_read(self):
@@ -255,6 +271,17 @@ class TestFiles:
         assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
         assert result.ranked.user_ids == ("ann", "bob", "cid", "dee")
         assert result.ranked.ranked_by is None
+
+    def test_files_of_format_7_are_read(self):
+        result = EvaluationResult.load(FORMAT_7)
+        # User 0 has relevant items at the ranks 1 and 3 of its candidates, and user 1 at 2.
+        assert result["recall@2"] == (1 / 2 + 1) / 2
+        assert (result.task.missing, result.average_over) == ("drop", "user")
+        assert result.ranked.person.tolist() == result.person.tolist() == [0, 0]
+        assert result.ranked.user_of_row is result.ranked.is_candidate is None
+        assert (result.task.query, result.task.num_relations) == (None, None)
+        assert result.sampling is None
+        assert result.bounds("mrr") == (result["mrr"], result["mrr"])
 
     def test_runs_of_format_5_are_read(self):
         first, second = Runs.load(RUNS_IN_FORMAT_5)

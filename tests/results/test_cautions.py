@@ -1,10 +1,17 @@
 """What makes intervals too narrow."""
 
+import warnings
+
 import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, compare, evaluate
-from pyg_recmetrics.results.cautions import caution, caution_on_persons
+from pyg_recmetrics.results.cautions import (
+    Basis,
+    caution,
+    caution_on_differences,
+    caution_on_persons,
+)
 from pyg_recmetrics.results.inference import Sample
 
 
@@ -47,6 +54,42 @@ def test_persons_count_by_how_many_of_one_size_they_are():
     assert even.num_effective == 50
     assert caution_on_persons(even) is None
     assert caution_on_persons(sample(10)) is None
+
+
+def basis(num_users, num_hits, metric="recall@5"):
+    return Basis.of(metric, sample(num_users, num_hits))
+
+
+def test_differences_of_few_users_or_of_few_who_differ():
+    assert caution_on_differences([]) is None
+    assert caution_on_differences([basis(100, 20), basis(5000, 30)]) is None
+    assert caution_on_differences([basis(500, 100), basis(99, 50)]) == (
+        "intervals may be too narrow: there are few users (99)"
+    )
+    assert caution_on_differences([basis(1, 1)]) is None
+    two = [basis(500, 19), basis(500, 19), basis(500, 7, "mrr"), basis(500, 100, "ndcg@5")]
+    assert caution_on_differences(two) == (
+        "intervals may be too narrow: few users differ in recall@5, mrr"
+    )
+    # What is the same does not differ for few.
+    assert caution_on_differences([Basis("mrr", 500, None, 0)]) is None
+
+
+def test_a_comparison_says_so_as_a_result_does():
+    pytest.importorskip("scipy")
+    generator = torch.Generator().manual_seed(0)
+    for num_users in (40, 150):
+        truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 5])
+        task = RankingTask(truth, num_users=num_users, num_items=5)
+        a, b = (
+            evaluate(torch.rand(num_users, 5, generator=generator), task, "recall@2")
+            for _ in range(2)
+        )
+        with warnings.catch_warnings(action="error"):
+            comparison = compare({"a": a, "b": b})
+        said = "intervals may be too narrow: there are few users (40)"
+        for shown in (a, comparison, comparison.select("recall@2")):
+            assert (said in str(shown)) == (num_users == 40)
 
 
 def test_few_persons_warn():

@@ -311,6 +311,16 @@ class TestTable:
         for text in (str(comparison), str(comparison.sources())):
             assert max(map(len, text.splitlines())) <= 100
 
+    def test_the_lift_has_its_interval_in_the_table_of_errors(self, results):
+        comparison = compare(results, level=0.9)
+        table = comparison.sources().table()
+        lifts = [row[-1] for row in table.rows if len(row) > 1]
+        by_pair = sorted(comparison, key=lambda row: list(combinations(results, 2)).index(row[1:3]))
+        for row, lift in zip(by_pair, lifts, strict=True):
+            assert row.lift_low < row.lift < row.lift_high
+            assert lift == f"{row.lift:+.1f}% ({row.lift_low:+.1f} to {row.lift_high:+.1f})"
+        assert "lift: how much larger a is than b, and its 90% confidence" in table.notes[-1]
+
     def test_the_better_mean_is_bold(self, results):
         comparison = compare({"a": results["none"], "b": results["fair"]}, metrics="ndcg@3")
         (row,) = comparison
@@ -370,8 +380,13 @@ class TestFamily:
                 assert same.verdict is None
                 assert not one.is_significant(same)
         assert "adjusted for 3 tests of 1 metric by Holm's method" in str(one)
-        with pytest.raises(ValueError, match=r"'primary' needs to be one of .* \(got 'mrr@3'\)"):
-            compare(results, primary="mrr@3")
+        for wrong in ("mrr@3", "no metric", "ndcg"):
+            with pytest.raises(
+                ValueError, match=rf"'primary' needs to be one .* \(got '{wrong}'\)"
+            ):
+                compare(results, primary=wrong)
+        with pytest.raises(TypeError, match=r"'primary' needs to be a single metric \(got list\)"):
+            compare(results, primary=["ndcg@3"])
 
     def test_a_primary_metric_is_one_of_single_users(self, task):
         a, b = (evaluate(scores_of(task, 0.5, seed), task, ["mrr@3", "gini@3"]) for seed in (0, 1))
@@ -392,6 +407,34 @@ class TestFamily:
         with pytest.raises(TypeError, match="'simultaneous'"):
             compare(results, simultaneous=1)
 
+    @pytest.mark.parametrize("num_users", [2, 3, 4, 5, 8])
+    def test_they_agree_with_few_users_at_every_level(self, num_users):
+        """With few users, many signs give the same t-statistics, and some users all agree."""
+        seen = set()
+        for seed in range(4):
+            task = random_task(num_users, 12, truth_share=0.3, seen_share=0.1)
+            skills = {"a": 0.6, "b": 0.2, "c": 0.0}
+            found = {
+                name: evaluate(scores_of(task, skill, 10 * seed + i), task, ["mrr", "recall@2"])
+                for i, (name, skill) in enumerate(skills.items())
+            }
+            for level in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
+                for metrics in (None, "mrr"):
+                    comparison = compare(
+                        found, metrics=metrics, level=level, simultaneous=True, num_samples=499
+                    )
+                    for row in comparison:
+                        leaves_out = not row.low <= 0 <= row.high
+                        assert comparison.is_significant(row) == leaves_out
+                        seen.add(leaves_out)
+        assert seen == {True, False} or num_users == 2
+
+    def test_a_single_test_is_no_family(self, results):
+        pair = {name: results[name] for name in ("good", "fair")}
+        text = str(compare(pair, metrics="ndcg@3", simultaneous=True))
+        assert "a single test by random signs of users" in text
+        assert "together" not in text
+
     def test_the_seed_decides_about_simultaneous_intervals(self, results):
         state = torch.get_rng_state()
         one, same, other = (
@@ -399,6 +442,84 @@ class TestFamily:
         )
         assert list(one) == list(same) != list(other)
         assert torch.equal(torch.get_rng_state(), state)
+
+
+class TestSelect:
+    def test_notes_say_how_many_tests_p_values_are_corrected_for(self, results):
+        comparison = compare(results)
+        assert comparison.protocol.num_tests == 9
+        assert comparison.protocol.num_tested_metrics == 3
+        for selected in (
+            comparison.select("ndcg@3"),
+            comparison.select(name="good"),
+            comparison.select("ndcg@3", "good").select("ndcg @ 3"),
+        ):
+            assert len(selected) < 9
+            assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(selected)
+            assert "'simultaneous=True' corrects it, too" in str(selected)
+
+    def test_a_string_is_one_metric(self, results):
+        comparison = compare(results)
+        assert [row.metric for row in comparison.select("r_precision")] == ["r_precision"] * 3
+        assert list(comparison.select(["recall@3", "ndcg@3"])) == list(comparison[:6])
+
+    def test_what_was_not_compared_is_named(self, results):
+        comparison = compare(results)
+        with pytest.raises(ValueError, match=r"'metrics' needs to be of \['rec.* \(got 'mrr'\)"):
+            comparison.select(["ndcg@3", "mrr"])
+        with pytest.raises(ValueError, match=r"'name' needs to be one of \['good', .*'best'\)"):
+            comparison.select(name="best")
+        selected = compare(results, baseline="none").select(name="good")
+        with pytest.raises(ValueError, match="'metrics' and 'name' need to leave a difference"):
+            selected.select(name="fair")
+
+    def test_names_may_be_numbers(self, results):
+        numbered = dict(enumerate(results.values(), start=1))
+        comparison = compare(numbered, baseline=1)
+        assert [(row.a, row.b) for row in comparison[:2]] == [("2", "1"), ("3", "1")]
+        assert {row.a for row in comparison.select(name=3)} == {"3"}
+        assert comparison.power("ndcg@3", 2, 1).a == "2"
+        assert comparison.power("ndcg@3", a=3).a == "3"
+        assert compare({0.5: results["good"], 1.5: results["fair"]}, baseline=0.5)[0].b == "0.5"
+        with pytest.raises(ValueError, match=r"'baseline' needs to be one of .* \(got '4'\)"):
+            compare(numbered, baseline=4)
+
+
+class TestNothingToSay:
+    def test_where_nothing_is_tested_there_is_no_note_on_tests(self, task):
+        a, b = (evaluate(scores_of(task, 0.5, seed), task, ["coverage@3"]) for seed in (0, 1))
+        for options in ({}, {"simultaneous": True}):
+            text = str(compare({"a": a, "b": b}, equivalence=0.1, **options))
+            assert "tests" not in text
+            assert "(*)" not in text
+            assert "a - b: the difference; an interval and a test need values of two" in text
+
+    def test_what_is_described_has_no_note_on_tests(self, results):
+        selected = compare(results, primary="ndcg@3").select("recall@3")
+        assert "p: only ndcg@3 is tested" in str(selected)
+        assert "(*)" not in str(selected)
+
+    def test_without_variance_nothing_is_said_of_what_a_test_detects(self, results):
+        comparison = compare({"a": results["good"], "b": results["good"]}, metrics="ndcg@3")
+        lines = str(comparison.sources()).splitlines()
+        assert lines[3].split() == ["ndcg@3", *["-"] * 5, "+0.0%"]
+
+    def test_rounding_noise_is_no_difference(self):
+        """Users swap their values, so that only rounding is left of the mean difference."""
+        truth = torch.tensor([[0, 1, 2], [0, 1, 2]])
+        swapping = RankingTask(truth, num_users=3, num_items=8)
+        ranks = [(1, 3, 4), (4, 1, 3)]
+        found = {}
+        for name, of_users in zip("ab", ranks, strict=True):
+            given = torch.zeros(3, 8)
+            for user, rank in enumerate(of_users):
+                others = [item for item in range(8) if item != user]
+                order = [*others[: rank - 1], user, *others[rank - 1 :]]
+                given[user, order] = torch.arange(8.0, 0, -1)
+            found[name] = evaluate(given, swapping, "mrr")
+        (row,) = compare(found)
+        assert (row.difference, row.lift, row.effect_size, row.p_value) == (0, 0, 0, 1)
+        assert "-0.0" not in str(compare(found))
 
 
 class TestVerdicts:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.results import multiple_tests
-from pyg_recmetrics.results.multiple_tests import LargestOfAll, holm
+from pyg_recmetrics.results.multiple_tests import LargestOfAll, alpha_of, holm
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -45,6 +45,18 @@ class TestHolm:
         assert holm([]) == []
 
 
+class TestAlpha:
+    @pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.999])
+    def test_what_is_equal_to_it_is_significant(self, level):
+        thousandths = 1000 - round(1000 * level)
+        assert thousandths / 1000 <= alpha_of(level) < (thousandths + 1e-3) / 1000
+        # Corrections round once more.
+        for num_tests in range(1, 20):
+            assert thousandths / 1000 / num_tests * num_tests <= alpha_of(level)
+        assert 6 * 0.05 > 0.3
+        assert holm([0.05] * 6)[0] <= alpha_of(0.7)
+
+
 def draw(num_users, num_tests, correlation, seed, difference=0.0):
     """Differences of users that are correlated between tests, some of them undefined."""
     generator = np.random.default_rng(seed)
@@ -78,7 +90,7 @@ class TestLargestOfAll:
         person = torch.arange(25).repeat(2)
         twice = LargestOfAll(values.repeat(2, 1), person, num_samples=99, seed=0)
         assert once.adjust([0.01, 0.2, 0.7]) == twice.adjust([0.01, 0.2, 0.7])
-        assert once.level_of_each(0.9) == pytest.approx(twice.level_of_each(0.9))
+        assert once.alpha_of_each(0.9) == pytest.approx(twice.alpha_of_each(0.9))
 
     def test_chunks_make_no_difference(self, monkeypatch):
         values = torch.tensor(draw(40, 3, 0.5, seed=2))
@@ -86,12 +98,33 @@ class TestLargestOfAll:
         monkeypatch.setattr(multiple_tests, "_NUM_SIGNS", 400)
         assert LargestOfAll(values, None, num_samples=64, seed=1).adjust([0.01, 0.1]) == whole
 
-    @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+    @pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95, 0.99])
     def test_intervals_agree_with_p_values(self, level):
         found = LargestOfAll(torch.tensor(draw(50, 4, 0.5, seed=3)), None, 999, seed=0)
-        alpha_of_each = 1 - found.level_of_each(level)
-        for p in np.geomspace(1e-4, 1, 200):
-            assert (found.adjust([p])[0] <= 1 - level + 1e-12) == (p < alpha_of_each)
+        alpha_of_each = found.alpha_of_each(level)
+        for p in [*np.geomspace(1e-4, 1, 200), *found._smallest.tolist()]:
+            # There are 1,000 possible values, one of which is that of the level.
+            is_significant = round(1000 * found.adjust([p])[0]) <= round(1000 * (1 - level))
+            assert (found.adjust([p])[0] <= alpha_of(level)) == is_significant
+            assert is_significant == (p < alpha_of_each)
+
+    @pytest.mark.parametrize(
+        "differences",
+        [[0.1, 0.2, 0.4], [0.3, 0.3, 0.3], [0.7, 0.1 + 0.2, 0.3], [0.5, 0.5 + 1e-6, 0.5 - 2e-6]],
+    )
+    def test_signs_that_change_nothing_are_as_large_as_what_was_found(self, differences):
+        """With three users, a quarter of all signs leave the t-statistic as it is."""
+        found = LargestOfAll(torch.tensor(differences, dtype=torch.double)[:, None], None, 2000, 0)
+        generator = torch.Generator().manual_seed(0)
+        signs = torch.randint(2, (2000, 3), generator=generator, dtype=torch.int8)
+        num_same = int(((signs == signs[:, :1]).all(dim=1)).sum())
+        assert 400 < num_same < 600
+        x = np.array(differences)
+        with np.errstate(divide="ignore"):
+            t = x.mean() / stats.sem(x) if np.ptp(x) > 1e-12 else np.inf
+        p = 2 * stats.t.sf(t, 2)
+        for rounded in (p, p * (1 + 1e-15), p * (1 - 1e-15)):
+            assert found.adjust([rounded])[0] == (1 + num_same) / 2001
 
     def test_tests_that_are_one_need_no_correction_and_others_that_of_sidak(self):
         same = torch.tensor(draw(200, 1, 0.0, seed=4)).repeat(1, 5)

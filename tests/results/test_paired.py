@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from pyg_recmetrics import compare, evaluate
-from pyg_recmetrics.results.paired import Equivalence
+from pyg_recmetrics import compare, evaluate, metrics
+from pyg_recmetrics.results.paired import Equivalence, Pair, difference_of_means
 from tests.support.cases.random_tasks import random_scores, random_task
 
 stats = pytest.importorskip("scipy.stats")
@@ -41,6 +41,13 @@ def values_of(results):
     return values[:, ~np.isnan(values).any(axis=0)]
 
 
+def pair_of_values(first, second):
+    """Two recommenders with one run each, by the values of users."""
+    values = [torch.tensor([x], dtype=torch.double) for x in (first, second)]
+    is_paired = torch.ones(len(first), dtype=torch.bool)
+    return Pair(metrics.parse(METRIC), "a", "b", *values, is_paired, None, "satterthwaite")
+
+
 class TestRuns:
     """Aggregates over users that do not depend on how many runs there are."""
 
@@ -61,6 +68,48 @@ class TestRuns:
         same = several._replace(run_error=math.nan)
         numbers = [i for i, field in enumerate(one) if isinstance(field, float)]
         assert [same[i] for i in numbers] == pytest.approx([one[i] for i in numbers], nan_ok=True)
+
+
+class TestNoDifference:
+    def test_what_is_the_same_is_equivalent_within_any_bound(self):
+        """A share of a mean of zero is zero."""
+        task = random_task(30, 20, truth_share=0.1, seen_share=0.0)
+        scores = torch.zeros(30, 20)
+        scores[tuple(task.truth)] = -1.0 - torch.rand(task.truth.size(1))
+        last = evaluate(scores, task, "ndcg@3")
+        first = evaluate(-scores, task, "ndcg@3")
+        assert last["ndcg@3"] == 0
+        for bound in ("2%", 0.01, 1e-300):
+            (row,) = compare({"a": last, "b": last}, equivalence=bound)
+            assert row.verdict == "equivalent"
+            (row,) = compare({"a": [last, last], "b": [last] * 3}, equivalence=bound)
+            assert row.verdict == "equivalent"
+        (row,) = compare({"a": first, "b": last}, equivalence="2%")
+        assert row.verdict == "better"
+        assert compare({"a": last, "b": last}, equivalence="2%").claims() == (
+            "As trained here, a is as good as b in ndcg@3 (within ± 0).",
+        )
+
+    def test_what_differs_is_not_equivalent_within_nothing(self):
+        pair = pair_of_values([0.1, 0.3, -0.1, -0.3], [0.0] * 4)
+        assert pair.difference == 0
+        assert pair.p_of_equivalence(0.0) == pytest.approx(0.5)
+        assert not pair.is_same
+
+    def test_rounding_is_no_difference(self):
+        pair = pair_of_values([0.1, 0.2, 0.0], [0.0, 0.0, 0.3])
+        assert pair.sample.mean != 0
+        row = pair.row(0.05)
+        assert (row.difference, row.lift, row.effect_size) == (0, 0, 0)
+        assert row.low == -row.high
+        assert pair.p_value == 1
+        same = difference_of_means(metrics.parse("coverage@3"), ("a", "b"), 0.1 + 0.2, 0.3)
+        assert (same.difference, same.lift) == (0, 0)
+        other = difference_of_means(metrics.parse("coverage@3"), ("a", "b"), 0.3001, 0.3)
+        assert other.difference == pytest.approx(1e-4)
+
+    def test_nobody_has_no_difference(self):
+        assert math.isnan(pair_of_values([], []).row(0.05).difference)
 
 
 class TestLift:

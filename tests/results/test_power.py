@@ -63,6 +63,13 @@ def test_it_prints_what_it_detects(single):
     )
 
 
+def test_what_never_differs_says_nothing_of_what_is_detected(results):
+    good = results["good"][0]
+    power = compare({"a": good, "b": good}, metrics="ndcg@3").power("ndcg@3")
+    assert not power.has_error
+    assert repr(power) == "Power(ndcg@3 of a and b: all differences are the same)"
+
+
 def test_runs_that_are_needed(comparison):
     power = comparison.power("ndcg@3", "good", "fair")
     assert power.runs(1e-9) is None

@@ -23,7 +23,11 @@ METRICS = [
     "recall@3",
     "ndcg@5",
     "recall(average=micro)@3",
+    "roc_auc(weight=candidates)",
+    "roc_auc(weight=relevant)",
+    "adjusted_mean_rank_index",
     "mrr",
+    "mrr(hits=all)@9",
     "r_precision(users=hit)",
 ]
 

@@ -38,8 +38,13 @@ def test_candidates_are_what_is_not_excluded(excluded, candidates):
     assert count.tolist() == [len(items) for items in left]
 
 
-@given(truth=EDGES.filter(len), excluded=EDGES, candidates=CANDIDATES)
-def test_truth_that_can_be_retrieved_is_kept_with_its_weights(truth, excluded, candidates):
+@given(
+    truth=EDGES.filter(len),
+    excluded=EDGES,
+    candidates=CANDIDATES,
+    missing=st.sampled_from(["count", "drop"]),
+)
+def test_truth_that_can_be_retrieved_is_kept_with_its_weights(truth, excluded, candidates, missing):
     tensor, of_user = read(candidates)
     edges = to_tensor(truth)
     weight = 1 + torch.arange(edges.size(1)).double()
@@ -49,16 +54,18 @@ def test_truth_that_can_be_retrieved_is_kept_with_its_weights(truth, excluded, c
         for number, (user, item) in enumerate(pairs)
         if (user, item) not in excluded and item in of_user[user]
     ]
+    missed = [number for number in range(len(pairs)) if pairs[number] not in excluded]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        arguments = (edges, weight, to_tensor(excluded), tensor, NUM_ITEMS)
+        arguments = (edges, weight, to_tensor(excluded), tensor, NUM_ITEMS, missing)
         if not wanted:
             with pytest.raises(ValueError, match="'truth' needs to hold an edge that can be"):
                 preparation.keep_retrievable(*arguments)
             return
         kept, weight_of_kept = preparation.keep_retrievable(*arguments)
-    assert kept.tolist() == edges[:, wanted].tolist()
-    assert weight_of_kept.tolist() == weight[wanted].tolist()
+    left = missed if missing == "count" else wanted
+    assert kept.tolist() == edges[:, left].tolist()
+    assert weight_of_kept.tolist() == weight[left].tolist()
 
 
 def test_a_threshold_is_read_in_the_precision_of_the_weights():

@@ -106,7 +106,8 @@ class TestRawTensors:
 
     def test_printing(self):
         assert repr(task(candidates=torch.arange(4), users=torch.tensor([0, 1]))) == (
-            "RankingTask(num_users=3, num_items=4, truth=[2, 3], candidates=[4], users=[2])"
+            "RankingTask(num_users=3, num_items=4, truth=[2, 3], candidates=[4], missing='drop', "
+            "users=[2])"
         )
 
     @pytest.mark.parametrize("candidates", [torch.tensor([0, 2, 3]), TRUTH.flip([1])])
@@ -251,6 +252,38 @@ class TestOwner:
         assert task(person=["eve", "fay", "eve"]).to(device).person.device.type == device.type
 
 
+class TestQuery:
+    def test_each_row_stands_for_one(self, device):
+        made = task(query=torch.tensor([[3, 0], [4, 1], [4, 2]]), num_relations=2)
+        assert made.query.tolist() == [[3, 0], [4, 1], [4, 2]]
+        assert repr(made).endswith("query=[3, 2], num_relations=2)")
+        for other in (made.to(device), made.select_users(torch.tensor([1])), copy.copy(made)):
+            assert other.query.tolist() == made.query.tolist()
+            assert other.num_relations == 2
+        assert made.to(device).query.device.type == device.type
+        assert task().query is task().num_relations is None
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"query": [[0], [1]]}, r"'query' .* shape \[3, num_columns\], .*\(got \[2, 1\]\)"),
+            ({"query": [0, 1, 2]}, r"'query' needs to have shape .*\(got \[3\]\)"),
+            ({"query": torch.empty(3, 0, dtype=torch.long)}, r"'query' .*\(got \[3, 0\]\)"),
+            ({"query": torch.rand(3, 2)}, r"'query' needs to hold integers \(got torch.float32\)"),
+            ({"num_relations": 2}, r"'num_relations' needs a 'query' .*\(got none\)"),
+            ({"query": [[0], [1], [2]], "num_relations": 2}, r"two columns, .*\(got \[3, 1\]\)"),
+            (
+                {"query": [[0, 0], [0, 4], [0, 1]], "num_relations": 2},
+                r"'query' needs to hold relation ids in \[0, 4\) \(got 4\)",
+            ),
+            ({"query": [[0, 0]] * 3, "num_relations": 0}, "'num_relations' .* positive integer"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            task(**options)
+
+
 class TestToDict:
     def make_task(self):
         """A task in which no argument has its default."""
@@ -264,6 +297,8 @@ class TestToDict:
             user_ids=("ann", "bob", 3),
             item_ids=(10, 11, 12, 13),
             person=["eve", "fay", "eve"],
+            query=[[0, 1], [2, 5], [7, 0]],
+            num_relations=3,
         )
 
     def test_it_holds_every_argument(self):

@@ -1,5 +1,6 @@
 """Embeddings of items, which stay where they are. Only those that are needed are converted."""
 
+import math
 from functools import cached_property
 
 import torch
@@ -39,9 +40,9 @@ class ItemFactors:
         self.num_items = embedding.size(0)
         self.dim = embedding.size(1) + (bias is not None)
         parts = [embedding] if bias is None else [embedding, bias]
-        bounds = [bound.to(device, torch.double) for part in parts for bound in part.aminmax()]
-        self.largest = torch.stack(bounds).abs().max()
-        exponent = int(self.largest.frexp().exponent)
+        largest = max(map(_largest, parts))
+        self.largest = torch.tensor(largest, dtype=torch.double, device=device)
+        exponent = math.frexp(largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
         self.is_moderate = not is_double and exponent in _MODERATE_EXPONENTS
         self.exponent = exponent if self.is_moderate else EXPONENT
@@ -120,6 +121,18 @@ class ItemFactors:
         if self.bias is None:
             return rows
         return with_column(rows, _copied(self.bias, index, self.device))
+
+
+def is_moderate(embedding: Tensor) -> bool:
+    """Returns whether embeddings are in single precision, and their largest number is moderate."""
+    is_single = embedding.dtype != torch.double
+    return is_single and math.frexp(_largest(embedding))[1] in _MODERATE_EXPONENTS
+
+
+def _largest(values: Tensor) -> float:
+    """Returns the largest of some numbers, whatever their sign."""
+    low, high = map(float, torch.stack(values.aminmax()).tolist())
+    return max(-low, high)
 
 
 def with_column(embedding: Tensor, column: Tensor) -> Tensor:

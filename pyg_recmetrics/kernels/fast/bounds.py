@@ -80,6 +80,20 @@ def rounding_in_single(num_roundings: int) -> float:
     return 1.01 * num_roundings * 2.0**-24
 
 
+def error_of_product(user_norm: Tensor, item_norm: Tensor, dim: int) -> Tensor:
+    """Returns the bound of a product in single precision of embeddings that are given in it.
+
+    It also covers the rounding of the exact score, and of what a score is compared with. Embeddings
+    need not be scaled if their largest numbers are neither huge nor tiny.
+
+    Args:
+        user_norm (torch.Tensor): The norms of users, of shape `[num_rows]`.
+        item_norm (torch.Tensor): The largest norm of all items.
+        dim (int): The dimension.
+    """
+    return rounding_in_single(dim + 2) * item_norm * user_norm + _UNDERFLOW
+
+
 def error_in_single(norm: Tensor) -> Tensor:
     """Returns the largest norm of a rounding error in single precision, given that of a row."""
     return 2.0**-24 * norm

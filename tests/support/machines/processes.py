@@ -16,8 +16,18 @@ from typing import get_args
 import torch
 import torch.distributed as dist
 from torch_geometric.nn import LightGCN
+from torch_geometric.nn.kge import DistMult, RotatE, TransE
 
-from pyg_recmetrics import Catalogue, PairScorer, RankingTask, distributed, evaluate, modules, rank
+from pyg_recmetrics import (
+    Catalogue,
+    PairScorer,
+    RankingTask,
+    distributed,
+    evaluate,
+    modules,
+    race,
+    rank,
+)
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.ranking import Algorithm
 
@@ -70,6 +80,13 @@ class ShortModel(Model):
         return items[:, :2] if dist.get_rank() == 1 else items
 
 
+class OwnScores(DistMult):
+    """A knowledge graph model that is asked for the scores of triples."""
+
+    def forward(self, head_index, rel_type, tail_index):
+        return super().forward(head_index, rel_type, tail_index).round(decimals=3)
+
+
 EDGE_INDEX = torch.tensor([[0, NUM_USERS], [NUM_USERS, 0]])
 
 
@@ -97,6 +114,10 @@ def results():
         "pairs": rank(PairScorer(lambda user, item: masked[user, item]), task, full=True),
         "lists": rank(scores.argsort(descending=True), task),
         "model": rank(Model(), task, k=5, edge_index=EDGE_INDEX, batch_size=4),
+        **{
+            kind.__name__: rank(kge_model(kind), triples(), full=True)
+            for kind in (RotatE, TransE, OwnScores)
+        },
         "one user": rank((user, item), small_task(users=torch.tensor([5])), k=5, keep_items=True),
         "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
     }
@@ -107,10 +128,37 @@ def results():
     for convention in ("standard", "recometrics"):
         result = evaluate(scores, task, ["ndcg@5", "map@5"], convention=convention)
         seen[convention] = (result.to_dict(), dict(result.per_user), str(result))
+    seen |= samples()
     of_lists = ["coverage@5", "gini@5", "entropy@5", "personalization@5", "novelty@5"]
     catalogue = evaluate((user, item), task, of_lists)
     seen["catalogue"] = (catalogue.to_dict(), dict(catalogue.per_user), str(catalogue))
     return seen
+
+
+def samples():
+    """What is known of means to a margin, by all forms of recommenders that differ in batches."""
+    generator = torch.Generator().manual_seed(3)
+    draw = torch.rand(2500, NUM_ITEMS, generator=generator)
+    task = RankingTask((draw > 0.93).nonzero().t(), num_users=2500, num_items=NUM_ITEMS)
+    user, item = torch.randn(2500, 8, generator=generator), embeddings()[1]
+    scores = user @ item.t()
+    masked = scores.masked_fill((draw > 0.1) & (draw < 0.2), -torch.inf)
+    options = {"metrics": ["ndcg@5", "recall@5"], "margin": 0.05}
+    results = {
+        "margin": evaluate((user, item), task, **options),
+        "margin with lists": evaluate(masked, task, keep_items=3, **options),
+        "margin of some": evaluate(lambda users: scores[users], task, max_users=700, **options),
+    }
+    tighter = options | {"margin": 0.04}
+    results["tighter margin"] = evaluate((user, item), task, resume=results["margin"], **tighter)
+    raced = race({"a": (user, item), "b": scores + masked}, task, "ndcg@5", equivalence=0.01)
+    return {
+        "race": (repr(tuple(raced)), str([each._replace(seconds=0) for each in raced.entrants])),
+        **{
+            name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
+            for name, result in results.items()
+        },
+    }
 
 
 def outcome(function):
@@ -141,6 +189,25 @@ def failing(error, process):
         return torch.zeros(len(users), NUM_ITEMS)
 
     return scores
+
+
+def triples():
+    generator = torch.Generator().manual_seed(3)
+    draw = torch.randint(0, NUM_ITEMS, (3, 200), generator=generator) % torch.tensor(
+        [[50], [4], [50]]
+    )
+    return RankingTask.from_triples(
+        draw[:, :50], draw[:, 50:], num_entities=NUM_ITEMS, num_relations=4
+    )
+
+
+def kge_model(kind, process=0):
+    """A model of triples, of which one relation is another in one process."""
+    torch.manual_seed(4)
+    model = kind(NUM_ITEMS, 4, 8)
+    with torch.no_grad():
+        model.rel_emb.weight[3, 7] += process
+    return model
 
 
 class Factors:
@@ -185,6 +252,8 @@ def differences(me):
     }
     category = torch.arange(NUM_ITEMS) % (2 + me)
     evaluate_it = partial(evaluate, (user, item), small_task())
+    for kind in (RotatE, TransE, OwnScores):
+        found[kind.__name__] = outcome(partial(rank, kge_model(kind, me), triples()))
     found["convention"] = outcome(
         lambda: evaluate_it("map@5", convention="rectools" if me else "standard")
     )
@@ -221,6 +290,9 @@ def failures():
         "odd letters": outcome(lambda: rank(failing(ValueError("\ud800"), me), small_task())),
         "without words": outcome(lambda: rank(failing(Silent(), me), small_task())),
         "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
+        "margin": outcome(
+            lambda: evaluate(embeddings(), small_task(), "mrr@3", margin=0.1 + 0.1 * me)
+        ),
         "ties": outcome(
             lambda: evaluate(embeddings(), small_task(), ties="worst" if me else "best")
         ),

@@ -84,7 +84,10 @@ def err(ranked, truth, k=None, max_grade=4):
     return total
 
 
-def mrr(ranked, truth, k=None):
+def mrr(ranked, truth, k=None, hits="first"):
+    if hits == "all":
+        reciprocals = [1 / rank for rank in ranks(ranked[:k], truth)]
+        return sum(reciprocals) / len(truth)
     for position, item in enumerate(ranked[:k]):
         if item in truth:
             return 1 / (position + 1)
@@ -157,6 +160,48 @@ def mean_rank(ranked, truth):
 
 def median_rank(ranked, truth):
     return statistics.median(ranks(ranked, truth))
+
+
+def expected_rank(ranked):
+    return statistics.mean(range(1, len(ranked) + 1))
+
+
+def adjusted_mean_rank(ranked, truth):
+    return mean_rank(ranked, truth) / expected_rank(ranked)
+
+
+def adjusted_mean_rank_index(ranked, truth):
+    if len(ranked) == 1:
+        return nan
+    return 1 - (mean_rank(ranked, truth) - 1) / (expected_rank(ranked) - 1)
+
+
+def pooled(values, weights):
+    """Values that are multiplied so that their mean is the weighted mean of those given."""
+    total = sum(weights)
+    num_counted = sum(weight > 0 for weight in weights)
+    return [
+        value * weight * num_counted / total if weight else value
+        for value, weight in zip(values, weights, strict=True)
+    ]
+
+
+def pooled_ranks(name, rankings, truths):
+    """How far the ranks of each user are from random ones, as one average over all edges."""
+    num_users = sum(bool(truth) for truth in truths)
+    edges = [ranked for ranked, truth in zip(rankings, truths, strict=True) for _ in truth]
+    total = sum(map_to(expected_rank, edges))
+    if name == "adjusted_mean_rank_index":
+        total -= len(edges)
+    if not total:
+        return [nan] * len(truths)
+    values = []
+    for ranked, truth in zip(rankings, truths, strict=True):
+        value = sum(ranks(ranked, truth))
+        if name == "adjusted_mean_rank_index":
+            value = sum(expected_rank(ranked) - rank for rank in ranks(ranked, truth))
+        values.append(value * num_users / total if truth else nan)
+    return values
 
 
 @dataclass
@@ -342,14 +387,23 @@ def value(name, rankings, truths, catalogue, **arguments):
     ]
 
 
-def per_user(name, rankings, truths, average="macro", **arguments):
+def per_user(name, rankings, truths, average=None, weight="none", **arguments):
     """The values of a metric for every user, `nan` for those without truth."""
     function = globals()[name]
+    is_adjusted = name.startswith("adjusted")
+    if is_adjusted and average != "macro":
+        return pooled_ranks(name, rankings, truths)
     values = [
         function(ranked, truth, **arguments) if truth else nan
         for ranked, truth in zip(rankings, truths, strict=True)
     ]
-    if average == "macro":
+    if weight != "none":
+        sizes = map_to(len, rankings if weight == "candidates" else truths)
+        weights = [
+            0 if math.isnan(value) else size for value, size in zip(values, sizes, strict=True)
+        ]
+        return pooled(values, weights)
+    if average != "micro":
         return values
     # The micro average: each hit counts as much as any other, so a user's share is its number of
     # hits by the mean denominator, which makes the mean of shares the ratio of the two sums.

@@ -62,8 +62,9 @@ def err(ranks, weights, num_candidates, k=math.inf, max_grade=4):
     return total
 
 
-def mrr(ranks, weights, num_candidates, k=math.inf):
-    return 1 / ranks[0] if ranks[0] <= k else 0.0
+def mrr(ranks, weights, num_candidates, k=math.inf, hits="first"):
+    reciprocals = [1 / rank if rank <= k else 0.0 for rank in ranks]
+    return {"first": reciprocals[0], "all": statistics.mean(reciprocals)}[hits]
 
 
 def map(ranks, weights, num_candidates, k=math.inf, normalizer="min"):
@@ -130,3 +131,13 @@ def mean_rank(ranks, weights, num_candidates):
 
 def median_rank(ranks, weights, num_candidates):
     return statistics.median(ranks)
+
+
+def adjusted_mean_rank(ranks, weights, num_candidates):
+    return statistics.mean(ranks) / statistics.mean(range(1, num_candidates + 1))
+
+
+def adjusted_mean_rank_index(ranks, weights, num_candidates):
+    if num_candidates == 1:
+        return math.nan
+    return 1 - statistics.mean(rank - 1 for rank in ranks) / ((num_candidates - 1) / 2)

@@ -89,6 +89,8 @@ class Task:
         users: The users who are evaluated, or `None` for all of them.
         threshold: The smallest weight of a relevant item, or `None` for any that is positive.
         exclude_seen: Whether what is seen is left out.
+        missing: What becomes of truth that is no candidate: `"count"` or `"drop"`, or `None` for
+            the one where users have their own candidates, and the other where they do not.
     """
 
     num_users: int
@@ -101,6 +103,7 @@ class Task:
     users: list | None = None
     threshold: float | None = None
     exclude_seen: bool = True
+    missing: str | None = None
 
     @cached_property
     def evaluated(self):
@@ -125,11 +128,26 @@ class Task:
     def relevant(self):
         """The weights of the relevant items of each user, by item."""
         found = [{} for _ in range(self.num_users)]
-        allowed, evaluated = [set(items) for items in self.candidates], set(self.evaluated)
+        evaluated = set(self.evaluated)
+        hidden = set(self.seen if self.exclude_seen else ())
+        allowed = [set(items) for items in self.candidates]
+        if self.counts_missing:
+            allowed = [set(range(self.num_items)) for _ in allowed]
         for user, item, weight in self.weighted_truth:
-            if item in allowed[user] and user in evaluated:
+            if item in allowed[user] and user in evaluated and (user, item) not in hidden:
                 found[user][item] = max(weight, found[user].get(item, weight))
         return [dict(sorted(items.items())) for items in found]
+
+    @property
+    def counts_missing(self):
+        """Whether truth that is no candidate counts as not retrieved."""
+        return self.missing == "count" or (self.missing is None and self.own is not None)
+
+    @property
+    def has_retrievable_truth(self):
+        """Whether any relevant item is a candidate."""
+        pairs = zip(self.relevant, self.candidates, strict=True)
+        return any(not set(own).isdisjoint(items) for own, items in pairs)
 
     @cached_property
     def weighted_truth(self):
@@ -190,7 +208,7 @@ def _places(scores, candidates, relevant, ties):
     ordered = sorted(scores[item] for item in candidates)
     for item, weight in relevant.items():
         own = scores[item]
-        if own == -math.inf:
+        if item not in candidates:
             yield Place(item, weight, NOT_RETRIEVED, NOT_RETRIEVED, -1)
             continue
         num_above = len(ordered) - bisect.bisect_right(ordered, own)
@@ -421,9 +439,9 @@ def hit_rate(user, k):
     return Fraction(user.hits(k) > 0)
 
 
-def mrr(user, k=None):
-    first = user.ranks[0]
-    return 1 / Fraction(first) if _is_hit(first, k) else Fraction(0)
+def mrr(user, k=None, hits="first"):
+    reciprocals = [1 / Fraction(rank) if _is_hit(rank, k) else Fraction(0) for rank in user.ranks]
+    return reciprocals[0] if hits == "first" else sum(reciprocals) / user.degree
 
 
 def map(user, k=None, normalizer="min"):
@@ -501,6 +519,47 @@ def median_rank(user):
     return Fraction(statistics.median(user.ranks))
 
 
+def adjusted_mean_rank(users, average="micro"):
+    """The sum of ranks by what it is in random order, `None` where it is undefined."""
+    return _ratios(
+        [Fraction(sum(user.ranks)) for user in users],
+        [Fraction(user.degree * (user.num_candidates + 1), 2) for user in users],
+        users,
+        average,
+    )
+
+
+def adjusted_mean_rank_index(users, average="micro"):
+    """One less the ratio of the ranks less one, or zero for who cannot be better or worse."""
+    possible = [Fraction(user.degree * (user.num_candidates - 1), 2) for user in users]
+    missed = [Fraction(sum(user.ranks)) - user.degree for user in users]
+    gained = [most - lost for most, lost in zip(possible, missed, strict=True)]
+    return _ratios(gained, possible, users, average)
+
+
+def _ratios(parts, totals, users, average):
+    is_counted = [user.degree > 0 for user in users]
+    mean = sum(totals) / Fraction(max(sum(is_counted), 1))
+    by = totals if average == "macro" else [mean] * len(users)
+    return [
+        part / total if counts and total else None
+        for part, total, counts in zip(parts, by, is_counted, strict=True)
+    ]
+
+
+def weighted(values, users, weight):
+    """Values that are multiplied so that their mean is weighted by candidates or relevant items."""
+    weights = [
+        0 if value is None else user.num_candidates if weight == "candidates" else user.degree
+        for value, user in zip(values, users, strict=True)
+    ]
+    total, num_counted = sum(weights), sum(value is not None for value in values)
+    return [
+        None if value is None else Fraction(value) * own * num_counted / total
+        for value, own in zip(values, weights, strict=True)
+    ]
+
+
 def shares_of_better(task, scores, ties):
     """The share of pairs of a relevant and an irrelevant item in which the relevant one is ahead.
 
@@ -517,8 +576,10 @@ def _share_of_better(task, own, user, ties):
     if not relevant or not irrelevant:
         return None
     pairs = [(item, other) for item in relevant for other in irrelevant]
-    num_ahead = sum(own[item] > own[other] for item, other in pairs)
-    tied = [pair for pair in pairs if own[pair[0]] == own[pair[1]]]
+    # An item that was missed before comes behind all candidates.
+    found = [pair for pair in pairs if pair[0] in task.candidates[user]]
+    num_ahead = sum(own[item] > own[other] for item, other in found)
+    tied = [pair for pair in found if own[pair[0]] == own[pair[1]]]
     num_ahead += {
         "index": sum(item < other for item, other in tied),
         "best": len(tied),
@@ -528,9 +589,14 @@ def _share_of_better(task, own, user, ties):
     return Fraction(num_ahead) / len(pairs)
 
 
-def value(name, ranked, k=None, average="macro", **arguments):
+def value(name, ranked, k=None, average=None, weight="none", **arguments):
     """A metric of every user, `None` where it is undefined."""
     function = globals()[name]
+    if name.startswith("adjusted"):
+        return function(ranked, average or "micro")
+    average = average or "macro"
+    if weight != "none":
+        return weighted(value(name, ranked), ranked, weight)
     if k is not None:
         arguments["k"] = k
     if average == "macro":

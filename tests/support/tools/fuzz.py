@@ -138,10 +138,15 @@ def _ranked_users(case, places, lists=None):
             weights=[place.weight for place in own],
             num_candidates=len(case.candidates[user]) if lists is None else None,
             items=None if lists is None else lists[user],
-            num_masked=sum(place.num_tied == -1 for place in own),
+            num_masked=sum(_is_no_candidate(case.task, user, place) for place in own),
         )
         for user, own in enumerate(places)
     ]
+
+
+def _is_no_candidate(task, user, place):
+    """Whether a relevant item was missed before, or is kept out by its score."""
+    return place.num_tied == -1 or place.item not in task.candidates[user]
 
 
 def check_users(case, ranked):
@@ -156,7 +161,11 @@ def check_users(case, ranked):
         _same("depth", ranked.depth, None if case.is_complete else case.depth)
     if case.scores is not None:
         is_constant = [
-            any(case.scores[user][item] > -math.inf for item in task.relevant[user])
+            any(
+                case.scores[user][item] > -math.inf
+                for item in task.relevant[user]
+                if item in task.candidates[user]
+            )
             and len({case.scores[user][item] for item in items}) == 1
             for user, items in enumerate(case.candidates)
         ]
@@ -229,7 +238,7 @@ METRICS = {
     "hit_rate": ("needed", {}),
     "rbp": ("allowed", {"p": [0.5, 0.95, 0.99]}),
     "err": ("allowed", {"max_grade": [4, 5, 70]}),
-    "mrr": ("allowed", {}),
+    "mrr": ("allowed", {"hits": ["first", "all"]}),
     "map": ("allowed", {"normalizer": ["min", "R", "k", "hits"]}),
     "dcg": (
         "allowed",
@@ -246,11 +255,16 @@ METRICS = {
 }
 METRICS_OF_CANDIDATES = {"fall_out": ("needed", {})}
 METRICS_OF_ALL_RANKS = {
-    "roc_auc": ("none", {"ties": ["ranked", "half"]}),
+    "roc_auc": (
+        "none",
+        {"ties": ["ranked", "half"], "weight": ["none", "candidates", "relevant"]},
+    ),
     "partial_auc": ("needed", {}),
     "pr_auc": ("none", {}),
     "mean_rank": ("none", {}),
     "median_rank": ("none", {}),
+    "adjusted_mean_rank": ("none", {"average": ["macro", "micro"]}),
+    "adjusted_mean_rank_index": ("none", {"average": ["macro", "micro"]}),
 }
 
 
@@ -320,7 +334,9 @@ def check_values(case, result, metrics, users, action):
 def oracle_values(case, metric, users):
     name, k, arguments = metric
     if arguments.get("ties") == "half":
-        return oracle.shares_of_better(case.task, case.scores, "mean")
+        shares = oracle.shares_of_better(case.task, case.scores, "mean")
+        weight = arguments.get("weight", "none")
+        return shares if weight == "none" else oracle.weighted(shares, users, weight)
     return oracle.value(name, users, k, **{key: x for key, x in arguments.items() if key != "ties"})
 
 

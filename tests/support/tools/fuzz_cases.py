@@ -13,6 +13,7 @@ from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, factors, scores
 from pyg_recmetrics.kernels.fast import (
     bounded_counting,
+    direct_ranking,
     fast_products,
     rounded_items,
     searching,
@@ -136,6 +137,7 @@ class Case:
             "evaluated": len(task.evaluated),
             "threshold": task.threshold,
             "exclude_seen": task.exclude_seen,
+            "missing": task.missing,
             **self.options,
             "patched": [name for _, name, _ in self.patches],
         }
@@ -165,7 +167,7 @@ def draw_task(draw):
     """A task, in which hardly ever no truth is left."""
     while True:
         task = draw_any_task(draw)
-        if task.max_degree > 0 or draw.chance(0.2):
+        if task.has_retrievable_truth or draw.chance(0.2):
             return task
 
 
@@ -200,7 +202,10 @@ def draw_any_task(draw):
     if weights is not None and max(weights) > 0 and draw.chance(0.2):
         threshold = float(draw.choice([weight for weight in weights if weight > 0]))
     exclude_seen = draw.chance(0.9)
-    return oracle.Task(*size, truth, weights, seen, shared, own, users, threshold, exclude_seen)
+    missing = draw.pick({None: 4, "count": 1, "drop": 1})
+    return oracle.Task(
+        *size, truth, weights, seen, shared, own, users, threshold, exclude_seen, missing
+    )
 
 
 def draw_weights(draw, num_weights):
@@ -244,6 +249,8 @@ def task_tensors(draw, task):
         task = replace(task, threshold=torch.tensor(task.threshold, dtype=dtype).item())
     if not task.exclude_seen:
         tensors["exclude_seen"] = False
+    if task.missing is not None:
+        tensors["missing"] = task.missing
     if task.shared is not None:
         tensors["candidates"] = draw.tensor(task.shared)
     if task.own is not None:
@@ -560,7 +567,7 @@ def draw_ranking(draw):
         needs=made.needs,
         tensors=tensors,
     )
-    if task.max_degree == 0:
+    if not task.has_retrievable_truth:
         case.error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
         case.error = "'algorithm' needs to be 'auto' or 'dense' "
@@ -578,7 +585,7 @@ def draw_ranking(draw):
 
 def _error_without_truth(task):
     """The error of a task in which no user has truth, or `None`."""
-    if task.max_degree > 0:
+    if task.has_retrievable_truth:
         return None
     if not task.weighted_truth:
         needs = "to be positive" if task.threshold is None else "to be reached"
@@ -589,7 +596,7 @@ def _error_without_truth(task):
 
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
-ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8)
+ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8, *["direct"] * 6)
 
 
 def draw_depth(draw, task):
@@ -618,6 +625,8 @@ def _applies(algorithm, made, task, depth, options):
         return False
     if algorithm == "search":
         return made.can_be_searched and depth < task.num_items
+    if algorithm == "direct" and "full" in options:
+        return False
     return made.can_be_counted and ("keep_items" not in options or "full" in options)
 
 
@@ -635,6 +644,16 @@ def draw_patches(draw, task):
             (bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", draw.choice([1, 50, 400])),
             (threshold_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
             (threshold_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
+        ]
+    if draw.chance(0.75):
+        patches += [
+            (algorithms, "_MAX_ITEMS", draw.choice([0, 2**13])),
+            (algorithms, "_MAX_ITEMS_IN_BFLOAT16", draw.choice([0, 2**12])),
+            (direct_ranking, "MAX_COMPARISONS_OF_USER", draw.choice([0, 0, 2**12])),
+            (direct_ranking, "NUM_COMPARISONS", draw.choice([1, 100, 2**20])),
+            (direct_ranking, "_BLOCKS_TOGETHER", draw.choice([1, 4, 64])),
+            (direct_ranking, "_SPARE_FOUND", draw.choice([1, 64])),
+            (direct_ranking, "NUM_SCORES", draw.choice([1, 100, 2**21])),
         ]
     if draw.chance(0.75):
         block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
@@ -681,6 +700,7 @@ WITHOUT_OPTIONS = {
     "users": None,
     "threshold": None,
     "exclude_seen": True,
+    "missing": None,
 }
 
 

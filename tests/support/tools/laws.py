@@ -70,7 +70,15 @@ def metrics_of_ranks(k=None):
 
 def metrics_of_all_ranks():
     """Every metric that needs all ranks, or can do without a cut-off, with all its arguments."""
-    found = [metrics.parse("partial_auc@1"), metrics.parse("partial_auc@3")]
+    spelled_out = (
+        "partial_auc@1",
+        "partial_auc@3",
+        "roc_auc(weight=candidates)",
+        "roc_auc(weight=relevant)",
+        "adjusted_mean_rank(average=macro)",
+        "adjusted_mean_rank_index(average=macro)",
+    )
+    found = [metrics.parse(spelling) for spelling in spelled_out]
     for name in metrics.names():
         definition = metrics.definition(name)
         if definition.needs_all_ranks and not definition.has_cut_off:
@@ -106,7 +114,7 @@ def check_bounds(case, k):
         value = metric(ranked)
         low, high = metrics.definition(metric.name).bounds
         assert not value.nanmean() > high + 1e-12, metric
-        if dict(metric.arguments).get("average") != "micro":
+        if not metric.is_pooled:
             assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
         if dict(metric.arguments).get("users") != "hit":
             is_undefined = [not truth for truth in case.truths]
@@ -166,6 +174,6 @@ def check_halves(case):
             half = metric(ranked)
             halves[users] = half[users]
             assert half.isnan().sum() >= case.num_users - users.numel()
-        if dict(metric.arguments).get("average") == "micro":
+        if metric.is_pooled:
             continue  # a ratio of sums is not the mean over two halves
         assert torch.equal(halves.nan_to_num(-1), metric(whole).nan_to_num(-1))

@@ -1,0 +1,532 @@
+"""Ranking users until means are known to a margin: which margins there can be, and the loop."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.index import index2ptr
+
+from pyg_recmetrics import processes
+from pyg_recmetrics.checks import check_finite_number, check_level, check_positive_integer
+from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.metrics import Metric, parse
+from pyg_recmetrics.metrics.empty_target_action import (
+    EmptyTargetAction,
+    check_num_without_truth,
+)
+from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.ranking.ranking import OpenRanking
+from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.same_task import is_of_task
+from pyg_recmetrics.results.sampling import Sampling, Stopped
+from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, Forecast, UserOrder, forecast
+from pyg_recmetrics.task import Catalogue, RankingTask
+
+#: Up to how many users some margins were bet on, and these margins.
+Stake: TypeAlias = tuple[int, Mapping[str, float]]
+
+#: How many users of an earlier result are ranked again, to find out whether it is of the same
+#: recommender.
+_NUM_ASKED = 32
+
+
+@dataclass(frozen=True)
+class Margins:
+    """To which margin the mean of each metric is to be known.
+
+    Attributes:
+        sizes (mapping): The margin of each metric.
+        level (float): The level of confidence of all of them together.
+        max_users (int or None): How many users may be ranked at most.
+    """
+
+    sizes: Mapping[str, float]
+    level: float
+    max_users: int | None
+
+    @classmethod
+    def read(
+        cls,
+        margin: object,
+        metrics: Iterable[Metric],
+        level: object,
+        max_users: object,
+    ) -> "Margins | None":
+        """Reads a margin for all metrics, or one for each of some; `None` if there is none.
+
+        Raises:
+            TypeError: If `margin` is neither a number nor a mapping.
+            ValueError: If a margin is not positive or is that of a metric that is not evaluated,
+                `level` is not between 0 and 1, or `max_users` is not a positive integer or is
+                given without a margin.
+        """
+        level = check_level(level)
+        if max_users is not None:
+            max_users = check_positive_integer(max_users, "max_users")
+        if margin is None:
+            if max_users is not None:
+                raise ValueError(
+                    f"'max_users' needs a 'margin' to which means are to be known "
+                    f"(got {max_users} without one)"
+                )
+            return None
+        names = [str(metric) for metric in metrics]
+        if not isinstance(margin, Mapping):
+            return cls(dict.fromkeys(names, _size(margin)), level, max_users)
+        sizes = {str(parse(name)): _size(size) for name, size in margin.items()}
+        if not sizes or (unknown := sizes.keys() - set(names)):
+            wrong = sorted(unknown) if sizes else "none"
+            raise ValueError(
+                f"'margin' needs to name metrics that are evaluated, of {names} (got {wrong})"
+            )
+        return cls(sizes, level, max_users)
+
+    @property
+    def alpha(self) -> float:
+        """The probability that the bounds on one metric are ever wrong."""
+        return (1 - self.level) / len(self.sizes)
+
+
+def _size(margin: object) -> float:
+    size = check_finite_number(margin, "margin")
+    if size <= 0:
+        raise ValueError(f"'margin' needs to be a positive number (got {margin!r})")
+    return size
+
+
+def check_can_sample(
+    margins: Margins, definitions: Mapping[str, Metric], task: RankingTask, convention: Convention
+) -> None:
+    """Raises if a sample of users does not tell the means of a metric, and says why.
+
+    Args:
+        margins (Margins): The margins.
+        definitions (mapping): What is computed under the name of each metric.
+        task (RankingTask): The task.
+        convention (Convention): Who is evaluated, and how ties are ranked.
+    """
+    for name, metric in definitions.items():
+        if reason := _why_no_sample(metric) or (name in margins.sizes and _why_no_bounds(metric)):
+            raise ValueError(f"'margin' needs means of bounded values (got '{name}', {reason})")
+    if task.person is not None:
+        raise ValueError(
+            "'margin' needs users who are drawn one by one (got a task with the persons of its "
+            "rows, who have several each)"
+        )
+    if not convention.population.constant_scores:
+        raise ValueError(
+            "'margin' needs to know before the ranking who is evaluated (got a population with "
+            "'constant_scores=False', which scores decide)"
+        )
+
+
+def check_ties_of_sample(ties: Ties) -> None:
+    """Raises if the ranks of some users depend on who else is ranked."""
+    if ties == "random":
+        raise ValueError(
+            "'margin' needs another way to rank ties, such as ties='mean' (got 'random', which "
+            "draws the places of all users together)"
+        )
+
+
+def _why_no_sample(metric: Metric) -> str | None:
+    """Returns why the mean over a sample is no estimate of the metric; `None` if it is one."""
+    arguments = metric.all_arguments
+    if metric.is_aggregate:
+        return "which has one value for all users together"
+    if metric.is_pooled:
+        return "which is a ratio of two sums over users"
+    if not metric.needs_truth:
+        return "which is a mean over those who turn out to have a list, with or without truth"
+    if arguments.get("users") == "hit":
+        return "which is a mean over those who turn out to have a hit"
+    return None
+
+
+def _why_no_bounds(metric: Metric) -> str | None:
+    """Returns why nothing can be guaranteed about the mean of a metric; `None` if it can."""
+    low, high = metric.definition.bounds
+    if not high < torch.inf or not low > -torch.inf:
+        return "whose values have no upper bound"
+    if metric.all_arguments.get("propensity", "none") != "none":
+        return "whose weights have no bound"
+    return None
+
+
+class Frame:
+    """The users of a task in random order, and who of them counts in the mean of each metric.
+
+    This does not depend on the recommender, and is made once for all epochs.
+
+    Args:
+        task (RankingTask): The task.
+        margins (Margins): The margins.
+        action (str): What users without ground truth count as.
+        seed (int): The seed of the order.
+    """
+
+    def __init__(
+        self, task: RankingTask, margins: Margins, action: EmptyTargetAction, seed: int
+    ) -> None:
+        degree = task.degree
+        self.order = UserOrder(task.users, degree[task.users] > 0, seed)
+        self.task, self.margins, self.action, self.seed = task, margins, action, seed
+        self.num_users = self.order.with_truth.numel()
+        self.num_without_truth = self.order.without_truth.numel()
+        check_num_without_truth(self.num_without_truth, action)
+        self.most = min(self.num_users, margins.max_users or self.num_users)
+        self._counted: dict[Metric, Tensor] = {}
+
+    def counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
+        """Returns whether a metric is defined for each user, in their order: `[num_users]`.
+
+        This is known before anything is ranked, from a ranking that could not be better.
+        """
+        if metric not in self._counted:
+            self._counted[metric] = self._find_counted(metric, population, catalogue)
+        return self._counted[metric]
+
+    def _find_counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
+        if "items" in metric.needs:
+            return torch.ones_like(self.order.with_truth, dtype=torch.bool)
+        user = self.task.truth[0]
+        ptr = index2ptr(user, self.task.num_users)
+        # The edges of a task are sorted by user.
+        above = torch.arange(user.numel(), device=user.device) - ptr[user]
+        perfect = RankedEdges(
+            self.task.truth,
+            above + 1,
+            ptr,
+            weight=self.task.weight,
+            num_candidates=self.task.num_candidates,
+            catalogue=catalogue,
+            num_above=above,
+            num_tied=torch.zeros_like(above),
+        )
+        return ~measure(metric, perfect, population)[self.order.with_truth].isnan()
+
+    def weight(self, num_counted: int) -> tuple[float, float]:
+        """Returns the share of those who count and have truth, and what the others add."""
+        num_others = self.num_without_truth if self.action in ("neg", "pos") else 0
+        share = num_counted / (num_counted + num_others)
+        return share, 1 - share if self.action == "pos" else 0.0
+
+
+def measure(metric: Metric, ranked: RankedEdges, population: Population) -> Tensor:
+    """Returns the value of every user, of shape `[num_users]`; `NaN` where it is undefined."""
+    return metric(ranked).masked_fill(~population.is_defined(metric, ranked), torch.nan)
+
+
+class _Known:
+    """What is known of the mean of one metric.
+
+    Args:
+        frame (Frame): The users.
+        name (str): The name of the metric.
+        metric (Metric): What is computed under it.
+        population (Population): For whom it is defined.
+        catalogue (Catalogue): What is known about items.
+    """
+
+    def __init__(
+        self, frame: Frame, name: str, metric: Metric, population: Population, catalogue: Catalogue
+    ) -> None:
+        self.name, self.metric, self._population = name, metric, population
+        self._order = frame.order.with_truth
+        self._is_counted = frame.counted(metric, population, catalogue)
+        num_counted = int(self._is_counted.sum())
+        if num_counted == 0:
+            raise ValueError(f"'margin' needs users for whom '{name}' is defined (got none)")
+        self._share_of_order = num_counted / frame.num_users
+        self._share, self._shift = frame.weight(num_counted)
+        self._sequence = ConfidenceSequence(
+            num_counted, frame.margins.alpha, bounds=metric.definition.bounds
+        )
+
+    def add(self, values: Tensor, first: int, last: int, margin: float) -> None:
+        """Adds the values of users from one place in the order to another."""
+        is_counted = self._is_counted[first:last]
+        value = values[self._order[first:last]]
+        if not torch.equal(~value.isnan(), is_counted):
+            odd = int(self._order[first:last][value.isnan() == is_counted][0])
+            raise ValueError(
+                f"'margin' needs to know before the ranking for whom '{self.name}' is defined "
+                f"(got scores or lists that decide it for user {odd})"
+            )
+        try:
+            self._sequence.add(value[is_counted], margin / self._share)
+        except ValueError as error:
+            raise ValueError(f"'margin' needs bounded values of '{self.name}': {error}") from None
+
+    def is_known(self, margin: float) -> bool:
+        """Returns whether the mean is known to a margin."""
+        return self._sequence.num_known > 0 and self._share * self._sequence.reach() <= margin
+
+    def num_needed(self, margin: float) -> float:
+        """Returns how many users of the order a margin is expected to take."""
+        return self._sequence.forecast(margin / self._share) / self._share_of_order
+
+    @property
+    def bounds(self) -> Interval:
+        """The bounds on the mean over all users."""
+        low, high = self._sequence.interval()
+        return Interval(self._share * low + self._shift, self._share * high + self._shift)
+
+
+class Sampler:
+    """Ranks users in random order, until the means are known to their margins.
+
+    Args:
+        frame (Frame): The users and the margins.
+        convention (Convention): How metrics are defined.
+        metrics (tuple of Metric): The metrics.
+        catalogue (Catalogue): What is known about items.
+        with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        convention: Convention,
+        metrics: tuple[Metric, ...],
+        catalogue: Catalogue,
+        with_ties: Callable[[RankedEdges], RankedEdges],
+    ) -> None:
+        self.frame, self.convention, self.metrics = frame, convention, metrics
+        self.catalogue, self.with_ties = catalogue, with_ties
+
+    def rank(
+        self, ranking: OpenRanking, num_first: int, earlier: EvaluationResult | None
+    ) -> tuple[RankedEdges, Sampling]:
+        """Ranks users, and returns the ranking with what is known by it.
+
+        Args:
+            ranking (OpenRanking): What ranks.
+            num_first (int): How many users to rank first, as many as it took in an earlier epoch;
+                zero if there was none.
+            earlier (EvaluationResult, optional): A result of the same recommender to go on from.
+        """
+        frame, margins = self.frame, self.frame.margins
+        known: list[_Known] = []
+        stakes: list[Stake] = []
+        forecasts: list[Forecast] = []
+        num_ranked = 0
+        before: RankedEdges | None = None
+        if earlier is not None:
+            sampling, before = self._check_earlier(earlier, ranking)
+            known = self._known(knows_ties=before.num_tied is not None)
+            for last, sizes in sampling.stakes:
+                self._add(known, before, num_ranked, last, sizes)
+                num_ranked = last
+            stakes, forecasts = list(sampling.stakes), list(sampling.forecasts)
+        first = num_ranked
+        while True:
+            num_next = self._num_next(known, num_ranked, num_first, forecasts)
+            if num_next == num_ranked:
+                break
+            users = self._between(num_ranked, num_next)
+            ranking.rank(users)
+            ranked = self.with_ties(ranking.to_ranked_edges(users).with_catalogue(self.catalogue))
+            if not known:
+                known = self._known(knows_ties=ranked.num_tied is not None)
+            self._add(known, ranked, num_ranked, num_next, margins.sizes)
+            num_ranked = num_next
+            stakes.append((num_ranked, margins.sizes))
+        return self._ranked(ranking, first, num_ranked, before), Sampling(
+            num_users=frame.num_users,
+            num_ranked=num_ranked,
+            num_without_truth=frame.num_without_truth,
+            margins=margins.sizes,
+            bounds={each.name: each.bounds for each in known},
+            level=margins.level,
+            seed=frame.seed,
+            stopped=self._stopped(known, num_ranked),
+            forecasts=tuple(forecasts),
+            stakes=tuple(_joined(stakes)),
+        )
+
+    def _num_next(
+        self, known: list[_Known], num_ranked: int, num_first: int, forecasts: list[Forecast]
+    ) -> int:
+        """Returns how many users are to be ranked after the next batch; as many if it is enough."""
+        frame, sizes = self.frame, self.frame.margins.sizes
+        if not known:
+            is_small = frame.num_users <= 2 * FIRST_BATCH
+            return min(num_first or (frame.num_users if is_small else FIRST_BATCH), frame.most)
+        num_next = num_ranked
+        if not all(each.is_known(sizes[each.name]) for each in known):
+            needed = max(each.num_needed(sizes[each.name]) for each in known)
+            forecasts.append(Forecast(num_ranked, math.ceil(needed)))
+            num_next = min(forecast(num_ranked, needed, frame.num_users), frame.most)
+        # All processes have the same values. Should they round differently, one goes on for all.
+        decided = torch.tensor(max(num_next, num_ranked), device=frame.task.device)
+        processes.take_largest(decided)
+        return int(decided)
+
+    def _known(self, *, knows_ties: bool) -> list[_Known]:
+        definitions = self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
+        population = self.convention.population
+        return [
+            _Known(self.frame, name, definitions[name], population, self.catalogue)
+            for name in self.frame.margins.sizes
+        ]
+
+    def _add(
+        self,
+        known: list[_Known],
+        ranked: RankedEdges,
+        first: int,
+        last: int,
+        sizes: Mapping[str, float],
+    ) -> None:
+        for each in known:
+            values = measure(each.metric, ranked, self.convention.population)
+            each.add(values, first, last, sizes[each.name])
+
+    def _between(self, first: int, last: int) -> Tensor:
+        """Returns the users whom a larger sample has in addition, sorted."""
+        larger = self.frame.order.sample(last)
+        return larger[~torch.isin(larger, self.frame.order.sample(first))] if first else larger
+
+    def _stopped(self, known: list[_Known], num_ranked: int) -> Stopped:
+        if num_ranked == self.frame.num_users:
+            return "all"
+        sizes = self.frame.margins.sizes
+        return "margin" if all(each.is_known(sizes[each.name]) for each in known) else "max_users"
+
+    def _ranked(
+        self, ranking: OpenRanking, first: int, last: int, before: RankedEdges | None
+    ) -> RankedEdges:
+        """Returns the ranking of all users so far, those who were ranked before among them."""
+        if before is None and last == self.frame.num_users:
+            return self.with_ties(ranking.to_ranked_edges())
+        ranking.warn()
+        if before is not None and first == last:
+            return before
+        ranked = self.with_ties(ranking.to_ranked_edges(self._between(first, last)))
+        return ranked if before is None else _together(before, ranked)
+
+    def _check_earlier(
+        self, earlier: EvaluationResult, ranking: OpenRanking
+    ) -> tuple[Sampling, RankedEdges]:
+        """Returns how an earlier result was sampled, and its ranking, if this can go on from it."""
+        if not isinstance(earlier, EvaluationResult):
+            raise TypeError(
+                f"'resume' needs to be an 'EvaluationResult' (got {type(earlier).__name__})"
+            )
+        frame, sampling = self.frame, earlier.sampling
+        if sampling is None:
+            raise ValueError("'resume' needs to be a result with a 'margin' (got one of all users)")
+        differing = [
+            name
+            for name, is_same in {
+                "task": is_of_task(earlier, frame.task),
+                "metrics": earlier.metrics == self.metrics,
+                "convention": earlier.convention == self.convention,
+                "empty_target_action": earlier.empty_target_action == frame.action,
+                "metrics with a margin": sampling.margins.keys() == frame.margins.sizes.keys(),
+                "level": sampling.level == frame.margins.level,
+                "seed": sampling.seed == frame.seed,
+            }.items()
+            if not is_same
+        ]
+        before = earlier.ranked.to(frame.task.device)
+        if not differing and not _users(before).equal(frame.order.sample(sampling.num_ranked)):
+            differing = ["order of users"]
+        if not differing:
+            differing = self._differing_ranks(before, ranking)
+        if differing:
+            raise ValueError(
+                f"'resume' needs to be an earlier result of the same evaluation (got one with "
+                f"another {', another '.join(differing)})"
+            )
+        return sampling, before
+
+    def _differing_ranks(self, earlier: RankedEdges, ranking: OpenRanking) -> list[str]:
+        """Returns what differs if some users are ranked again."""
+        users = self.frame.order.with_truth[:_NUM_ASKED].sort().values
+        ranking.rank(users)
+        again = self.with_ties(ranking.to_ranked_edges(users))
+        is_asked = torch.zeros_like(earlier.is_evaluated)
+        is_asked[users] = True
+        before = earlier.select_users(is_asked)
+        names = {
+            "ties": earlier.ties == again.ties,
+            "number of items to keep": _width(earlier) == _width(again),
+            "recommender": earlier.ranked_by == again.ranked_by
+            and earlier.depth == again.depth
+            and before.edge_label_index.equal(again.edge_label_index)
+            and before.rank.equal(again.rank),
+        }
+        return [name for name, is_same in names.items() if not is_same]
+
+
+def _width(ranked: RankedEdges) -> int | None:
+    return None if ranked.lists is None else ranked.lists.width
+
+
+def _joined(stakes: list[Stake]) -> Iterator[Stake]:
+    """Yields the stakes, with one entry for batches in a row that have the same."""
+    for index, (last, sizes) in enumerate(stakes):
+        if index + 1 == len(stakes) or stakes[index + 1][1] != sizes:
+            yield last, sizes
+
+
+def _together(first: RankedEdges, second: RankedEdges) -> RankedEdges:
+    """Returns the ranking of the users of two rankings, which have no user in common."""
+    users = torch.cat([_users(first), _users(second)]).sort().values
+    is_of_second = second.is_evaluated
+
+    def of_both(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+        return None if one is None or other is None else torch.cat([one, other], dim=-1)
+
+    def by_user(name: str) -> Tensor | None:
+        one, other = getattr(first, name), getattr(second, name)
+        if one is None and other is None:
+            return None
+        one, other = (torch.zeros_like(first.degree) if x is None else x for x in (one, other))
+        return torch.where(is_of_second, other, one)
+
+    lists: Any = None
+    if first.lists is not None and second.lists is not None:
+        width = max(first.lists.width, second.lists.width)
+        matrix = torch.full((first.num_users, width), -1, device=first.rank.device)
+        for ranked in (first, second):
+            part = ranked.required_lists.to_matrix()
+            matrix[_users(ranked), : part.size(1)] = part[_users(ranked)]
+        length = torch.zeros_like(first.degree)
+        length[users] = width
+        ptr = torch.nn.functional.pad(length.cumsum(0), (1, 0))
+        lists = type(first.lists)(matrix[users].flatten(), ptr)
+    edges = torch.cat([first.edge_label_index, second.edge_label_index], dim=1)
+    # The edges of a user stay in the order in which ties are broken.
+    merged = RankedEdges.from_ranks(
+        edges,
+        torch.cat([first.rank, second.rank]),
+        num_users=first.num_users,
+        weight=of_both(first.weight, second.weight),
+        num_above=of_both(first.num_above, second.num_above),
+        num_tied=of_both(first.num_tied, second.num_tied),
+    )
+    return replace(
+        second,
+        edge_label_index=merged.edge_label_index,
+        rank=merged.rank,
+        ptr=merged.ptr,
+        weight=merged.weight,
+        num_above=merged.num_above,
+        num_tied=merged.num_tied,
+        num_candidates=by_user("num_candidates"),
+        num_masked=by_user("num_masked"),
+        users=None if users.numel() == first.num_users else users,
+        lists=lists,
+    )
+
+
+def _users(ranked: RankedEdges) -> Tensor:
+    return ranked.is_evaluated.nonzero().squeeze(1)

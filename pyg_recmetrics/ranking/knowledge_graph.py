@@ -1,0 +1,268 @@
+r"""Knowledge graph embeddings of PyG, which score triples, as recommenders of entities.
+
+A query of a task that :meth:`RankingTask.from_triples` makes is an entity and a relation. It asks
+for tails, or for heads if the number of relations is added to the relation. Where the score of a
+model is an inner product of a vector of the query and one of each entity, or ranks as one does,
+only these vectors are computed, in double precision:
+
+========  ===============  ================  =========  ============================
+model     query for tails  query for heads   entities   bias of an entity
+========  ===============  ================  =========  ============================
+DistMult  :math:`h r`      :math:`t r`       :math:`e`  none
+ComplEx   :math:`h r`      :math:`t \bar r`  :math:`e`  none
+RotatE    :math:`h r`      :math:`t \bar r`  :math:`e`  :math:`-\frac{1}{2} \|e\|^2`
+TransE    :math:`h + r`    :math:`t - r`     :math:`e`  :math:`-\frac{1}{2} \|e\|^2`
+========  ===============  ================  =========  ============================
+
+Complex vectors are their real and imaginary parts. The entities of TransE are normalised, and its
+norm has to be the Euclidean one: by its norm of absolute values, it ranks by distances. All other
+models are asked for the scores of pairs, as are subclasses and models that were changed.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
+
+from pyg_recmetrics.checks import check_device, check_finite, check_ids
+from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from pyg_recmetrics.ranking.evaluation_mode import state_of
+from pyg_recmetrics.ranking.found_model import unwrapped
+from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
+from pyg_recmetrics.ranking.scores_and_lists import FunctionRecommender
+from pyg_recmetrics.task import RankingTask
+
+#: How many numbers of the embeddings of pairs a model is asked for at once.
+_NUM_NUMBERS = 2**20
+
+#: What the classes compute, if nobody replaced it.
+_FORWARD = {kind: kind.forward for kind in (ComplEx, DistMult, RotatE, TransE)}
+
+
+class Question(NamedTuple):
+    """What some queries ask for.
+
+    Attributes:
+        entity: The entity that is known.
+        relation: The relation, whichever of its entities is asked for.
+        is_head: Whether the head is asked for.
+    """
+
+    entity: Tensor
+    relation: Tensor
+    is_head: Tensor
+
+    @classmethod
+    def of(cls, query: Tensor, num_relations: int) -> "Question":
+        """Reads rows of a task."""
+        entity, relation = query.unbind(1)
+        return cls(entity, relation % num_relations, relation >= num_relations)
+
+    def turned(self, vectors: Tensor) -> Tensor:
+        """Returns vectors of shape `[num_queries, dim]` with another sign where heads are asked."""
+        return torch.where(self.is_head.unsqueeze(1), -vectors, vectors)
+
+
+class InnerProducts(NamedTuple):
+    """Inner products that rank entities as a model does.
+
+    Attributes:
+        entities: The vectors of all entities, of shape `[num_entities, dim]`.
+        bias: The bias of each entity; `None` if there are none.
+        vectors: Computes the vectors of some queries, of shape `[num_queries, dim]`.
+    """
+
+    entities: Tensor
+    bias: Tensor | None
+    vectors: Callable[[Question], Tensor]
+
+
+class InnerProductRecommender(EmbeddingRecommender):
+    """Scores by inner products with vectors of queries, which it computes for each chunk."""
+
+    def __init__(self, products: InnerProducts, query: Tensor, num_relations: int) -> None:
+        super().__init__(query, products.entities, products.bias, query.device)
+        self.products, self.num_relations = products, num_relations
+
+    def vectors(self, users: Tensor) -> Tensor:
+        return self.products.vectors(Question.of(self.user[users], self.num_relations))
+
+    def given_users(self, users: Tensor) -> None:
+        """Vectors of queries are products in double precision."""
+
+
+def find_kge_model(value: object) -> KGEModel | None:
+    """Returns a model, also one in a wrapper of PyTorch; `None` if `value` is none."""
+    model = unwrapped(value)
+    return model if isinstance(model, KGEModel) else None
+
+
+def from_kge_model(model: KGEModel, task: RankingTask) -> Recommender:
+    """Converts a model to a recommender, and checks that it fits the task.
+
+    Raises:
+        ValueError: If the task does not consist of triples, or of other entities or relations, or
+            the weights of the model are not finite or on another device.
+    """
+    query, name = _check_task(model, task), type(model).__name__
+    for weight in model.parameters():
+        check_device(weight, "recommender", task.device, "task")
+        check_finite(weight.detach(), "recommender")
+    recommender: Recommender
+    if (products := _inner_products(model)) is not None:
+        recommender = InnerProductRecommender(products, query, model.num_relations)
+        recommender.in_words = f"the embeddings of {name}"
+    elif _is_as_written(model, TransE) and model.p_norm == 1:
+        recommender = FunctionRecommender(_distances(model, query), task)
+        recommender.in_words = f"the distances of {name}"
+    else:
+        pairs_at_once = at_once(_NUM_NUMBERS, task.device) // max(1, model.hidden_channels)
+        scorer = PairScorer(_scores_of_pairs(model, query), max(1, pairs_at_once))
+        recommender = PairRecommender(scorer, task)
+        recommender.in_words = f"the scores of {name}"
+    recommender.state = state_of(model)
+    return recommender
+
+
+def _check_task(model: KGEModel, task: RankingTask) -> Tensor:
+    """Returns the queries of a task if a model can answer them."""
+    name = type(model).__name__
+    line = (
+        f"RankingTask.from_triples(test, [train, valid], num_entities={model.num_nodes}, "
+        f"num_relations={model.num_relations})"
+    )
+    if task.query is None or task.num_relations is None:
+        raise ValueError(
+            f"'data' needs to be a task of triples for {name}: write {line} "
+            f"(got a task of {'users' if task.query is None else 'other queries'})"
+        )
+    found = (task.num_items, task.num_relations)
+    if found != (model.num_nodes, model.num_relations):
+        raise ValueError(
+            f"'data' needs to have the entities and relations of {name}: write {line} "
+            f"(got {found[0]} entities and {found[1]} relations)"
+        )
+    check_ids(task.query[:, 0], "data", "entity", model.num_nodes)
+    return task.query
+
+
+def _is_as_written(model: KGEModel, kind: type[KGEModel]) -> bool:
+    """Returns whether a model computes what its class in PyG does, from its tables as they are."""
+    if type(model) is not kind or kind.forward is not _FORWARD[kind]:
+        return False
+    tables = dict(model.named_children())
+    return not any(map(_is_changed, (model, *tables.values()))) and all(
+        type(table) is torch.nn.Embedding
+        and table.max_norm is None
+        and table.weight.shape == (_num_rows(model, name), model.hidden_channels)
+        for name, table in tables.items()
+    )
+
+
+def _num_rows(model: KGEModel, name: str) -> int:
+    num_rows: int = model.num_nodes if name.startswith("node_emb") else model.num_relations
+    return num_rows
+
+
+def _is_changed(module: torch.nn.Module) -> bool:
+    hooks = (module._forward_hooks, module._forward_pre_hooks)
+    return "forward" in vars(module) or any(hooks)
+
+
+def _inner_products(model: KGEModel) -> InnerProducts | None:
+    """Returns inner products that rank as a model does; `None` if there are none."""
+    if _is_as_written(model, DistMult):
+        return _of_distmult(model)
+    if _is_as_written(model, ComplEx):
+        relations = _table(model.rel_emb), _table(model.rel_emb_im)
+        return _of_rotations(model, lambda relation: [part[relation] for part in relations])
+    if _is_as_written(model, RotatE):
+        angles = _table(model.rel_emb)
+        products = _of_rotations(model, lambda relation: _cosine_and_sine(angles[relation]))
+        return products._replace(bias=_bias(products.entities))
+    if _is_as_written(model, TransE) and model.p_norm == 2:
+        return _of_transe(model)
+    return None
+
+
+def _of_distmult(model: KGEModel) -> InnerProducts:
+    entities, relations = _table(model.node_emb), _table(model.rel_emb)
+    return InnerProducts(
+        entities, None, lambda asked: entities[asked.entity].double() * relations[asked.relation]
+    )
+
+
+def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -> InnerProducts:
+    """Returns the products of complex entities that relations turn.
+
+    Args:
+        model (KGEModel): The model.
+        parts_of (callable): Takes relations, and returns their real and their imaginary parts.
+    """
+    real, imaginary = _table(model.node_emb), _table(model.node_emb_im)
+
+    def vectors(asked: Question) -> Tensor:
+        x, y = real[asked.entity].double(), imaginary[asked.entity].double()
+        # The head is asked for by the conjugate of the relation.
+        a, b = parts_of(asked.relation)
+        b = asked.turned(b)
+        return torch.cat([x * a - y * b, y * a + x * b], dim=1)
+
+    return InnerProducts(torch.cat([real, imaginary], dim=1), None, vectors)
+
+
+def _of_transe(model: KGEModel) -> InnerProducts:
+    entities = F.normalize(_table(model.node_emb).double(), dim=1)
+    relations = _table(model.rel_emb)
+    return InnerProducts(
+        entities,
+        _bias(entities),
+        lambda asked: entities[asked.entity] + asked.turned(relations[asked.relation]),
+    )
+
+
+def _distances(model: KGEModel, query: Tensor) -> Callable[[Tensor], Tensor]:
+    """Returns a function from queries to their distances from all entities, with a minus."""
+    dtype = torch.promote_types(model.node_emb.weight.dtype, torch.float32)
+    entities = F.normalize(_table(model.node_emb).to(dtype), p=1.0, dim=1)
+    relations = _table(model.rel_emb).to(dtype)
+
+    def scores(users: Tensor) -> Tensor:
+        asked = Question.of(query[users], model.num_relations)
+        vectors = entities[asked.entity] + asked.turned(relations[asked.relation])
+        return torch.cdist(vectors, entities, p=1.0).neg_()
+
+    return scores
+
+
+def _scores_of_pairs(model: KGEModel, query: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """Returns a function from queries and entities to the scores of their triples."""
+
+    def scores(users: Tensor, item: Tensor) -> Tensor:
+        asked = Question.of(query[users], model.num_relations)
+        head = torch.where(asked.is_head, item, asked.entity)
+        tail = torch.where(asked.is_head, asked.entity, item)
+        score: Tensor = model(head, asked.relation, tail)
+        return score
+
+    return scores
+
+
+def _cosine_and_sine(angle: Tensor) -> list[Tensor]:
+    angle = angle.double()
+    return [angle.cos(), angle.sin()]
+
+
+def _bias(entities: Tensor) -> Tensor:
+    """Returns what makes inner products rank as distances do."""
+    # The square of |q - e| is that of |q|, which all entities share, plus |e|^2 - 2qe.
+    return entities.double().square().sum(dim=1).div_(-2)
+
+
+def _table(embedding: torch.nn.Embedding) -> Tensor:
+    return embedding.weight.detach()

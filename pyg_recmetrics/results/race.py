@@ -1,0 +1,194 @@
+"""Race: which of several recommenders is better, as far as the users ranked so far tell."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.frozen import Frozen
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.tables import Best, Rows, Table, format_interval, to_data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What a race says of `a`, beside `b`.
+RaceVerdict: TypeAlias = Literal["better", "worse", "equivalent", "undecided"]
+
+#: For as many pairs as this, the printed table ends with a sentence on each.
+_NUM_CLAIMED = 6
+
+
+class RacedPair(NamedTuple):
+    """What is known of two recommenders in a race.
+
+    Attributes:
+        a: The name of one.
+        b: The name of the other.
+        verdict: `"better"` or `"worse"` if `a` is that; `"equivalent"` if the difference is too
+            small to matter; `"undecided"` otherwise.
+        difference: The mean of `a` minus `b` over the users whom both ranked.
+        low: The lower bound on the difference over all users.
+        high: The upper bound.
+        num_users: How many users both have ranked.
+    """
+
+    a: str
+    b: str
+    verdict: RaceVerdict
+    difference: float
+    low: float
+    high: float
+    num_users: int
+
+
+class Entrant(NamedTuple):
+    """What became of a recommender in a race.
+
+    Attributes:
+        name: Its name.
+        mean: The mean of the metric over the users whom it has ranked.
+        num_users: How many these are.
+        seconds: How long it took to rank them.
+        worse_than: Who is better, if that is known of anybody.
+    """
+
+    name: str
+    mean: float
+    num_users: int
+    seconds: float
+    worse_than: str | None
+
+
+class Race(Frozen, Rows[RacedPair]):
+    r"""A race of recommenders: a :class:`RacedPair` for each two of them.
+
+    :func:`~pyg_recmetrics.race` returns it. All bounds and verdicts hold together, with the level
+    of the race, whenever it stopped. They are about the mean over all users of the task.
+
+    Attributes:
+        metric (Metric): The metric.
+        entrants (tuple of Entrant): What became of each recommender.
+        equivalence (float): The smallest difference that matters.
+        level (float): The level of confidence.
+        num_users (int): How many users have ground truth.
+        looks (tuple): What was known of the pairs that were undecided at each look, one sequence of
+            pairs after the other.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        pairs: Iterable[RacedPair],
+        entrants: Iterable[Entrant],
+        looks: Iterable[Sequence[RacedPair]],
+        *,
+        equivalence: float,
+        level: float,
+        num_users: int,
+    ) -> None:
+        self._rows = tuple(pairs)
+        self.metric, self.entrants = metric, tuple(entrants)
+        self.looks = tuple(map(tuple, looks))
+        self.equivalence, self.level, self.num_users = equivalence, level, num_users
+        self._freeze()
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The names of all than whom nobody is known to be better; the best is one of them."""
+        return tuple(each.name for each in self.entrants if each.worse_than is None)
+
+    @property
+    def winner(self) -> str | None:
+        """The name of the one that is better than all others; `None` if that is not known."""
+        return self.best[0] if len(self.best) == 1 else None
+
+    def pair(self, a: str, b: str) -> RacedPair:
+        """Returns what is known of two recommenders, the difference as `a` minus `b`.
+
+        Raises:
+            ValueError: If there are no such two.
+        """
+        for pair in self:
+            if (pair.a, pair.b) == (a, b):
+                return pair
+            if (pair.b, pair.a) == (a, b):
+                return swapped(pair)
+        names = [each.name for each in self.entrants]
+        raise ValueError(f"'a' and 'b' need to name two of {names} (got {a!r} and {b!r})")
+
+    def to_pandas(self, *, pairs: bool = False) -> "pd.DataFrame":
+        """Returns a data frame with a row for every recommender.
+
+        Args:
+            pairs (bool, optional): Whether to return a row for every pair instead.
+                (default: `False`)
+
+        Raises:
+            ImportError: If pandas is not installed.
+            TypeError: If `pairs` is not a boolean.
+        """
+        if check_boolean(pairs, "pairs"):
+            return to_data_frame(self, RacedPair._fields)
+        return to_data_frame(self.entrants, Entrant._fields)
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = [self._row(each) for each in self.entrants]
+        notes = [*self._claims()] if len(self) <= _NUM_CLAIMED else []
+        notes.append(
+            f"bounds and verdicts are about all {self.num_users:,} users, and hold together with "
+            f"{100 * self.level:.4g}% confidence, whenever the race stopped"
+        )
+        notes.append(f"equivalent: less than {self.equivalence:g} apart")
+        return Table(
+            ["recommender", str(self.metric), "users", "seconds", "verdict"], rows, tuple(notes)
+        )
+
+    def __repr__(self) -> str:
+        best = ", ".join(self.best)
+        return f"{type(self).__name__}({len(self.entrants)} recommenders, best: {best})"
+
+    def _row(self, each: Entrant) -> list[str]:
+        mean = f"{each.mean:.4f}"
+        if each.worse_than is not None:
+            became = f"worse than {each.worse_than}"
+        else:
+            mean, became = Best(mean), self._among_the_best(each.name)
+        return [each.name, mean, f"{each.num_users:,}", f"{each.seconds:.2f}", became]
+
+    def _among_the_best(self, name: str) -> str:
+        others = [other for other in self.best if other != name]
+        if not others:
+            return "best"
+        verdicts = {self.pair(name, other).verdict for other in others}
+        return "equivalent to the best" if verdicts == {"equivalent"} else "may be the best"
+
+    def _claims(self) -> Iterable[str]:
+        for pair in self:
+            shown = pair if pair.verdict != "worse" else swapped(pair)
+            number = format_interval(shown.difference, shown.low, shown.high)
+            what = {
+                "better": f"{shown.a} is better than {shown.b}",
+                "equivalent": f"{shown.a} and {shown.b} are equivalent",
+            }.get(shown.verdict, f"between {shown.a} and {shown.b} it is undecided")
+            if (
+                shown.verdict == "better"
+                and max(abs(shown.low), abs(shown.high)) < self.equivalence
+            ):
+                what += ", by less than what matters"
+            sign = "+" if shown.difference >= 0 else ""
+            yield f"{what}: {sign}{number}, after {shown.num_users:,} users"
+
+
+def swapped(pair: RacedPair) -> RacedPair:
+    """Returns a pair as the other one of it sees it."""
+    opposite: Mapping[RaceVerdict, RaceVerdict] = {"better": "worse", "worse": "better"}
+    return RacedPair(
+        pair.b,
+        pair.a,
+        opposite.get(pair.verdict, pair.verdict),
+        -pair.difference,
+        -pair.high,
+        -pair.low,
+        pair.num_users,
+    )

@@ -1,0 +1,187 @@
+"""Which users stand for all: how many were ranked, in which order, and what that tells."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from pyg_recmetrics.checks import (
+    check_choice,
+    check_fields,
+    check_finite_number,
+    check_level,
+    check_natural_number,
+    check_positive_integer,
+)
+from pyg_recmetrics.frozen import FrozenDict, settle
+from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.sequential import Forecast
+
+#: Why no more users were ranked: every mean was known to its margin, these were all users, or as
+#: many as there may be.
+Stopped: TypeAlias = Literal["margin", "all", "max_users"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How users were drawn who stand for all users of a task.
+
+    They were ranked in a random order that was drawn before. The bounds are about the mean over
+    *all users of the task*, and hold together, whenever the ranking stopped. Confidence intervals
+    are about other users than those of the task.
+
+    Attributes:
+        num_users (int): How many users have ground truth.
+        num_ranked (int): How many of them were ranked.
+        num_without_truth (int): How many users have no ground truth, who are counted exactly.
+        margins (mapping): The margin to which the mean of each metric was to be known.
+        bounds (mapping): The bounds on the mean of each of these metrics.
+        level (float): The level of confidence of all bounds together.
+        seed (int): The seed of the order.
+        stopped (str): Why no more users were ranked: `"margin"`, `"all"` or `"max_users"`.
+        forecasts (tuple): How many users were expected to be needed at each look.
+        stakes (tuple): Up to how many users each mapping of margins was bet on, which a result that
+            goes on from this one keeps.
+    """
+
+    num_users: int
+    num_ranked: int
+    num_without_truth: int
+    margins: Mapping[str, float]
+    bounds: Mapping[str, Interval]
+    level: float
+    seed: int
+    stopped: Stopped
+    forecasts: tuple[Forecast, ...]
+    stakes: tuple[tuple[int, Mapping[str, float]], ...]
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            margins=FrozenDict(self.margins),
+            bounds=FrozenDict(self.bounds),
+            stakes=tuple((number, FrozenDict(margins)) for number, margins in self.stakes),
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all users were ranked, so that every mean is known exactly."""
+        return self.num_ranked == self.num_users
+
+    @property
+    def num_needed(self) -> int | None:
+        """How many users the margins were last expected to take; `None` if that was not asked."""
+        return self.forecasts[-1].num_needed if self.forecasts else None
+
+    def note_on_bounds(self) -> str:
+        """Returns the line below a table that says what its intervals are."""
+        together = " for all metrics together" if len(self.bounds) > 1 else ""
+        return (
+            f"±: the mean over all {self.num_users:,} users is within it, with "
+            f"{100 * self.level:.4g}% confidence{together}"
+        )
+
+    def note(self) -> str:
+        """Returns the line below a table that says why no more users were ranked."""
+        wanted = self._wanted()
+        ranked = (
+            f"{self.num_ranked:,} of all {self.num_users:,} users were ranked in random order "
+            f"(seed {self.seed}), until"
+        )
+        if self.stopped == "margin":
+            return f"{ranked} {wanted}"
+        if self.stopped == "all":
+            takes = "most of them" if self.num_needed is None else f"about {self.num_needed:,}"
+            return f"all users were ranked, as it takes {takes} until {wanted}"
+        takes = "more" if self.num_needed is None else f"about {self.num_needed:,}"
+        return f"{ranked} there were as many as 'max_users'; it takes {takes} until {wanted}"
+
+    def describe(self) -> str:
+        """Returns which users were ranked, in words for a recipe."""
+        if self.is_complete:
+            return f"all {self.num_users:,} users with ground truth"
+        bounds = ", ".join(
+            f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in self.bounds.items()
+        )
+        until = "" if self.stopped == "margin" else " or 'max_users' were ranked"
+        return (
+            f"{self.num_ranked:,} of {self.num_users:,} users with ground truth, in random order "
+            f"(seed {self.seed}), until {self._wanted()}{until}, by a betting confidence sequence "
+            f"without replacement of level {self.level:g} for the mean over all of these users "
+            f"({bounds})"
+        )
+
+    def _wanted(self) -> str:
+        margins = list(self.margins.values())
+        if len(margins) == 1:
+            return f"the mean of {next(iter(self.margins))} is known to ± {margins[0]:g}"
+        if len(set(margins)) == 1:
+            return f"every mean is known to ± {margins[0]:g}"
+        each = ", ".join(f"{name} ± {margin:g}" for name, margin in self.margins.items())
+        return f"every mean is known to its margin ({each})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all fields as JSON can hold them."""
+        return {
+            "num_users": self.num_users,
+            "num_ranked": self.num_ranked,
+            "num_without_truth": self.num_without_truth,
+            "margins": dict(self.margins),
+            "bounds": {name: list(bounds) for name, bounds in self.bounds.items()},
+            "level": self.level,
+            "seed": self.seed,
+            "stopped": self.stopped,
+            "forecasts": [list(forecast) for forecast in self.forecasts],
+            "stakes": [[number, dict(margins)] for number, margins in self.stakes],
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Sampling":
+        """Returns what :meth:`to_dict` was called on, after it has checked all of it.
+
+        Raises:
+            TypeError: If a field has another type.
+            ValueError: If a field is missing, or fields do not fit together.
+        """
+        check_fields(fields, cls.__dataclass_fields__, "sampling")
+        check_choice(fields["stopped"], "stopped", get_args(Stopped))
+        num_users = check_positive_integer(fields["num_users"], "num_users")
+        num_ranked = check_positive_integer(fields["num_ranked"], "num_ranked")
+        stakes = [
+            (check_positive_integer(number, "stakes"), _margins(margins))
+            for number, margins in fields["stakes"]
+        ]
+        bounds = {
+            str(name): Interval(*(check_finite_number(end, "bounds") for end in ends))
+            for name, ends in fields["bounds"].items()
+        }
+        margins, numbers = _margins(fields["margins"]), [number for number, _ in stakes]
+        names = [set(bounds), *(set(sizes) for _, sizes in stakes)]
+        if (
+            num_ranked > num_users
+            or not stakes
+            or numbers != sorted(numbers)
+            or numbers[-1] != num_ranked
+            or any(each != set(margins) for each in names)
+        ):
+            raise ValueError("'sampling' does not fit together")
+        return cls(
+            num_users=num_users,
+            num_ranked=num_ranked,
+            num_without_truth=check_natural_number(
+                fields["num_without_truth"], "num_without_truth"
+            ),
+            margins=margins,
+            bounds=bounds,
+            level=check_level(fields["level"]),
+            seed=check_natural_number(fields["seed"], "seed"),
+            stopped=fields["stopped"],
+            forecasts=tuple(
+                Forecast(*(check_positive_integer(number, "forecasts") for number in forecast))
+                for forecast in fields["forecasts"]
+            ),
+            stakes=tuple(stakes),
+        )
+
+
+def _margins(margins: dict[str, Any]) -> dict[str, float]:
+    return {str(name): check_finite_number(size, "margins") for name, size in margins.items()}

@@ -1,0 +1,197 @@
+r"""Bounds on the mean of a finite population, valid however often one looks at them.
+
+Users come in random order, without replacement. A bettor against the claim "the mean is :math:`m`"
+stakes a part of its money on the next value being above (or below) the mean of those who are left,
+
+.. math::
+    m_t = \frac{N m - \sum_{i < t} y_i}{N - t + 1}
+
+If the claim is true, every bet is fair, and the chance that the money ever grows to
+:math:`2 / \alpha` times what it was is at most :math:`\alpha / 2`. A claim against which it has
+grown so far is refuted for good. The stake is `margin / variance so far`, which refutes what is
+further away than the margin with the fewest users. Both change only what comes next, so any rule
+that looks at the past may set them.
+
+With several stakes, the money is dealt out to them equally at first. Such a bettor finds large
+differences soon, and small ones with few users more.
+
+Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2024),
+for betting without replacement; Ville, "Étude critique de la notion de collectif" (1939), for the
+bound on the money.
+"""
+
+import math
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.sequential.forecast import needed_users
+
+#: A bettor may lose at most this part of its money at once.
+_MAX_LOSS = 0.75
+
+#: The mean of those who are left is kept away from both ends, where a bet would be infinite.
+_SMALLEST = 1e-9
+
+#: How many halvings find an end of the interval at most.
+_NUM_HALVINGS = 40
+
+#: The interval is found to this part of the margin.
+_PRECISION = 1e-4
+
+
+class ConfidenceSequence:
+    r"""The interval of the mean of `num_users` values, of which the first ones are known.
+
+    Args:
+        num_users (int): How many values there are, :math:`N`.
+        alpha (float): The probability that the interval is ever wrong.
+        bounds (tuple, optional): The smallest and the largest possible value.
+            (default: `(0.0, 1.0)`)
+        stakes (tuple, optional): The margins that the bettors look for, as multiples of the one
+            that is given with the values. (default: `(1.0,)`)
+        prior_variance (float, optional): What the variance is taken for before the first value, in
+            units of the squared range. It counts as much as one value, so that rare hits do not
+            look like none. (default: `0.25`, the largest there is)
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics.sequential import ConfidenceSequence
+        >>> values = torch.rand(10_000, generator=torch.Generator().manual_seed(0))
+        >>> sequence = ConfidenceSequence(num_users=10_000, alpha=0.05)
+        >>> sequence.add(values[:1000], margin=0.03)
+        >>> low, high = sequence.interval()
+        >>> low < values.mean() < high, high - low < 0.06
+        (tensor(True), True)
+    """
+
+    def __init__(
+        self,
+        num_users: int,
+        alpha: float,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        stakes: tuple[float, ...] = (1.0,),
+        prior_variance: float = 0.25,
+    ) -> None:
+        self.num_users, self.alpha = num_users, alpha
+        self._threshold = math.log(2 / alpha)
+        self._low, self._range = bounds[0], bounds[1] - bounds[0]
+        self._stakes = torch.tensor(stakes, dtype=torch.double, device="cpu").unsqueeze(1)
+        self._prior_variance = prior_variance
+        self._values = torch.zeros(0, dtype=torch.double, device="cpu")
+        self._margins = torch.zeros(0, dtype=torch.double, device="cpu")
+
+    @property
+    def num_known(self) -> int:
+        """How many values are known."""
+        return self._values.numel()
+
+    @property
+    def mean(self) -> float:
+        """The mean of the known values; `NaN` if there are none."""
+        return self._unscaled(float(self._values.mean()))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the known values, shrunk as if one more had the prior variance."""
+        return float(self._variances()[-1]) * self._range**2
+
+    def add(self, values: Tensor, margin: float) -> None:
+        """Adds the values of the next users, in their random order.
+
+        Args:
+            values (torch.Tensor): The values, of shape `[num_added]`.
+            margin (float): The margin that is looked for from now on.
+
+        Raises:
+            ValueError: If a value is outside the bounds, for which nothing would be guaranteed, or
+                there are more values than users.
+        """
+        scaled = (values.to("cpu", torch.double) - self._low) / self._range
+        # What is outside by rounding alone is at the end. `NaN` is never inside.
+        is_inside = (scaled >= -_SMALLEST) & (scaled <= 1 + _SMALLEST)
+        if not bool(is_inside.all()):
+            wrong = float(values.cpu()[~is_inside][0])
+            high = self._low + self._range
+            raise ValueError(
+                f"a value needs to be between {self._low:g} and {high:g} (got {wrong:g})"
+            )
+        if self.num_known + scaled.numel() > self.num_users:
+            raise ValueError(f"there are {self.num_users} values (got more)")
+        self._values = torch.cat([self._values, scaled.clamp(0, 1)])
+        margins = torch.full_like(scaled, margin / self._range)
+        self._margins = torch.cat([self._margins, margins])
+        self.__dict__.pop("_past", None)
+
+    def interval(self) -> tuple[float, float]:
+        """Returns the ends of the interval, which holds the mean of the known values."""
+        if self.num_known == 0:
+            return self._low, self._low + self._range
+        # Whatever the values of those who are left may be.
+        total, num_left = float(self._values.sum()), self.num_users - self.num_known
+        mean = total / self.num_known
+        if num_left == 0:
+            return self.mean, self.mean
+        low = self._end(total / self.num_users, mean, 1)
+        high = self._end((total + num_left) / self.num_users, mean, -1)
+        return self._unscaled(low), self._unscaled(high)
+
+    def reach(self) -> float:
+        """Returns how far the interval reaches from the mean of the known values at most."""
+        low, high = self.interval()
+        return max(self.mean - low, high - self.mean)
+
+    def forecast(self, margin: float) -> float:
+        """Returns how many users a margin will take, going by the variance so far."""
+        return needed_users(self.variance, margin, self.alpha, self.num_users)
+
+    def is_refuted(self, mean: float, sign: int) -> bool:
+        """Returns whether somebody who bets on more (`1`) or less (`-1`) has ever won enough."""
+        return (
+            float(self._log_money((mean - self._low) / self._range, sign).max()) > self._threshold
+        )
+
+    def _end(self, refuted: float, kept: float, sign: int) -> float:
+        """Returns an end of the interval: what is refuted, close to what is not."""
+        precision = _PRECISION * float(self._margins[-1])
+        for _ in range(_NUM_HALVINGS):
+            if abs(kept - refuted) <= precision:
+                break
+            middle = (refuted + kept) / 2
+            if float(self._log_money(middle, sign).max()) > self._threshold:
+                refuted = middle
+            else:
+                kept = middle
+        return refuted
+
+    def _log_money(self, mean: float, sign: int) -> Tensor:
+        """Returns what a bettor has after each value, as a multiple of what it started with."""
+        before, num_left, wanted = self._past
+        mean_left = (self.num_users * mean - before) / num_left
+        mean_left = mean_left.clamp(_SMALLEST, 1 - _SMALLEST)
+        largest = _MAX_LOSS / (mean_left if sign > 0 else 1 - mean_left)
+        money = torch.log1p(sign * wanted.minimum(largest) * (self._values - mean_left)).cumsum(1)
+        return money.logsumexp(0) - math.log(len(money)) if len(money) > 1 else money[0]
+
+    @cached_property
+    def _past(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The sum before each value, how many were left, and the stakes: `[num_stakes, num_known]`.
+
+        None of them depends on the claim.
+        """
+        values = self._values
+        num_left = self.num_users - torch.arange(values.numel(), device="cpu")
+        stakes = self._stakes * (self._margins / self._variances()[:-1])
+        return values.cumsum(0) - values, num_left, stakes
+
+    def _variances(self) -> Tensor:
+        """Returns the variance before the first value, and after each: `[num_known + 1]`."""
+        values = self._values
+        number = torch.arange(2, values.numel() + 2, dtype=torch.double, device="cpu")
+        mean = (0.5 + values.cumsum(0)) / number
+        squares = self._prior_variance + (values - mean).square().cumsum(0)
+        return torch.cat([squares.new_tensor([self._prior_variance]), squares / number])
+
+    def _unscaled(self, value: float) -> float:
+        return self._low + self._range * value

@@ -1,0 +1,231 @@
+"""Reads queries of several columns, such as an entity and a relation, and numbers them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import (
+    check_device,
+    check_ids,
+    check_integers,
+    check_num_pairs,
+)
+from pyg_recmetrics.inputs import TensorLike, as_integer, as_tensor
+from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.task import preparation
+from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
+
+#: Queries: the columns, as tensors of shape `[num_edges]`, or rows `[num_edges, num_columns]`.
+QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
+
+
+class _Column(NamedTuple):
+    """How the next column of a row tells it from other rows.
+
+    Attributes:
+        values: The values of the column, sorted.
+        keys: The number of the columns before and the number of the value, as one number, sorted.
+    """
+
+    values: Tensor
+    keys: Tensor
+
+
+class RowNumbers:
+    """Numbers distinct rows in their lexicographic order.
+
+    Values are numbered column by column, so they may be of any size, such as times in nanoseconds.
+
+    Args:
+        columns (list of torch.Tensor): The columns of some rows, integers of shape `[num_rows]`.
+
+    Attributes:
+        number (torch.Tensor): The number of each row, of shape `[num_rows]`.
+        rows (torch.Tensor): The distinct rows, of shape `[num_distinct, num_columns]`.
+    """
+
+    def __init__(self, columns: list[Tensor]) -> None:
+        self._columns: list[_Column] = []
+        self.number = torch.zeros_like(columns[0])
+        for column in columns:
+            values, value = column.unique(return_inverse=True)
+            keys, self.number = (self.number * values.numel() + value).unique(return_inverse=True)
+            self._columns.append(_Column(values, keys))
+        index = torch.arange(self.number.numel(), device=self.number.device)
+        #: A row that has each number.
+        self.first = index.new_empty(self._columns[-1].keys.numel()).scatter_(0, self.number, index)
+        self.rows = torch.stack([column[self.first] for column in columns], dim=1)
+
+    def find(self, columns: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """Returns the rows of others that are among the numbered ones, and their numbers."""
+        found = torch.arange(columns[0].numel(), device=columns[0].device)
+        number = torch.zeros_like(found)
+        for column, (values, keys) in zip(columns, self._columns, strict=True):
+            is_known, value = _look_up(column[found], values)
+            found, key = found[is_known], (number * values.numel())[is_known] + value
+            is_known, number = _look_up(key, keys)
+            found = found[is_known]
+        return found, number
+
+
+class Queries:
+    """Queries that are asked, each of them once, and the items that are relevant to them.
+
+    Args:
+        query (tuple of torch.Tensor): The columns of the query of each edge.
+        item (torch.Tensor): The item of each edge.
+        num_items (int): The number of items.
+
+    Attributes:
+        rows (torch.Tensor): The queries in lexicographic order, of shape `[num_queries,
+            num_columns]`.
+        truth (torch.Tensor): The number of the query of each edge, over its item: `[2, num_edges]`.
+    """
+
+    def __init__(self, query: Any, item: TensorLike, num_items: int) -> None:
+        columns = _read_columns(query, "query")
+        items = _read_items(item, "item", num_items, columns, "query")
+        if items.numel() == 0:
+            raise ValueError("'query' needs to hold at least one query (got none)")
+        self.num_items, self._numbers = num_items, RowNumbers(columns)
+        self.rows = self._numbers.rows
+        self.truth = torch.stack([self._numbers.number, items])
+        check_num_pairs("query", self.rows.size(0), num_items)
+
+    def edges(self, part: Any, name: str) -> Tensor:
+        """Reads items of any queries, and returns the edges of those that are asked.
+
+        Args:
+            part (tuple): The columns of queries, and an item for each.
+            name (str): The name of the argument.
+        """
+        if not isinstance(part, tuple | list) or len(part) != 2:
+            raise ValueError(
+                f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
+                f"item for each (got {_shape_in_words(part)})"
+            )
+        columns = _read_columns(part[0], name)
+        if len(columns) != self.rows.size(1):
+            raise ValueError(
+                f"'{name}' needs to hold queries of as many columns as 'query', "
+                f"{self.rows.size(1)} (got {len(columns)})"
+            )
+        items = _read_items(part[1], name, self.num_items, columns, name)
+        check_device(items, name, self.rows.device, "query")
+        found, number = self._numbers.find(columns)
+        return torch.stack([number, items[found]])
+
+    def candidates(self, candidates: Any) -> TensorLike | None:
+        """Returns the items that all queries share, or the edges to those of each query."""
+        if candidates is None or not _are_columns(candidates):
+            shared = None if candidates is None else as_tensor(candidates, "candidates")
+            if shared is not None and shared.dim() != 1:
+                raise ValueError(
+                    f"'candidates' needs to have shape [num_candidates] for all queries, or to be "
+                    f"a pair of the columns of queries and of an item for each "
+                    f"(got {list(shared.shape)})"
+                )
+            return shared
+        return self.edges(candidates, "candidates")
+
+    def relevant(self, weight: TensorLike | None, threshold: float | None) -> Tensor:
+        """Returns the edges that are truth, coalesced. The others have too little weight."""
+        raw = None if weight is None else as_tensor(weight, "weight")
+        in_double = preparation.read_weight(raw, self.truth)
+        if threshold is not None:
+            threshold = preparation.read_threshold(threshold, raw)
+        return coalesce_truth(self.truth, in_double, self.num_items, threshold)[0]
+
+    def person(self, person: Any) -> Tensor | None:
+        """Returns the person of each query: a column of it, or the label of all of its edges."""
+        if person is None:
+            return None
+        if (column := as_integer(person)) is not None:
+            if not 0 <= column < self.rows.size(1):
+                raise ValueError(
+                    f"'person' needs to be a column of 'query', from 0 to {self.rows.size(1) - 1}, "
+                    f"or to hold labels (got {column})"
+                )
+            return self.rows[:, column]
+        label, _ = read_labels(person, "person", "edge", self.truth.size(1))
+        if num_without := int((label < 0).sum()):
+            raise ValueError(
+                f"'person' needs to name a person for every edge (got none for {num_without} of "
+                f"them)"
+            )
+        label = label.to(self.rows.device)
+        of_query, query = label[self._numbers.first], self.truth[0]
+        if len(differing := (label != of_query[query]).nonzero()):
+            named = tuple(self.rows[query[differing[0, 0]]].tolist())
+            raise ValueError(
+                f"'person' needs to be the same for all edges of a query (got several for the "
+                f"query {named})"
+            )
+        return of_query
+
+
+def without(edges: Tensor, truth: Tensor, num_items: int) -> Tensor:
+    """Returns the edges that are no truth, as the filtered setting has it."""
+    return edges[:, ~contains(coalesce_edges(truth, num_items), edges, num_items)]
+
+
+def _look_up(wanted: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns which wanted numbers are among sorted ones, and where those stand."""
+    place = torch.searchsorted(values, wanted).clamp_(max=values.numel() - 1)
+    is_known = values[place] == wanted
+    return is_known, place[is_known]
+
+
+def _are_columns(value: Any) -> bool:
+    """Returns whether a sequence holds columns, and not numbers."""
+    return (
+        isinstance(value, tuple | list)
+        and len(value) > 0
+        and (isinstance(value[0], tuple | list) or getattr(value[0], "ndim", 0) > 0)
+    )
+
+
+def _read_columns(value: Any, name: str) -> list[Tensor]:
+    """Returns the columns of queries, which may come as columns, or as rows of a matrix."""
+    if _are_columns(value):
+        columns = [check_integers(column, name) for column in value]
+    else:
+        matrix = check_integers(value, name)
+        columns = list(matrix.unbind(1)) if matrix.dim() == 2 else [matrix]
+    shapes = [list(column.shape) for column in columns]
+    if not columns or any(len(shape) != 1 or shape != shapes[0] for shape in shapes):
+        raise ValueError(
+            f"'{name}' needs to hold columns of shape [num_edges], or to have shape [num_edges, "
+            f"num_columns] (got {shapes if _are_columns(value) else _shape_in_words(value)})"
+        )
+    for column in columns:
+        check_device(column, name, columns[0].device, f"{name}[0]")
+        if column.numel() and int(column.min()) < 0:
+            raise ValueError(
+                f"'{name}' needs to hold no negative numbers (got {int(column.min())})"
+            )
+    return columns
+
+
+def _read_items(
+    value: TensorLike, name: str, num_items: int, columns: list[Tensor], owner: str
+) -> Tensor:
+    """Returns the item of each edge."""
+    items, num_edges = check_integers(value, name), columns[0].numel()
+    if list(items.shape) != [num_edges]:
+        is_transposed = len(items.shape) == 1 and len(columns) == items.numel()
+        raise ValueError(
+            f"'{name}' needs to hold an item for each of the {num_edges} queries "
+            f"(got shape {list(items.shape)}"
+            f"{'; transpose queries in a matrix' if is_transposed else ''})"
+        )
+    check_device(items, name, columns[0].device, owner)
+    check_ids(items, name, "item", num_items)
+    return items
+
+
+def _shape_in_words(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"shape {list(shape)}"

@@ -1,0 +1,202 @@
+"""How often bounds hold that are looked at after every user, in random orders of real values.
+
+Each rate comes from 1,000 orders, and may be wrong in 50 of them. The most that is allowed is that
+with three standard errors of room.
+"""
+
+import math
+from statistics import NormalDist
+
+import pytest
+import torch
+
+from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics.racing import _PRIOR_VARIANCE, _STAKES
+from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, forecast
+
+pytestmark = pytest.mark.slow
+
+NUM_ORDERS, ALPHA = 1000, 0.05
+
+#: 50 of 1,000, and three standard errors.
+MOST_WRONG = 70
+
+METRICS = ["ndcg@20", "recall@20", "recall@1", "hit_rate@20", "mrr@20"]
+
+
+def values_of(recommender, task):
+    result = evaluate(recommender, task, METRICS)
+    return {name: values[~values.isnan()] for name, values in result.per_user.items()}
+
+
+@pytest.fixture(scope="module")
+def on_gowalla(gowalla):
+    """What LightGCN gives each user of Gowalla."""
+    seen, truth, user, item = gowalla
+    task = RankingTask(truth, num_users=user.size(0), num_items=item.size(0), seen=seen)
+    return values_of((user, item), task)
+
+
+@pytest.fixture(scope="module")
+def on_lastfm(lastfm):
+    """What the most popular items give each user of LastFM."""
+    task = RankingTask.from_data(lastfm)
+    return values_of(torch.bincount(task.seen[1], minlength=task.num_items).float(), task)
+
+
+def rare(share):
+    """The values of 30,000 users, few of whom have a hit."""
+    values = torch.zeros(30_000, dtype=torch.double)
+    values[: round(30_000 * share)] = 1
+    return values
+
+
+def orders_of(num_users, num_orders=NUM_ORDERS, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randperm(num_users, generator=generator) for _ in range(num_orders))
+
+
+def is_ever_wrong(values, margin, alpha):
+    """Whether the true mean is refuted after any of all users."""
+    sequence = ConfidenceSequence(values.numel(), alpha)
+    sequence.add(values, margin)
+    return any(sequence.is_refuted(float(values.mean()), sign) for sign in (1, -1))
+
+
+def stop(values, margin):
+    """How many users it takes, and the interval when it stops."""
+    sequence, num_ranked, num_next = ConfidenceSequence(values.numel(), ALPHA), 0, FIRST_BATCH
+    while True:
+        sequence.add(values[num_ranked:num_next], margin)
+        num_ranked = num_next
+        if num_ranked == values.numel() or sequence.reach() <= margin:
+            return num_ranked, sequence.interval()
+        num_next = forecast(num_ranked, sequence.forecast(margin), values.numel())
+
+
+@pytest.mark.parametrize(
+    ("name", "margin"),
+    [("ndcg@20", 0.01), ("ndcg@20", 0.002), ("recall@1", 0.005), ("hit_rate@20", 0.02)],
+)
+def test_bounds_on_gowalla_hold_at_any_time(on_gowalla, name, margin):
+    values = on_gowalla[name]
+    wrong = sum(is_ever_wrong(values[order], margin, ALPHA) for order in orders_of(values.numel()))
+    assert 5 <= wrong <= MOST_WRONG
+
+
+@pytest.mark.parametrize(("name", "margin"), [("ndcg@20", 0.01), ("recall@20", 0.005)])
+def test_bounds_on_lastfm_hold_at_any_time(on_lastfm, name, margin):
+    values = on_lastfm[name]
+    wrong = sum(is_ever_wrong(values[order], margin, ALPHA) for order in orders_of(values.numel()))
+    assert wrong <= MOST_WRONG
+
+
+@pytest.mark.parametrize(("share", "margin"), [(0.01, 0.004), (0.002, 0.002), (0.002, 0.001)])
+def test_bounds_hold_where_hits_are_rare(share, margin):
+    values = rare(share)
+    wrong = sum(is_ever_wrong(values[order], margin, ALPHA) for order in orders_of(values.numel()))
+    assert wrong <= MOST_WRONG
+
+
+def test_an_interval_of_normal_quantiles_that_stops_by_its_width_does_not_hold_there():
+    """This is what the package does not do: hardly any order has a hit among its first users."""
+    values, held, quantile = rare(0.002), 0, NormalDist().inv_cdf(0.975)
+    for order in orders_of(values.numel(), 200):
+        number = FIRST_BATCH
+        while True:
+            first = values[order[:number]]
+            error = quantile * math.sqrt(
+                float(first.var()) / number * (1 - number / values.numel())
+            )
+            if error <= 0.002:
+                break
+            number = min(math.ceil(1.25 * number), values.numel())
+        held += abs(float(first.mean() - values.mean())) <= error
+    assert held <= 150  # 190 are promised
+
+
+def test_an_interval_of_normal_quantiles_does_not_hold_if_it_is_looked_at_often(on_gowalla):
+    """This is what a page says: 47% are wrong at some time if one looks after every 512 users."""
+    values = on_gowalla["ndcg@20"]
+    number = torch.arange(1, values.numel() + 1)
+    num_wrong = 0
+    for order in orders_of(values.numel(), 300):
+        mean = values[order].cumsum(0) / number
+        variance = values[order].square().cumsum(0) / number - mean.square()
+        error = 1.96 * (variance / number * (1 - number / values.numel())).clamp(min=0).sqrt()
+        is_wrong = (mean - values.mean()).abs() > error + 1e-9
+        num_wrong += bool(is_wrong[511:-1:512].any())
+    assert num_wrong / 300 == pytest.approx(0.47, abs=0.09)
+
+
+def test_bounds_of_four_metrics_hold_together(on_gowalla):
+    names = ["ndcg@20", "recall@20", "hit_rate@20", "mrr@20"]
+    num_users = on_gowalla["ndcg@20"].numel()
+    wrong_together = wrong_if_each_has_all = 0
+    for order in orders_of(num_users):
+        of_order = [on_gowalla[name][order] for name in names]
+        wrong_together += any(is_ever_wrong(x, 0.01, ALPHA / len(names)) for x in of_order)
+        wrong_if_each_has_all += any(is_ever_wrong(x, 0.01, ALPHA) for x in of_order)
+    assert wrong_together <= MOST_WRONG < wrong_if_each_has_all
+
+
+@pytest.mark.parametrize(
+    ("name", "margin"),
+    [("ndcg@20", 0.01), ("ndcg@20", 0.005), ("recall@1", 0.005), ("hit_rate@20", 0.02)],
+)
+def test_a_margin_takes_less_than_twice_the_users_of_a_size_that_an_oracle_fixes(
+    on_gowalla, name, margin
+):
+    values = on_gowalla[name]
+    fixed = (NormalDist().inv_cdf(0.975) * float(values.std()) / margin) ** 2
+    fixed /= 1 + fixed / values.numel()
+    numbers, num_held = [], 0
+    for order in orders_of(values.numel(), 100):
+        number, (low, high) = stop(values[order], margin)
+        numbers.append(number)
+        num_held += low <= float(values.mean()) <= high
+    assert num_held >= 88
+    assert 1.4 <= sum(numbers) / len(numbers) / fixed <= 2.1
+
+
+@pytest.fixture(scope="module")
+def paired(gowalla):
+    """The differences in ndcg@20 of LightGCN and of the same with noise, on Gowalla."""
+    seen, truth, user, item = gowalla
+    task = RankingTask(truth, num_users=user.size(0), num_items=item.size(0), seen=seen)
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(user.shape, generator=generator) * user.std()
+    values = [
+        evaluate(each, task, "ndcg@20").per_user["ndcg@20"]
+        for each in ((user, item), (user + 0.5 * noise, item), (user + 0.2 * noise, item))
+    ]
+    return {0.5: values[0] - values[1], 0.2: values[0] - values[2]}
+
+
+def is_ever_refuted(differences, claims):
+    """Whether bettors of a race win against any of some claims `(difference, sign)`, ever."""
+    sequence = ConfidenceSequence(
+        differences.numel(), ALPHA, (-1.0, 1.0), stakes=_STAKES, prior_variance=_PRIOR_VARIANCE
+    )
+    sequence.add(differences, 0.002)
+    return any(sequence.is_refuted(*claim) for claim in claims)
+
+
+@pytest.mark.parametrize("noise", [0.5, 0.2])
+def test_no_difference_hardly_ever_has_a_winner(paired, noise):
+    # Both signs of every difference, so that their mean is zero.
+    differences = torch.cat([paired[noise], -paired[noise]])
+    wrong = sum(
+        is_ever_refuted(differences[order], [(0.0, 1), (0.0, -1)])
+        for order in orders_of(differences.numel(), 500)
+    )
+    assert wrong <= 40  # 25, and three standard errors
+
+
+def test_a_difference_that_matters_is_hardly_ever_equivalent(paired):
+    differences = torch.cat([paired[0.5], -paired[0.5]]) * 0.99 + 0.00201
+    wrong = sum(
+        is_ever_refuted(differences[order], [(0.002, -1)])
+        for order in orders_of(differences.numel(), 500)
+    )
+    assert wrong <= 25  # 12.5 on one side, and three standard errors

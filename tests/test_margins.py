@@ -1,0 +1,515 @@
+"""evaluate(margin=): random users, until every mean is known to a margin."""
+
+import math
+import warnings
+
+import pytest
+import torch
+
+from pyg_recmetrics import (
+    EvaluationResult,
+    Evaluator,
+    Population,
+    RankingTask,
+    Runs,
+    compare,
+    datasets,
+    evaluate,
+    race,
+    report,
+)
+from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from pyg_recmetrics.ranking.ranking import open_ranking
+
+NUM_USERS, NUM_ITEMS = 6000, 40
+METRICS = ["ndcg@5", "recall@5"]
+
+
+def make_task(num_users=NUM_USERS, without_truth=0, **options):
+    generator = torch.Generator().manual_seed(0)
+    draw = torch.rand(num_users, NUM_ITEMS, generator=generator)
+    # Everybody has a relevant item, but for the last ones.
+    draw.scatter_(1, draw.argmin(dim=1, keepdim=True), 0.0)
+    draw[num_users - without_truth :].clamp_(min=0.5)
+    truth = (draw < 0.08).nonzero().t()
+    seen = (draw > 0.95).nonzero().t()
+    return RankingTask(truth, num_users=num_users, num_items=NUM_ITEMS, seen=seen, **options)
+
+
+def make_scores(seed=1, num_users=NUM_USERS):
+    return torch.randn(num_users, NUM_ITEMS, generator=torch.Generator().manual_seed(seed)).round(
+        decimals=3
+    )
+
+
+TASK, SCORES = make_task(), make_scores()
+FULL = evaluate(SCORES, TASK, METRICS)
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    return evaluate(SCORES, TASK, METRICS, margin=0.02)
+
+
+def assert_same_values(result, full, users):
+    """The values of users are those of all, and everybody else has none."""
+    for name, values in full.per_user.items():
+        assert torch.equal(result.per_user[name][users], values[users])
+        others = torch.ones(values.numel(), dtype=torch.bool)
+        others[users] = False
+        assert result.per_user[name][others].isnan().all()
+
+
+class TestMeans:
+    def test_some_users_are_ranked_and_have_the_values_of_all(self, sampled):
+        sampling = sampled.sampling
+        assert 512 < sampling.num_ranked < NUM_USERS / 2
+        assert sampling.stopped == "margin"
+        assert (sampling.num_users, sampling.num_without_truth) == (NUM_USERS, 0)
+        users = sampled.ranked.users
+        assert users.numel() == sampling.num_ranked == sampled.num_evaluated
+        assert_same_values(sampled, FULL, users)
+        assert sampled.task is TASK
+
+    def test_every_mean_is_known_to_the_margin(self, sampled):
+        for name in METRICS:
+            low, high = sampled.bounds(name)
+            assert low <= FULL[name] <= high
+            assert max(sampled[name] - low, high - sampled[name]) <= 0.02
+            assert sampled[name] == pytest.approx(float(sampled.per_user[name].nanmean()))
+            interval = sampled.confidence_interval(name)
+            assert interval == pytest.approx(
+                evaluate(
+                    SCORES, TASK.select_users(sampled.ranked.users), METRICS
+                ).confidence_interval(name)
+            )
+
+    def test_the_same_users_are_drawn_whatever_is_ranked_and_how(self, sampled):
+        again = evaluate(SCORES, TASK, METRICS, margin=0.02, batch_size=7)
+        assert again == sampled
+        assert again.ranked.users.equal(sampled.ranked.users)
+        wider = evaluate(make_scores(2), TASK, METRICS, margin=0.04)
+        assert torch.isin(wider.ranked.users, sampled.ranked.users).all()
+        other = evaluate(SCORES, TASK, METRICS, margin=0.02, seed=1)
+        assert not other.ranked.users.equal(sampled.ranked.users)
+
+    def test_all_are_ranked_if_half_of_them_would_not_do(self):
+        result = evaluate(SCORES, TASK, METRICS, margin=0.001)
+        assert result.sampling.stopped == "all"
+        assert [forecast.num_ranked for forecast in result.sampling.forecasts] == [512]
+        assert result.sampling.num_needed > NUM_USERS / 2
+        assert result == FULL
+        assert result.bounds("ndcg@5") == (FULL["ndcg@5"], FULL["ndcg@5"])
+        assert result.ranked.users is None
+        assert "all users were ranked, as it takes about" in str(result)
+        assert str(FULL) in str(result).replace(f"\n{result.sampling.note()}", "")
+
+    def test_few_users_are_ranked_at_once(self):
+        result = evaluate(make_scores(num_users=1000), make_task(1000), METRICS, margin=0.2)
+        assert (result.sampling.stopped, result.sampling.forecasts) == ("all", ())
+
+    def test_there_may_be_a_largest_number_of_users(self):
+        result = evaluate(SCORES, TASK, METRICS, margin=0.001, max_users=700)
+        assert (result.sampling.stopped, result.sampling.num_ranked) == ("max_users", 700)
+        low, high = result.bounds("ndcg@5")
+        assert low <= FULL["ndcg@5"] <= high
+        assert high - low > 0.01
+
+    def test_a_margin_may_be_one_of_some_metrics(self):
+        names = ["ndcg@5", "recall@5", "dcg@5", "mean_rank"]
+        result = evaluate(SCORES, TASK, names, margin={"recall@5": 0.02})
+        assert list(result.sampling.margins) == ["recall@5"]
+        assert math.isfinite(result["mean_rank"])
+        with pytest.raises(ValueError, match=r"'metric' needs to have a margin, as \['recall@5'\]"):
+            result.bounds("dcg@5")
+        assert "±" not in str(result).split("recall")[0].splitlines()[-1]
+
+    def test_more_metrics_take_more_users(self):
+        sizes = [
+            evaluate(SCORES, TASK, names, margin={"recall@5": 0.02, **more}).sampling.num_ranked
+            for names, more in ((METRICS, {}), (METRICS, {"ndcg@5": 1}))
+        ]
+        assert sizes[0] < sizes[1] < 2 * sizes[0]
+
+    def test_metrics_of_lists_that_need_truth_have_a_margin_too(self):
+        full = evaluate(SCORES, TASK, "serendipity@5")
+        result = evaluate(SCORES, TASK, "serendipity@5", margin=0.02)
+        low, high = result.bounds("serendipity@5")
+        assert low <= full["serendipity@5"] <= high
+        assert_same_values(result, full, result.ranked.users)
+
+    def test_users_for_whom_a_metric_is_undefined_are_none_of_all(self):
+        population = Population(few_candidates="undefined")
+        options = {"population": population, "metrics": ["recall@36"]}
+        full = evaluate(SCORES, TASK, **options)
+        undefined = full.per_user["recall@36"].isnan()
+        assert undefined.any()
+        result = evaluate(SCORES, TASK, margin=0.01, **options)
+        low, high = result.bounds("recall@36")
+        assert low <= full["recall@36"] <= high
+        assert result.per_user["recall@36"][undefined].isnan().all()
+
+    @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
+    def test_ties_are_ranked_as_wanted(self, ties):
+        full = evaluate(SCORES, TASK, METRICS, ties=ties)
+        result = evaluate(SCORES, TASK, METRICS, ties=ties, margin=0.02)
+        assert result.ranked.ties == ties
+        assert_same_values(result, full, result.ranked.users)
+
+    def test_lists_are_kept_of_those_who_were_ranked(self):
+        full = evaluate(SCORES, TASK, METRICS, keep_items=3)
+        result = evaluate(SCORES, TASK, METRICS, keep_items=3, margin=0.02)
+        users = result.ranked.users
+        lists = result.ranked.pred_index_mat
+        assert lists[users].equal(full.ranked.pred_index_mat[users])
+        assert result.ranked.has_list.sum() == users.numel()
+        everything = evaluate(SCORES, TASK, ["roc_auc"], keep_items=3, margin=0.02)
+        both = users[torch.isin(users, everything.ranked.users)]
+        assert everything.ranked.pred_index_mat[both].equal(lists[both])
+
+
+class TestUsersWithoutTruth:
+    task = make_task(without_truth=2000)
+
+    @pytest.mark.parametrize("action", ["skip", "neg", "pos"])
+    def test_they_are_counted_and_not_sampled(self, action):
+        options = {"empty_target_action": action, "metrics": METRICS}
+        full = evaluate(SCORES, self.task, **options)
+        result = evaluate(SCORES, self.task, margin=0.02, **options)
+        assert result.sampling.num_users == full.num_evaluated == 4000
+        assert result.num_without_truth == full.num_without_truth == 2000
+        assert result.sampling.num_ranked < 2000
+        for name in METRICS:
+            low, high = result.bounds(name)
+            assert low <= full[name] <= high
+            assert low - 1e-3 <= result[name] <= high + 1e-3
+            assert high - low <= 0.04
+
+    def test_they_narrow_the_bounds_if_they_count_as_zero(self):
+        sizes = [
+            evaluate(
+                SCORES, self.task, METRICS, margin=0.02, empty_target_action=action
+            ).sampling.num_ranked
+            for action in ("skip", "neg")
+        ]
+        assert sizes[1] < 0.7 * sizes[0]
+
+    def test_they_are_an_error_if_they_are_to_be_one(self):
+        with pytest.raises(ValueError, match="needs every user to have ground truth if it is"):
+            evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="error")
+
+
+class TestFurtherMargins:
+    def test_a_tighter_margin_goes_on(self, sampled, tmp_path):
+        sampled.save(tmp_path / "result.npz")
+        for earlier in (sampled, EvaluationResult.load(tmp_path / "result.npz")):
+            result = evaluate(SCORES, TASK, METRICS, margin=0.014, resume=earlier)
+            users = result.ranked.users
+            assert sampled.ranked.users.numel() < users.numel() < NUM_USERS
+            assert torch.isin(sampled.ranked.users, users).all()
+            assert_same_values(result, FULL, users)
+            fresh = evaluate(SCORES, TASK.select_users(users), METRICS)
+            assert fresh.ranked.rank.equal(result.ranked.rank)
+            assert fresh.ranked.num_tied.equal(result.ranked.num_tied)
+            assert result == pytest.approx(dict(fresh))
+            assert [margins["ndcg@5"] for _, margins in result.sampling.stakes] == [0.02, 0.014]
+            for name in METRICS:
+                low, high = result.bounds(name)
+                assert low <= FULL[name] <= high
+                assert max(result[name] - low, high - result[name]) <= 0.014
+                assert low >= sampled.bounds(name).low - 1e-6
+
+    def test_it_ranks_nobody_twice(self, sampled):
+        asked = []
+
+        def score(users):
+            asked.append(users)
+            return SCORES[users]
+
+        first = evaluate(score, TASK, METRICS, margin=0.02)
+        asked.clear()
+        result = evaluate(score, TASK, METRICS, margin=0.014, resume=first)
+        num_new = result.sampling.num_ranked - first.sampling.num_ranked
+        again = first.ranked.users[torch.isin(first.ranked.users, torch.cat(asked))]
+        assert 32 <= again.numel() <= 33  # who show that it is the same, and what its shape is
+        assert torch.cat(asked).unique().numel() == num_new + again.numel()
+
+    def test_it_goes_on_to_all_and_stays_where_it_is(self, sampled):
+        result = evaluate(SCORES, TASK, METRICS, margin=0.001, resume=sampled)
+        assert result == pytest.approx(dict(FULL))
+        assert result.ranked.users is None
+        same = evaluate(SCORES, TASK, METRICS, margin=0.02, resume=sampled)
+        assert same == sampled
+        assert same.sampling == sampled.sampling
+
+    def test_lists_go_on_too(self):
+        options = {"metrics": METRICS, "keep_items": 4}
+        first = evaluate(SCORES, TASK, margin=0.02, **options)
+        result = evaluate(SCORES, TASK, margin=0.012, resume=first, **options)
+        full = evaluate(SCORES, TASK, **options)
+        users = result.ranked.users
+        assert users.numel() > first.ranked.users.numel()
+        assert result.ranked.pred_index_mat[users].equal(full.ranked.pred_index_mat[users])
+
+    @pytest.mark.parametrize(
+        ("what", "changes"),
+        [
+            ("recommender", {"recommender": make_scores(2)}),
+            ("recommender", {"recommender": lambda users: SCORES[users]}),
+            ("seed", {"seed": 1}),
+            ("level", {"level": 0.9}),
+            ("metrics", {"metrics": ["ndcg@5"]}),
+            ("metrics with a margin", {"margin": {"ndcg@5": 0.014}}),
+            ("task", {"data": TASK.select_users(torch.arange(5900))}),
+            ("empty_target_action", {"empty_target_action": "neg"}),
+            ("ties", {"ties": "mean"}),
+            ("number of items to keep", {"keep_items": True}),
+        ],
+    )
+    def test_another_evaluation_is_refused(self, sampled, what, changes):
+        arguments = {"recommender": SCORES, "data": TASK, "metrics": METRICS, "margin": 0.014}
+        with pytest.raises(ValueError, match=rf"'resume' needs .* \(got one with another {what}"):
+            evaluate(**arguments | changes, resume=sampled)
+
+    def test_other_things_are_refused(self, sampled):
+        with pytest.raises(ValueError, match="'resume' needs a 'margin'"):
+            evaluate(SCORES, TASK, METRICS, resume=sampled)
+        with pytest.raises(ValueError, match="'resume' needs to be a result with a 'margin'"):
+            evaluate(SCORES, TASK, METRICS, margin=0.1, resume=FULL)
+        with pytest.raises(TypeError, match="'resume' needs to be an 'EvaluationResult'"):
+            evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
+
+
+class TestEpochs:
+    def test_the_same_users_are_ranked_in_every_epoch(self):
+        evaluator = Evaluator(TASK, METRICS, margin=0.02)
+        results = [evaluator(make_scores(seed)) for seed in (1, 2, 1)]
+        sizes = [result.sampling.num_ranked for result in results]
+        assert sizes == sorted(sizes)
+        first = results[0].ranked.users
+        assert all(torch.isin(first, result.ranked.users).all() for result in results)
+        assert len(evaluator.history) == 3
+        assert evaluator.to("cpu")(make_scores(3)).sampling.num_ranked >= sizes[-1]
+
+    def test_differences_between_epochs_are_paired(self):
+        pytest.importorskip("scipy")
+        evaluator = Evaluator(TASK, METRICS, margin=0.02)
+        a, b = evaluator(SCORES), evaluator(SCORES + 0.1 * make_scores(5))
+        comparison = compare({"a": a, "b": b})
+        row = next(iter(comparison))
+        both = (a.per_user["ndcg@5"] - b.per_user["ndcg@5"]).nanmean()
+        assert row.difference == pytest.approx(float(both))
+        assert row.wins + row.ties + row.losses == a.sampling.num_ranked
+
+
+class TestDevices:
+    def test_the_same_users_are_ranked_on_any_device(self, device, sampled):
+        task, scores = TASK.to(device), SCORES.to(device)
+        result = evaluate(scores, task, METRICS, margin=0.02)
+        assert result.ranked.users.device.type == device.type
+        assert result.ranked.users.cpu().equal(sampled.ranked.users)
+        assert result == pytest.approx(dict(sampled))
+        # A result that was saved is on the CPU.
+        tighter = evaluate(scores, task, METRICS, margin=0.014, resume=sampled)
+        wanted = evaluate(SCORES, TASK, METRICS, margin=0.014, resume=sampled)
+        assert tighter == pytest.approx(dict(wanted))
+        assert tighter.ranked.rank.cpu().equal(wanted.ranked.rank)
+
+    def test_a_race_is_the_same_on_any_device(self, device):
+        recommenders = {"a": SCORES, "b": SCORES + 0.3 * make_scores(5)}
+        moved = {name: scores.to(device) for name, scores in recommenders.items()}
+        wanted, result = (
+            race(each, task, "ndcg@5", equivalence=0.01)
+            for each, task in ((recommenders, TASK), (moved, TASK.to(device)))
+        )
+        (one,), (other,) = wanted, result
+        assert (one.verdict, one.num_users) == (other.verdict, other.num_users)
+        assert one[3:] == pytest.approx(other[3:])
+
+
+class TestWords:
+    def test_a_table_says_that_users_stand_for_all(self, sampled):
+        number = f"{sampled.sampling.num_ranked:,}"
+        lines = [line for line in str(sampled).splitlines() if "same score" not in line]
+        assert lines[-3:] == [
+            "±: the mean over all 6,000 users is within it, with 95% confidence for all metrics "
+            "together",
+            f"{number} users evaluated",
+            f"{number} of all 6,000 users were ranked in random order (seed 0), until every mean "
+            f"is known to ± 0.02",
+        ]
+        reach = max(
+            sampled["ndcg@5"] - sampled.bounds("ndcg@5").low,
+            sampled.bounds("ndcg@5").high - sampled["ndcg@5"],
+        )
+        assert f"± {reach:.4f}".replace(" 0.", " .") in str(sampled)
+
+    def test_a_recipe_says_how(self, sampled):
+        recipe = " ".join(sampled.recipe().split())
+        assert f"Population: {sampled.sampling.describe()}" in recipe
+        assert "betting confidence sequence without replacement" in recipe
+
+    def test_a_comparison_says_it(self, sampled):
+        pytest.importorskip("scipy")
+        other = evaluate(make_scores(2), TASK, METRICS)
+        text = " ".join(str(compare({"A": sampled, "B": other})).split())
+        number = f"{sampled.sampling.num_ranked:,}"
+        assert f"of 6,000 users, a 'margin' drew {number} for A; those whom all have" in text
+        assert "'margin'" not in str(compare({"A": FULL, "B": other}))
+        assert Runs([sampled, other]).mean("ndcg@5").low < sampled["ndcg@5"]
+
+    def test_a_report_says_it(self, sampled, tmp_path):
+        pytest.importorskip("matplotlib")
+        pytest.importorskip("scipy")
+        report({"A": sampled, "B": FULL}, tmp_path / "report.html")
+        text = (tmp_path / "report.html").read_text()
+        assert f"A: {sampled.sampling.note()}" in text
+
+    def test_a_file_keeps_it(self, sampled, tmp_path):
+        sampled.save(tmp_path / "result.npz")
+        loaded = EvaluationResult.load(tmp_path / "result.npz")
+        assert loaded.sampling == sampled.sampling
+        assert (loaded, str(loaded)) == (sampled, str(sampled))
+        assert loaded.recipe() == sampled.recipe()
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("metric", "reason"),
+        [
+            ("coverage@5", "which has one value for all users together"),
+            ("gini@5", "which has one value for all users together"),
+            ("recall(average=micro)@5", "which is a ratio of two sums over users"),
+            ("tail_share@5", "which is a mean over those who turn out to have a list"),
+            ("r_precision(users=hit)", "which is a mean over those who turn out to have a hit"),
+            ("dcg@5", "whose values have no upper bound"),
+            ("mean_rank", "whose values have no upper bound"),
+            ("recall(propensity=popularity)@5", "whose weights have no bound"),
+        ],
+    )
+    def test_metrics_that_a_sample_does_not_bound(self, metric, reason):
+        with pytest.raises(ValueError, match=r"'margin' needs means of bounded values") as error:
+            Evaluator(TASK, [metric], margin=0.01)
+        assert str(error.value) == (
+            f"'margin' needs means of bounded values (got '{metric}', {reason}"
+            f"{', with or without truth' if 'list' in reason else ''})"
+        )
+
+    @pytest.mark.parametrize("metric", ["coverage@5", "recall(average=micro)@5"])
+    def test_also_those_without_a_margin_if_a_sample_does_not_estimate_them(self, metric):
+        with pytest.raises(ValueError, match="'margin' needs means of bounded values"):
+            Evaluator(TASK, ["ndcg@5", metric], margin={"ndcg@5": 0.01})
+
+    def test_persons_and_what_is_decided_after_ranking(self):
+        with pytest.raises(ValueError, match="'margin' needs users who are drawn one by one"):
+            Evaluator(TASK.with_person(torch.arange(NUM_USERS) // 2), METRICS, margin=0.01)
+        with pytest.raises(ValueError, match="'margin' needs to know before the ranking who"):
+            Evaluator(TASK, METRICS, margin=0.01, population=Population(constant_scores=False))
+        with pytest.raises(ValueError, match="'margin' needs another way to rank ties"):
+            Evaluator(TASK, METRICS, margin=0.01, ties="random")
+
+    @pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
+    def test_scores_that_decide_for_whom_a_metric_is_defined(self):
+        scores = SCORES.clone()
+        scores[:, 5:] = -math.inf  # five candidates at most are left
+        with pytest.raises(ValueError, match=r"for whom 'recall@20' is defined .* for user \d+"):
+            evaluate(
+                scores,
+                TASK,
+                "recall@20",
+                margin=0.1,
+                population=Population(few_candidates="undefined"),
+            )
+        masked = evaluate(scores, TASK, METRICS, margin=0.02)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            full = evaluate(scores, TASK, METRICS)
+        assert_same_values(masked, full, masked.ranked.users)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"margin": 0}, r"'margin' needs to be a positive number \(got 0\)"),
+            ({"margin": -0.1}, r"'margin' needs to be a positive number \(got -0.1\)"),
+            ({"margin": "small"}, r"'margin' needs to be a finite number \(got 'small'\)"),
+            ({"margin": {"mrr": 0.1}}, r"'margin' needs to name metrics .* \(got \['mrr'\]\)"),
+            ({"margin": {}}, r"'margin' needs to name metrics .* \(got none\)"),
+            ({"margin": 0.1, "level": 1}, "'level' needs to be a number between 0 and 1"),
+            ({"margin": 0.1, "max_users": 0}, "'max_users' needs to be a positive integer"),
+            ({"max_users": 10}, "'max_users' needs a 'margin'"),
+        ],
+    )
+    def test_odd_arguments(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            Evaluator(TASK, METRICS, **options)
+
+    def test_a_sampling_of_others(self, sampled):
+        with pytest.raises(ValueError, match="'sampling' needs to be of the 6000 users"):
+            EvaluationResult(FULL.ranked, METRICS, sampling=sampled.sampling)
+        with pytest.raises(TypeError, match="'sampling' needs to be a 'Sampling'"):
+            EvaluationResult(FULL.ranked, METRICS, sampling=0.1)
+
+
+@pytest.mark.parametrize("options", [{"k": 5, "full": False}, {"k": None, "full": True}])
+@pytest.mark.parametrize("keep_items", [False, 3])
+@pytest.mark.parametrize("form", ["scores", "embeddings", "function"])
+def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, form):
+    task = make_task(300)
+    user, item = (
+        torch.randn(size, 6, generator=torch.Generator().manual_seed(size))
+        for size in (300, NUM_ITEMS)
+    )
+    recommender = {
+        "scores": user @ item.t(),
+        "embeddings": (user, item),
+        "function": lambda users: user[users] @ item.t(),
+    }[form]
+    with evaluation_mode(recommender):
+        whole, parts = (
+            open_ranking(
+                recommender,
+                task,
+                edge_index=None,
+                edge_weight=None,
+                batch_size=None,
+                keep_items=keep_items,
+                progress=False,
+                needs_degree=True,
+                **options,
+            )
+            for _ in range(2)
+        )
+        whole.rank(task.users)
+        order = torch.randperm(300, generator=torch.Generator().manual_seed(0))
+        for users in order.split(70):
+            parts.rank(users.sort().values)
+    wanted, found = whole.to_ranked_edges(), parts.to_ranked_edges()
+    for name in ("edge_label_index", "rank", "num_above", "num_tied"):
+        assert getattr(wanted, name).equal(getattr(found, name)), name
+    some = order[:50].sort().values
+    part = parts.to_ranked_edges(some)
+    selected = wanted.select_users(torch.isin(torch.arange(300), some))
+    assert part.rank.equal(selected.rank)
+    assert part.users.equal(selected.users)
+    if keep_items:
+        assert wanted.pred_index_mat.equal(found.pred_index_mat)
+        assert part.pred_index_mat[some].equal(wanted.pred_index_mat[some])
+
+
+@pytest.mark.slow
+def test_bounds_hold_from_beginning_to_end():
+    """With real rankings, in 150 orders; 7.5 may be wrong, and 3 standard errors."""
+    data = datasets.synthetic_interactions(num_users=5000, num_items=200, seed=0)
+    truth = data["user", "rates", "item"].edge_index
+    task = RankingTask(truth, num_users=5000, num_items=200)
+    scores = torch.bincount(truth[1], minlength=200).float()
+    full = evaluate(scores, task, METRICS)
+    num_wrong = 0
+    for seed in range(150):
+        result = evaluate(scores, task, METRICS, margin=0.014, seed=seed)
+        bounds = [result.bounds(name) for name in METRICS]
+        num_wrong += any(
+            not low <= full[name] <= high for name, (low, high) in zip(METRICS, bounds, strict=True)
+        )
+        assert result.sampling.num_ranked < 2500
+    assert num_wrong <= 15

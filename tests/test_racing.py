@@ -1,0 +1,180 @@
+"""race(): which recommender is better, with as few users as it takes."""
+
+import pytest
+import torch
+
+from pyg_recmetrics import Population, RankingTask, evaluate, race
+from tests.test_margins import NUM_ITEMS, NUM_USERS, TASK, make_scores
+
+BASE = make_scores(1)
+#: A little of the truth makes scores better.
+TRUTH = torch.zeros(NUM_USERS, NUM_ITEMS).index_put(tuple(TASK.truth), torch.ones(()))
+
+
+def with_truth(share, seed=1):
+    return make_scores(seed) + share * TRUTH
+
+
+def with_noise(size):
+    return BASE + size * make_scores(9)
+
+
+@pytest.fixture(scope="module")
+def raced():
+    return race(
+        {"poor": BASE, "good": with_truth(1.0), "same": with_noise(0.001), "best": with_truth(1.5)},
+        TASK,
+        "ndcg@5",
+        equivalence=0.01,
+    )
+
+
+class TestVerdicts:
+    def test_the_best_wins_and_losers_are_dropped(self, raced):
+        assert raced.best == ("best",)
+        assert raced.winner == "best"
+        became = {each.name: each for each in raced.entrants}
+        assert became["best"].worse_than is None
+        for name in ("poor", "same", "good"):
+            assert became[name].worse_than in ("good", "best")
+            assert became[name].num_users <= became["best"].num_users < NUM_USERS
+            assert became[name].seconds > 0
+
+    def test_bounds_hold_the_difference_of_all_users(self, raced):
+        full = {
+            name: evaluate(scores, TASK, "ndcg@5")["ndcg@5"]
+            for name, scores in {
+                "poor": BASE,
+                "good": with_truth(1.0),
+                "same": with_noise(0.001),
+                "best": with_truth(1.5),
+            }.items()
+        }
+        assert len(raced) == 6
+        for pair in raced:
+            assert pair.low <= full[pair.a] - full[pair.b] <= pair.high
+            assert pair.low <= pair.difference <= pair.high
+            if pair.verdict in ("better", "worse"):
+                assert (pair.verdict == "better") == (full[pair.a] > full[pair.b])
+        for each in raced.entrants:
+            assert each.mean == pytest.approx(full[each.name], abs=0.08)
+
+    def test_what_hardly_differs_is_equivalent(self):
+        result = race({"a": BASE, "b": with_noise(0.001)}, TASK, "ndcg@5", equivalence=0.01)
+        (pair,) = result
+        assert pair.verdict == "equivalent"
+        assert -0.01 < pair.low < pair.high < 0.01
+        assert pair.num_users < NUM_USERS / 4
+        assert result.winner is None
+        assert result.best == ("a", "b")
+
+    def test_everything_is_known_once_all_are_ranked(self):
+        a, b = with_truth(0.0), with_truth(0.004)
+        result = race({"a": a, "b": b}, TASK, "ndcg@5", equivalence=1e-9)
+        (pair,) = result
+        full = [evaluate(scores, TASK, "ndcg@5")["ndcg@5"] for scores in (a, b)]
+        assert pair.num_users == NUM_USERS
+        assert pair.difference == pytest.approx(full[0] - full[1])
+        assert pair.low == pair.high == pair.difference
+        assert pair.verdict == "worse"
+
+    def test_the_same_is_equivalent_at_last(self):
+        (pair,) = race({"a": BASE, "b": BASE.clone()}, TASK, "ndcg@5", equivalence=1e-6)
+        assert (pair.verdict, pair.difference) == ("equivalent", 0)
+
+    def test_lower_may_be_better(self):
+        result = race({"poor": BASE, "good": with_truth(1.5)}, TASK, "fall_out@5", equivalence=0.01)
+        assert result.winner == "good"
+        assert result.pair("good", "poor").verdict == "better"
+        assert result.pair("good", "poor").difference < 0
+
+    def test_there_may_be_a_largest_number_of_users(self):
+        result = race(
+            {"a": BASE, "b": make_scores(2)}, TASK, "ndcg@5", equivalence=1e-4, max_users=300
+        )
+        (pair,) = result
+        assert (pair.verdict, pair.num_users) == ("undecided", 300)
+        assert [look[0].num_users for look in result.looks] == [256, 300]
+
+    def test_users_without_truth_narrow_the_bounds(self):
+        task = RankingTask(
+            TASK.truth[:, TASK.truth[0] < 3000], num_users=NUM_USERS, num_items=NUM_ITEMS
+        )
+        found = {}
+        for action in ("skip", "neg"):
+            result = race(
+                {"a": BASE, "b": with_truth(1.0)},
+                task,
+                "ndcg@5",
+                equivalence=0.001,
+                empty_target_action=action,
+            )
+            full = [
+                evaluate(each, task, "ndcg@5", empty_target_action=action)["ndcg@5"]
+                for each in (BASE, with_truth(1.0))
+            ]
+            (found[action],) = result
+            assert found[action].low <= full[0] - full[1] <= found[action].high
+            assert result.entrants[0].mean == pytest.approx(full[0], abs=0.05)
+        assert found["neg"].difference == pytest.approx(found["skip"].difference / 2)
+
+    def test_users_are_those_of_the_seed_and_recommenders_may_have_any_form(self):
+        user, item = torch.randn(NUM_USERS, 6), torch.randn(NUM_ITEMS, 6)
+        forms = {
+            "table": user @ item.t(),
+            "embeddings": (user, item),
+            "lists": (user @ item.t()).argsort(descending=True),
+        }
+        result = race(forms, TASK, "recall@5", equivalence=0.01, seed=4)
+        assert {pair.verdict for pair in result} == {"equivalent"}
+        assert len({each.mean for each in result.entrants}) == 1
+        again = race(forms, TASK, "recall@5", equivalence=0.01, seed=5)
+        assert again.entrants[0].mean != result.entrants[0].mean
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"equivalence": 0}, r"'equivalence' needs to be a positive number \(got 0\)"),
+            ({"equivalence": "2%"}, "'equivalence' needs to be a finite number"),
+            ({"recommenders": {"a": BASE}}, r"'recommenders' needs to hold two or more"),
+            ({"metric": "coverage@5"}, "'margin' needs means of bounded values"),
+            ({"metric": "dcg@5"}, "'margin' needs means of bounded values"),
+            ({"level": 2}, "'level' needs to be a number between 0 and 1"),
+            ({"ties": "random"}, "'margin' needs another way to rank ties"),
+            ({"population": Population(constant_scores=False)}, "'margin' needs to know before"),
+        ],
+    )
+    def test_odd_arguments(self, changes, message):
+        arguments = {
+            "recommenders": {"a": BASE, "b": BASE},
+            "data": TASK,
+            "metric": "ndcg@5",
+            "equivalence": 0.01,
+        }
+        with pytest.raises(ValueError, match=message):
+            race(**arguments | changes)
+
+    def test_other_types(self):
+        with pytest.raises(TypeError, match="'recommenders' needs to be recommenders by name"):
+            race([BASE, BASE], TASK, "ndcg@5", equivalence=0.01)
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            race({"a": BASE, "b": BASE}, TASK, "ndcg@5", equivalence=0.01, size=3)
+
+
+@pytest.mark.slow
+def test_verdicts_are_hardly_ever_wrong():
+    """Of races of six in 100 orders, 5 may have a wrong verdict, and three standard errors."""
+    scores = {f"{size:g}": with_noise(size) for size in (0.001, 0.1, 0.3, 0.6, 1.0)}
+    scores["base"] = BASE
+    full = {name: evaluate(each, TASK, "ndcg@5")["ndcg@5"] for name, each in scores.items()}
+    num_wrong = 0
+    for seed in range(100):
+        result = race(scores, TASK, "ndcg@5", equivalence=0.01, seed=seed)
+        true = [full[pair.a] - full[pair.b] for pair in result]
+        num_wrong += any(
+            not pair.low <= x <= pair.high for pair, x in zip(result, true, strict=True)
+        )
+        assert max(full, key=full.get) in result.best or num_wrong
+    assert num_wrong <= 11
