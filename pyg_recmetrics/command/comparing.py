@@ -54,7 +54,7 @@ def gate(options: argparse.Namespace) -> int:
         baseline=old_name,
         equivalence=options.equivalence,
         level=options.level,
-        deterministic=[name for name in options.deterministic if name in (new_name, old_name)],
+        deterministic=options.deterministic,
     )
     verdict = comparison[0].verdict
     status = exits.UNDECIDED if verdict is None else _STATUS.get(verdict, exits.UNDECIDED)

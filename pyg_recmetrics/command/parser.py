@@ -300,11 +300,19 @@ _COMPLETED = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 
 
 def _equivalence(text: str) -> float | str:
-    return text if text.endswith("%") else float(text)
+    number = _number(text.removesuffix("%"), "a number or a percentage such as 2%")
+    return text if text.endswith("%") else number
 
 
 def _amount(text: str) -> int | float:
-    return int(text) if text.isdecimal() else float(text)
+    return int(text) if text.isdecimal() else _number(text, "a fraction such as 0.1, or a number")
+
+
+def _number(text: str, wanted: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{wanted} is needed (got {text!r})") from None
 
 
 class _Completion(argparse.Action):

@@ -51,6 +51,8 @@ def split(options: argparse.Namespace) -> int:
     # Validation may be empty, and is then no file.
     kept = [name for part, name in enumerate(_PARTS) if bool((part_of == part).any())]
     paths = [options.output / f"{name}{suffix}" for name in kept]
+    if path.resolve() in [part_path.resolve() for part_path in paths]:
+        raise ValueError(f"{path}: --output needs to be another folder, as this file is read")
     table.divide(_numbered_anew(part_of).tolist(), paths)
     note(f"wrote {', '.join(map(str, paths))}")
     if num_left_out := int((part_of < 0).sum()):

@@ -46,6 +46,8 @@ def open_table(path: Path, columns: Sequence[str] | None = None) -> Table:
         OSError: If the file cannot be opened.
         ValueError: If the file is empty, or has another format.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path}: the file is read twice, which a pipe cannot be")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     form = _SUFFIXES.get(suffixes[-1] if suffixes else "")
     if form is None:

@@ -140,8 +140,12 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
         ("compare good0.npz", "needs to hold at least two results"),
         ("compare good0.npz none.npz", "none.npz: No such file or directory"),
         ("compare good0.npz text.npz", "text.npz: the file needs to be a result, as --output or"),
+        (
+            "gate bad.npz --baseline good0.npz --metric mrr@3 --equivalence 1% --deterministic bat",
+            "'deterministic' needs to be one of ['bad', 'good0'] (got 'bat')",
+        ),
         ("compare good0.npz good0.npz", "every file needs to be given once"),
-        ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "1%x"),
+        ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "(got '1%x')"),
     ],
 )
 def test_mistakes_are_told(results, run, tmp_path, line, part):

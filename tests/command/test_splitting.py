@@ -121,6 +121,8 @@ def test_it_prints_the_report_of_the_split(files, run, form):
         ("split all.csv --how per-user --test 1.5", "'num_test' needs to be a positive integer or"),
         ("split all.csv --how temporal --seed 1", "--seed needs a split at random"),
         ("split test.csv --how temporal --time-column when", "there is no column 'when', which"),
+        ("split test.csv --how per-user", "test.csv: --output needs to be another folder"),
+        ("split all.csv --how per-user --val x", "a fraction such as 0.1, or a number is needed"),
         ("split none.csv --how per-user", "none.csv: No such file or directory"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -129,6 +130,13 @@ def test_groups_of_rows_hold_what_a_loop_reads(folder, monkeypatch, at_once):
     written = list(ids)
     assert [written[number] for number in found] == [item for _, item in rows]
     assert list(ids) == list(dict.fromkeys(item for _, item in rows))
+
+
+def test_a_pipe_is_refused_as_it_cannot_be_read_twice(folder, run):
+    os.mkfifo("pipe.csv")
+    status, _, err = run(f"{EVALUATE} pipe.csv")
+    assert status == 3
+    assert "pipe.csv: the file is read twice, which a pipe cannot be" in err
 
 
 def test_memory_does_not_grow_with_the_rows(folder):
