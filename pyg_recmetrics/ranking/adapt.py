@@ -33,6 +33,7 @@ from pyg_recmetrics.ranking.by_id import (
 )
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.evaluation_mode import state_of
+from pyg_recmetrics.ranking.fitted import read_fitted
 from pyg_recmetrics.ranking.forms import describe, unknown_form
 from pyg_recmetrics.ranking.found_model import FoundModel, HasRecommend, find_model
 from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
@@ -97,6 +98,10 @@ def as_recommender(
         return _from_embeddings(value, task)
     if isinstance(value, PairScorer):
         return PairRecommender(value, task)
+    if (reading := read_fitted(value, task)) is not None:
+        recommender = as_recommender(reading.recommender, task)
+        recommender.in_words, recommender.state = reading.in_words, state_of(value)
+        return recommender
     if model := find_model(value):
         return _from_model(model, task, (edge_index, edge_weight))
     if (kge_model := find_kge_model(value)) is not None:

@@ -7,6 +7,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics.inputs import as_tensor, is_edges_like
+from pyg_recmetrics.ranking.fitted import is_fitted
 from pyg_recmetrics.ranking.found_model import find_model
 from pyg_recmetrics.task import RankingTask
 
@@ -30,6 +31,8 @@ def complete_counts(
 
 
 def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, int | None]:
+    if is_fitted(recommender):
+        return None, None  # it may have its own ids, which only a task can map
     if model := find_model(recommender):
         asked = model.bound_object
         if not isinstance(asked, LightGCN) or num_users is None:

@@ -15,6 +15,14 @@ FORMS = (
     "lists of item ids [num_users, K], integers, best first",
     "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
     "the columns (user_id, item_id, rank) or (user_id, item_id, score)",
+    "a fitted model of implicit, LightFM, Cornac, Surprise, RecBole or a pipeline of LensKit, or a "
+    "pair (user_embedding, index) with an index of faiss",
+)
+
+#: The line for any other model.
+_FUNCTION = (
+    "For any other model, write a function that returns the scores of all items for some users, "
+    "as in evaluate(lambda users: model.predict(users), data)"
 )
 
 
@@ -39,7 +47,8 @@ def _remedy(value: object) -> str:
         return f"\nMake an object of the class first, as in {value.__name__}(...)"
     if isinstance(value, torch.nn.Module):
         return (
-            "\nFor such a module, compute the embeddings of users and items, and write "
-            "evaluate((user_embedding, item_embedding), data)"
+            f"\n{_FUNCTION}"
+            f"\nFor two towers and the like, compute the embeddings of users and items, and write "
+            f"evaluate((user_embedding, item_embedding), data)"
         )
-    return ""
+    return "" if type(value).__module__ == "builtins" else f"\n{_FUNCTION}"

@@ -96,7 +96,12 @@ def rank(
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
               `(user_id, item_id, score)`, where equal scores rank the lower item first. Items that
-              the task does not have keep their places, and its users without a list get nothing.
+              the task does not have keep their places, and its users without a list get nothing;
+            - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
+              collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
+              faiss. Cornac, Surprise and LensKit are asked by the original ids of the task, the
+              others by position. The recipe of a result says what was ranked, and whether a search
+              was approximate.
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
             vectors, or a data frame with a column `id` and a column of vectors.

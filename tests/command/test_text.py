@@ -13,6 +13,9 @@ from pyg_recmetrics.command.tables import open_table
 
 EVALUATE = "evaluate -q --lists lists.csv --test"
 
+#: A compressed file without its end. The time of its making would be in its name.
+CUT_SHORT = gzip.compress(b"user,item\na,b\n", mtime=0)[:-4]
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -66,7 +69,7 @@ def test_the_same_rows_are_read_from_every_format(folder, run, name, content, pa
         ("t.jsonl", '{"user": 1, "item": 2}\n{"user": true, "item": 2}\n', "line 2: column 'user'"),
         ("t.qrels", "a 0 b 1\na 0 c\n", "t.qrels, line 2: 4 fields are needed, as 'user iteration"),
         ("t.qrels", "a 0 b one\n", "line 1: column 'relevance' needs to hold a finite number (got"),
-        ("t.csv.gz", gzip.compress(b"user,item\na,b\n", mtime=0)[:-4], "t.csv.gz: the file cannot be read"),
+        ("t.csv.gz", CUT_SHORT, "t.csv.gz: the file cannot be read"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_found_at_its_line(folder, run, name, content, message):

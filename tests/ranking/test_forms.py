@@ -47,7 +47,8 @@ def test_each_form_has_a_line_of_its_own(recommender, got):
 
 
 def test_what_to_write_is_told():
-    *_, last = told_about(TwoTower())
+    *_, line, last = told_about(TwoTower())
+    assert line.endswith("as in evaluate(lambda users: model.predict(users), data)")
     assert last.endswith("write evaluate((user_embedding, item_embedding), data)")
     *_, last = told_about(LightGCN)
     assert last == "Make an object of the class first, as in LightGCN(...)"
