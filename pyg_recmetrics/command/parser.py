@@ -96,7 +96,9 @@ def _add_evaluate(commands: Any) -> None:
         "--convention", metavar="NAME", help="the library whose definitions count"
     )
     measures.add_argument("--ties", metavar="HOW", help="index, best, worst, mean or random")
-    measures.add_argument("--seed", metavar="N", type=int, help="the seed of random ties")
+    measures.add_argument(
+        "--seed", metavar="N", type=int, help="the seed of random ties, and of a margin"
+    )
     measures.add_argument(
         "--empty-target-action",
         metavar="HOW",
@@ -104,6 +106,12 @@ def _add_evaluate(commands: Any) -> None:
     )
     measures.add_argument(
         "--batch-size", metavar="N", type=int, help="how many users to rank at once"
+    )
+    measures.add_argument(
+        "--margin",
+        metavar="X",
+        type=float,
+        help="rank random users until each mean is known to it, as in 0.005",
     )
     # An option that `evaluate` takes by the same name is added here and to `_PASSED_ON` there.
     _add_output(parser)

@@ -211,6 +211,7 @@ def api(**options):
         }),
         ("--include-seen", {"exclude_seen": False}),
         ("--batch-size 7", {"batch_size": 7}),
+        ("--margin 0.3 --metrics ndcg@5", {"margin": 0.3, "metrics": "ndcg@5"}),
         ("--user-column userId --item-column movieId", {}),
     ],
 )  # fmt: skip
