@@ -14,7 +14,7 @@ _EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "GpuIndexFlatIP", "GpuIndex
 
 
 def read(value: Any, task: RankingTask) -> Reading:
-    """Reads `(user_embedding, index)`. Item `i` is the one that was added as `i`.
+    """Reads `(user_embedding, index)`. Item `i` is the one that was added as `i`, or by its id.
 
     Raises:
         TypeError: If there are no user embeddings.
@@ -32,8 +32,14 @@ def read(value: Any, task: RankingTask) -> Reading:
             f"(got {list(user.shape)})"
         )
 
+    # An index may hold ids of its own, which are those of the task then.
+    has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None
+    numbers = {id_: number for number, id_ in enumerate(task.item_ids or ())}
+
     def recommend(users: Tensor, k: int) -> Tensor:
         _, items = index.search(user[users.cpu()].numpy(), min(k, index.ntotal))
+        if has_ids:
+            items = [[numbers.get(id_, -1) for id_ in row] for row in items.tolist()]
         return torch.as_tensor(items, device=users.device)
 
     how = "exact" if name_of(index) in _EXACT else "approximate"

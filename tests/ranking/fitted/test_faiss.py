@@ -12,6 +12,7 @@ from tests.support.cases.fitted_models import (
     lists_of_scores,
     ranked_lists,
     recipe_of,
+    task_of_ids,
     task_of_positions,
 )
 
@@ -54,6 +55,14 @@ def test_lists_of_an_approximate_index_are_those_of_its_search():
     assert ranked_lists((USER, made), task, 7) == found.tolist()
     words = recipe_of((USER, made), task)
     assert "lists of IndexIVFFlat of faiss, whose search is approximate" in words
+
+
+def test_ids_of_an_index_are_those_of_the_task():
+    ids = np.arange(NUM_ITEMS)[::-1] * 3
+    made = faiss.IndexIDMap(faiss.IndexFlatIP(6))
+    made.add_with_ids(ITEM, ids)
+    task = task_of_ids([*range(NUM_USERS)], ids.tolist())
+    assert ranked_lists((USER, made), task, 7) == lists_of_scores(USER @ ITEM.T, task, 7)
 
 
 def test_an_index_needs_user_embeddings():

@@ -16,6 +16,7 @@ from tests.support.cases.fitted_models import (
 )
 
 pytest.importorskip("recbole")
+pytest.importorskip("sklearn")  # which its models import
 
 
 @pytest.fixture(autouse=True)
