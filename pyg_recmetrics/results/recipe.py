@@ -51,8 +51,7 @@ def write_recipe(
     """
     definitions = list(definitions)
     text = (
-        f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a "
-        f"{users.nouns.user}"
+        f"Metrics: {_metrics(definitions)}, where R is {_degree(users)}"
         f"{_threshold(ranking.task)}. "
         f"Population: {_population(definitions, users, action, convention, sample)}"
         f"{_persons(users, ranking.num_persons)}. "
@@ -89,6 +88,13 @@ def summarize_users(
     if convention.name != "standard":
         parts.append(f"convention {convention.name}")
     return ", ".join(parts)
+
+
+def _degree(users: UserCounts) -> str:
+    """Says what R is."""
+    if users.nouns.rows == "edges":
+        return "one, as each edge is ranked alone"
+    return f"the number of relevant items of a {users.nouns.user}"
 
 
 def _left_out(users: UserCounts) -> str:

@@ -40,6 +40,8 @@ def test_edges_of_queries_are_called_so():
     assert note in str(result)
     assert "there are few queries (" in str(result)
     recipe = " ".join(result.recipe().split())
+    assert "where R is one" in recipe
+    assert "number of relevant items" not in recipe
     assert "each edge is ranked without the other relevant items of its query" in recipe
     frame = result.to_pandas(per_user=True)
     assert list(frame.columns) == ["user", "query_0", "query_1", "item", "mrr"]
