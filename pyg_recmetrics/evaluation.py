@@ -454,7 +454,7 @@ class Evaluator(Frozen):
             ),
             catalogue=self._catalogue,
         )
-        return open_ranking(
+        ranking = open_ranking(
             recommender,
             self.task,
             k=self._k,
@@ -466,6 +466,9 @@ class Evaluator(Frozen):
             progress=self._progress,
             needs_degree=self._needs_degree,
         )
+        if self._per == "edge":
+            _check_lists_of_edges(ranking)
+        return ranking
 
     @property
     def _ranked_ties(self) -> Ties:
@@ -502,11 +505,14 @@ class Evaluator(Frozen):
         return self._measure(ranked, sampling)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
-        ranked, num_left_out = self._convention.population.select(ranked)
+        selected, num_left_out = self._convention.population.select(ranked)
         if self._per == "edge":
-            ranked = ranked.each_edge()
+            # A row for every edge of the truth, also where its user is left out.
+            is_selected = selected.is_evaluated[self.task.truth[0]]
+            each = ranked.each_edge()
+            selected = each if selected is ranked else each.select_users(is_selected)
         return EvaluationResult(
-            ranked.with_catalogue(self._catalogue),
+            selected.with_catalogue(self._catalogue),
             self.metrics,
             task=self.task,
             empty_target_action=self._empty_target_action,
@@ -569,6 +575,17 @@ def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> P
                 f"of its own (got '{metric}')"
             )
     return per
+
+
+def _check_lists_of_edges(ranking: OpenRanking) -> None:
+    """Raises if lists are too short to rank every edge without the other truth of its user."""
+    given, task = ranking.recommender.max_depth, ranking.task
+    needed = min(ranking.recommender.needed_depth, int(task.num_candidates.max()))
+    if given is not None and given < needed:
+        raise ValueError(
+            f"'recommender' needs to hold lists of at least {needed} items with per='edge', as "
+            f"other relevant items may come first (got {given})"
+        )
 
 
 def _select_eligible(task: RankingTask, population: Population) -> tuple[RankingTask, int]:

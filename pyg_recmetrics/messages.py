@@ -37,3 +37,8 @@ def list_some(words: Sequence[str], most: int = 5) -> str:
     """
     num_more = len(words) - most
     return ", ".join(words[:most]) + (f" and {num_more} more" if num_more > 0 else "")
+
+
+def singular(noun: str) -> str:
+    """Returns what one of some rows is called, such as `"query"` of `"queries"`."""
+    return {"users": "user", "queries": "query", "edges": "edge", "persons": "person"}[noun]

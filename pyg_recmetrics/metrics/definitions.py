@@ -497,6 +497,12 @@ def check_ranked(ranked: object) -> RankedEdges:
 
 
 def _check_all_ranks(ranked: RankedEdges) -> None:
+    if ranked.is_candidate is not None and not bool(ranked.is_candidate.all()):
+        num_missing = int((~ranked.is_candidate).sum())
+        raise ValueError(
+            f"'ranked' needs to hold the rank of every edge, and truth that is no candidate has "
+            f"none: take it out of the task with missing='drop' (got {num_missing} such edges)"
+        )
     num_unknown = int((~ranked.is_hit(None)).sum())
     if num_unknown or ranked.num_candidates is None:
         raise ValueError(

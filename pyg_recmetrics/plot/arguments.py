@@ -32,6 +32,12 @@ def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | No
     return list(range(1, min(finite_depths, default=0) + 1))
 
 
+def noun_of(recommenders: Iterable[EvaluationResult | Runs]) -> str:
+    """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
+    nouns = {runs_of(recommender)[0].nouns.means for recommender in recommenders}
+    return nouns.pop() if len(nouns) == 1 else "users"
+
+
 def mean_of(
     result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
 ) -> CohortMean:

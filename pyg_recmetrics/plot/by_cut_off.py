@@ -12,6 +12,7 @@ from pyg_recmetrics.plot.arguments import (
     cut_offs_of,
     label,
     mean_of,
+    noun_of,
 )
 from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, users
 from pyg_recmetrics.plot.sizes import font_size
@@ -103,7 +104,8 @@ def metric_at_k(
     if axes.get_xscale() == "linear":
         axes.locator_params(axis="x", integer=True)
     axes.set_ylim(bottom=0)
-    note = f"mean over {users(num_users)}, {percent(level)} confidence band"
+    noun = noun_of(by_name.values())
+    note = f"mean over {users(num_users, noun)}, {percent(level)} confidence band"
     return finish(axes, "k", y_label, note, is_new=ax is None)
 
 
@@ -162,7 +164,8 @@ def difference_at_k(
     if axes.get_xscale() == "linear":
         axes.locator_params(axis="x", integer=True)
     counts = [round((row.wins or 0) + (row.ties or 0) + (row.losses or 0)) for row in rows]
-    note = f"a - b, mean over {users(counts)}, {percent(level)} confidence band"
+    noun = noun_of(results.values())
+    note = f"a - b, mean over {users(counts, noun)}, {percent(level)} confidence band"
     return finish(axes, "k", f"difference in {y_label}", note, is_new=ax is None)
 
 
@@ -230,7 +233,8 @@ def precision_recall_curve(
     axes.set_ylim(bottom=0)
     _label_cut_offs(axes, max(curves.values(), key=lambda curve: curve.recalls[-1]))
     num_users = [count for curve in curves.values() for count in curve.num_users]
-    notes = [f"means over {users(num_users)}, no bands"] if evaluated else []
+    noun = noun_of(evaluated.values())
+    notes = [f"means over {users(num_users, noun)}, no bands"] if evaluated else []
     notes += ["values as given"] if len(evaluated) < len(curves) else []
     return finish(axes, "recall@k", "precision@k", "; or ".join(notes), is_new=ax is None)
 

@@ -4,10 +4,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.plot.arguments import Recommenders, label
+from pyg_recmetrics.plot.arguments import Recommenders, label, noun_of
 from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, span, users
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
+from pyg_recmetrics.results.nouns import those_who
 from pyg_recmetrics.results.runs import runs_of, values_of_runs
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def distribution(
         'recall@2'
     """
     by_name = results_or_runs_by_name(results)
-    axes = axes_for(ax)
+    noun, axes = noun_of(by_name.values()), axes_for(ax)
     num_users = []
     for index, (name, result) in enumerate(by_name.items()):
         runs = runs_of(result)
@@ -66,11 +67,11 @@ def distribution(
         x, y = values[is_above_zero].tolist(), share[is_above_zero].tolist()
         x, y = [0.0, *x, *x[-1:]], [*y[:1], *y, 0.0]
         (line,) = axes.step(x, y, where="pre", label=label(name), **line_style(index))
-        describe(line, name or "users", [name])
+        describe(line, name or noun, [name])
     axes.set_ylim(0, 1.02)
     axes.margins(x=0.01)
-    x_label, y_label = str(parse(metric)), "share of users who reach it"
-    return finish(axes, x_label, y_label, users(num_users), is_new=ax is None)
+    x_label, y_label = str(parse(metric)), f"share of {those_who(noun)} reach it"
+    return finish(axes, x_label, y_label, users(num_users, noun), is_new=ax is None)
 
 
 def metric_by_degree(
@@ -154,5 +155,6 @@ def metric_by_degree(
     axes.set_xticks(range(len(ticks)), ticks, fontsize="small")
     axes.set_xlim(-0.5, len(ticks) - 0.5)
     axes.set_ylim(bottom=0)
-    note = f"means over {users(map(sum, sizes))}, {percent(level)} confidence intervals"
+    noun = noun_of(by_name.values())
+    note = f"means over {users(map(sum, sizes), noun)}, {percent(level)} confidence intervals"
     return finish(axes, "training degree", str(metric), note, is_new=ax is None)

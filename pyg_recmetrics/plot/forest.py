@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.plot.arguments import Recommenders, label, mean_of
+from pyg_recmetrics.plot.arguments import Recommenders, label, mean_of, noun_of
 from pyg_recmetrics.plot.picture import (
     Description,
     Picture,
@@ -100,7 +100,8 @@ def means(
     _label_rows(axes, [str(metric) for metric in asked])
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
-    note = f"means over {users(num_users)}, {percent(level)} confidence intervals{runs}"
+    noun = noun_of(by_name.values())
+    note = f"means over {users(num_users, noun)}, {percent(level)} confidence intervals{runs}"
     _name_points(axes, [(name, [name]) for name in by_name])
     if ax is not None:
         make_room(axes)

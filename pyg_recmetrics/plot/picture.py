@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.messages import singular
 from pyg_recmetrics.plot.sizes import figure_of, lay_out
 from pyg_recmetrics.plot.style import NOTE_COLOR
 
@@ -145,10 +146,15 @@ def describe_legend(axes: "Axes", descriptions: "Iterable[Description | None]") 
                 describe(mark, *description)
 
 
-def users(counts: Iterable[int]) -> str:
-    """Says how many users there are, such as "1,000 users", or "990 to 1,000 users"."""
+def users(counts: Iterable[int], noun: str = "users") -> str:
+    """Says how many users there are, such as "1,000 users", or "990 to 1,000 users".
+
+    Args:
+        counts (iterable): The number of users of each recommender.
+        noun (str, optional): What they are called. (default: `"users"`)
+    """
     counts = list(counts)
-    return f"{span(counts)} user{'' if max(counts) == 1 else 's'}"
+    return f"{span(counts)} {singular(noun) if max(counts) == 1 else noun}"
 
 
 def span(counts: Iterable[int]) -> str:

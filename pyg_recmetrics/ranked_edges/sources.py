@@ -32,6 +32,7 @@ from pyg_recmetrics.task.edges import coalesce_truth
 
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100
+
 #: Up to this range, indexes are numbered by a table of all numbers between them.
 _FEW_INDEXES = 2**10
 

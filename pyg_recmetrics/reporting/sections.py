@@ -17,6 +17,7 @@ from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
+from pyg_recmetrics.results.nouns import those_who
 from pyg_recmetrics.results.observations import Observations
 from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
@@ -44,7 +45,7 @@ def summary(contents: Contents) -> str:
         for name in contents.recommenders
     ]
     who = _named(names) or "One recommender"
-    return f"{who}: {users([counts.num_evaluated])} evaluated."
+    return f"{who}: {users([counts.num_evaluated], counts.nouns.rows)} evaluated."
 
 
 def task(contents: Contents) -> Iterator[Part]:
@@ -87,7 +88,8 @@ def means(contents: Contents) -> Iterator[Part]:
         if result.sampling is not None
     ]
     if whose := _named(contents.several):
-        notes.insert(1, f"{whose}: mean over several runs, ± for other users and other runs")
+        drawn = first.nouns.drawn
+        notes.insert(1, f"{whose}: mean over several runs, ± for other {drawn} and other runs")
     yield Grid(
         "The mean of every metric. The best of each is bold.", Table(head, rows, tuple(notes))
     )
@@ -148,14 +150,14 @@ def spread(contents: Contents) -> Iterator[Part]:
     if not contents.metrics:
         yield Missing("Users", "they need a metric of single users that all results have")
         return
-    metric = contents.main_metric
+    metric, noun = contents.main_metric, contents.first.nouns.means
     caption = (
         f"How {metric} is distributed over {_count(contents, metric)}. The height of a line is the "
-        f"share of users who reach a value, and the area under it is the mean."
+        f"share of {those_who(noun)} reach a value, and the area under it is the mean."
         f"{_over_runs(contents)}"
     )
     draw = partial(plot.distribution, contents.recommenders, metric)
-    yield drawing(f"Distribution of {metric} over users", caption, draw)
+    yield drawing(f"Distribution of {metric} over {noun}", caption, draw)
     yield from _by_degree(contents, metric)
 
 
@@ -172,7 +174,7 @@ def items(contents: Contents) -> Iterator[Part]:
         cohorts = {
             name: result.recall_by_popularity(k) for name, result in contents.recommenders.items()
         }
-        return _side_by_side(cohorts, f"recall@{k}")
+        return _side_by_side(cohorts, f"recall@{k}", contents.first.nouns.means)
 
     yield grid("Recall by popularity", caption, make)
 
@@ -295,9 +297,9 @@ def _of_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
 def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
     counts = result.user_counts
     yield [f"{counts.nouns.rows} evaluated", f"{counts.num_evaluated:,}"]
-    yield ["users without ground truth", f"{counts.num_without_truth:,}"]
+    yield [f"{counts.nouns.users} without ground truth", f"{counts.num_without_truth:,}"]
     if counts.num_left_out:
-        yield ["users whom the convention leaves out", f"{counts.num_left_out:,}"]
+        yield [f"{counts.nouns.users} whom the convention leaves out", f"{counts.num_left_out:,}"]
     if result.person is not None:
         yield ["persons behind them", f"{result.person.unique().numel():,}"]
 
@@ -355,7 +357,7 @@ def _curve(contents: Contents, label: str) -> Drawing | Missing:
         other_runs = " It allows for other runs, too, where there are several."
     caption = (
         f"The mean {label}@k over {_count(contents, metric)} at every cut-off k. The band around a "
-        f"line is its 95% confidence interval for other users.{other_runs}"
+        f"line is its 95% confidence interval for other {contents.first.nouns.drawn}.{other_runs}"
     )
     draw = partial(plot.metric_at_k, contents.recommenders, label)
     return drawing(f"{label}@k", caption, draw)
@@ -381,25 +383,26 @@ def _by_degree(contents: Contents, metric: Metric) -> Iterator[Part]:
     except ValueError as error:
         yield Missing(what, str(error))
         return
+    noun = contents.first.nouns.means
     caption = (
-        f"The mean {metric} of users with few and with many training edges, with 95% confidence "
+        f"The mean {metric} of {noun} with few and with many training edges, with 95% confidence "
         f"intervals."
     )
     over_runs = _over_runs(contents, has_intervals=True)
     draw = partial(plot.metric_by_degree, contents.recommenders, metric)
-    yield drawing(what, f"{caption} A group has n users.{over_runs}", draw)
+    yield drawing(what, f"{caption} A group has n {noun}.{over_runs}", draw)
 
     def make() -> Table:
         cohorts = {name: result.by_degree() for name, result in contents.recommenders.items()}
-        return _side_by_side(cohorts, str(metric))
+        return _side_by_side(cohorts, str(metric), noun)
 
     yield grid(what, f"{caption}{over_runs}", make)
 
 
-def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str) -> Table:
+def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str, noun: str) -> Table:
     """Returns a metric of the same groups for every recommender."""
     first = next(iter(cohorts.values()))
-    head = [first.name, "users", *(name or metric for name in cohorts)]
+    head = [first.name, noun, *(name or metric for name in cohorts)]
     rows = [
         [
             str(label),
@@ -443,7 +446,8 @@ def _count(contents: Contents, metric: Metric) -> str:
     """Says over how many users the means of a metric are."""
     results = contents.recommenders.values()
     values: list[Tensor] = [result.contributions(metric) for result in results]
-    return users(int((~value.isnan()).sum()) for value in values)
+    counts = (int((~value.isnan()).sum()) for value in values)
+    return users(counts, contents.first.nouns.means)
 
 
 def _of(name: str) -> str:

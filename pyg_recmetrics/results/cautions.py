@@ -53,18 +53,21 @@ def caution(samples: Mapping[str, Sample], nouns: Nouns = USERS) -> str | None:
     return _said(_reasons(bases, rare, "have more than zero", nouns.means, nouns.drawn))
 
 
-def caution_on_differences(bases: Sequence[Basis], unit: str = "users") -> str | None:
+def caution_on_differences(
+    bases: Sequence[Basis], unit: str = "users", means: str = "users"
+) -> str | None:
     """Returns what makes the intervals of some differences too narrow; `None` if nothing does.
 
     Args:
         bases (sequence of Basis): What the interval of each metric and pair rests on.
         unit (str, optional): What is drawn. (default: `"users"`)
+        means (str, optional): What differences are means over. (default: `"users"`)
     """
     # Results that are the same differ in nothing, and not for few users.
     rare = [
         basis.metric for basis in bases if basis.num_drawn > 1 and 0 < basis.num_hits < FEW_HITS
     ]
-    return _said(_reasons(bases, rare, "differ", unit, unit))
+    return _said(_reasons(bases, rare, "differ", means, unit))
 
 
 def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:

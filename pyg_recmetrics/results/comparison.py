@@ -206,7 +206,7 @@ class Comparison(Rows[PairedDifference]):
                 # Values that are all the same have no error, which would claim certainty.
                 errors = (format_error(x or math.nan) for x in (row.user_error, row.run_error))
                 rows.append([row.metric, *errors, *_detected(power), _lift(row)])
-        head = ["metric", "se users", "se runs", "detects", "from", "to", "lift"]
+        head = ["metric", f"se {self.protocol.unit}", "se runs", "detects", "from", "to", "lift"]
         level = f"{100 * self.protocol.level:.4g}%"
         notes = (
             f"se: the standard error that comes from {self.protocol.unit}, and from runs",
@@ -398,6 +398,7 @@ def compare(
         why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
         raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
     check_same_task(_all_results(runs))
+    nouns = next(iter(runs.values()))[0].nouns
     asked = _metrics(metrics, runs)
     protocol = Protocol(
         test,
@@ -408,8 +409,9 @@ def compare(
         simultaneous,
         num_runs,
         _deterministic(deterministic, list(runs)),
-        next(iter(runs.values()))[0].nouns.drawn,
+        nouns.drawn,
         sample=describe_samples(_all_results(runs)),
+        means=nouns.means,
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
     return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)
@@ -462,7 +464,7 @@ class _Comparing:
             warn(warnings[0])
         protocol = replace(
             self.protocol,
-            caution=caution_on_differences(bases, self.protocol.unit),
+            caution=caution_on_differences(bases, self.protocol.unit, self.protocol.means),
             num_tests=len(powers),
             num_tested_metrics=len({power.metric for power in powers}),
         )

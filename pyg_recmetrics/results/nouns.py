@@ -2,6 +2,13 @@
 
 from typing import NamedTuple
 
+from pyg_recmetrics.messages import singular
+
+
+def those_who(noun: str) -> str:
+    """Returns such as "users who", with the pronoun of persons or of things."""
+    return f"{noun} {'who' if noun in ('users', 'persons') else 'that'}"
+
 
 class Nouns(NamedTuple):
     """What a result is about, in the plural.
@@ -21,7 +28,7 @@ class Nouns(NamedTuple):
     @property
     def user(self) -> str:
         """One of the users."""
-        return {"users": "user", "queries": "query"}[self.users]
+        return singular(self.users)
 
 
 #: The nouns where every row is a user, and every user a person.

@@ -35,6 +35,7 @@ class Protocol:
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
         sample (str or None): Whose users stand for all of the task, and how many they are.
+        means (str): What differences are means over: what was drawn, or `"edges"`.
     """
 
     test: PairedTest
@@ -50,6 +51,7 @@ class Protocol:
     num_tests: int = 0
     num_tested_metrics: int = 0
     sample: str | None = None
+    means: str = "users"
 
     @property
     def alpha(self) -> float:
@@ -98,7 +100,7 @@ class Protocol:
             drawn += " and other runs"
         together = " of all differences together" if self.are_together else ""
         return (
-            f"a - b: mean difference over users ± its {100 * self.level:.4g}% confidence "
+            f"a - b: mean difference over {self.means} ± its {100 * self.level:.4g}% confidence "
             f"interval{together}{drawn}"
         )
 

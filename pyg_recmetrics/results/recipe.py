@@ -51,8 +51,7 @@ def write_recipe(
     """
     definitions = list(definitions)
     text = (
-        f"Metrics: {_metrics(definitions)}, where R is the number of relevant items of a "
-        f"{users.nouns.user}"
+        f"Metrics: {_metrics(definitions)}, where R is {_degree(users)}"
         f"{_threshold(ranking.task)}. "
         f"Population: {_population(definitions, users, action, convention, sample)}"
         f"{_persons(users, ranking.num_persons)}. "
@@ -85,10 +84,25 @@ def summarize_users(
     if users.num_with_few_candidates:
         parts.append(f"{users.num_with_few_candidates:,} with fewer than {max_k} candidates")
     if users.num_left_out:
-        parts.append(f"{users.num_left_out:,} left out of the population")
+        parts.append(f"{_left_out(users)} left out of the population")
     if convention.name != "standard":
         parts.append(f"convention {convention.name}")
     return ", ".join(parts)
+
+
+def _degree(users: UserCounts) -> str:
+    """Says what R is."""
+    if users.nouns.rows == "edges":
+        return "one, as each edge is ranked alone"
+    return f"the number of relevant items of a {users.nouns.user}"
+
+
+def _left_out(users: UserCounts) -> str:
+    """Says how many were left out, and that these are no rows where they are users of edges."""
+    number = f"{users.num_left_out:,}"
+    if users.nouns.rows == users.nouns.users:
+        return number
+    return f"{number} {users.nouns.user if users.num_left_out == 1 else users.nouns.users}"
 
 
 def _metrics(definitions: list[Metric]) -> str:

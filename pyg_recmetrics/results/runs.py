@@ -276,9 +276,9 @@ class Runs(Rows[EvaluationResult]):
 
     def table(self) -> Table:
         """Returns the printed table."""
-        head = ["metric", "mean", "sd of runs", "se users", "se runs"]
-        head += [f"{_MANY_RUNS} runs", "all runs"]
         unit = self[0].nouns.drawn
+        head = ["metric", "mean", "sd of runs", f"se {unit}", "se runs"]
+        head += [f"{_MANY_RUNS} runs", "all runs"]
         measured = {str(metric): self._measure(metric) for metric in self.metrics}
         uncertainties = {name: uncertainty for name, (uncertainty, _) in measured.items()}
         notes = (

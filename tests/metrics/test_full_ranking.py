@@ -64,6 +64,14 @@ def test_all_ranks_have_to_be_known():
         metrics.mrr(shallow)
 
 
+def test_truth_that_is_no_candidate_has_no_rank():
+    edges = torch.tensor([[0, 0], [1, 2]])
+    task = RankingTask(edges, num_users=1, num_items=9, candidates=edges[:, :1])
+    ranked = rank(torch.arange(9.0), task, full=True)
+    with pytest.raises(ValueError, match=r"with missing='drop' \(got 1 such edges\)"):
+        metrics.mean_rank(ranked)
+
+
 def ranked_by_scores(scores, relevant):
     """A full ranking of few scores, which knows what is above and what is tied with each edge."""
     edges, rank, num_above, num_tied = [], [], [], []

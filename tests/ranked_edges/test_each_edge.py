@@ -191,6 +191,35 @@ def test_lists_have_no_edges():
         evaluate(torch.rand(4), task, "mrr", per="item")
 
 
+@pytest.mark.filterwarnings("ignore:'recommender' holds lists")
+def test_lists_need_to_go_as_deep_as_edges_can_be_moved_up():
+    truth, lists = torch.tensor([[0, 0, 0], [0, 1, 2]]), torch.tensor([[0, 1, 3, 2]])
+    task = RankingTask(truth, num_users=1, num_items=6)
+    deep_enough = evaluate(lists, task, "hit_rate@2", per="edge")
+    assert deep_enough.per_user["hit_rate@2"].tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"of at least 4 items with per='edge'.* \(got 3\)"):
+        evaluate(lists[:, :3], task, "hit_rate@2", per="edge")
+    few = RankingTask(truth, num_users=1, num_items=6, candidates=torch.arange(4))
+    evaluate(lists, few, ["hit_rate@2", "mrr"], per="edge")
+
+
+@pytest.mark.filterwarnings("ignore:'constant_scores' of the population")
+def test_edges_of_users_who_are_left_out_keep_their_rows(tmp_path):
+    task = RankingTask(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 3]]), num_users=3, num_items=4)
+    scores = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.5] * 4, [0.1, 0.2, 0.3, 0.4]])
+    result = evaluate(scores, task, "mrr", per="edge", convention="recometrics")
+    values = result.per_user["mrr"]
+    assert values[[0, 3]].tolist() == [0.5, 1]
+    assert values[[1, 2]].isnan().all()
+    assert torch.equal(result.ranked.user_of_row, task.truth[0])
+    assert result["mrr"] == 0.75
+    assert "2 edges evaluated, 1 user left out of the population" in str(result)
+    assert result.by(["odd", "odd", "odd", "even"])["odd"]["mrr"].value == 0.5
+    assert result.to_pandas(per_user=True)["item"].tolist() == [1, 3]
+    result.save(tmp_path / "result.npz")
+    assert str(EvaluationResult.load(tmp_path / "result.npz")) == str(result)
+
+
 def test_a_result_of_edges_is_saved_and_compared_with_its_like(tmp_path):
     task = RankingTask(torch.tensor([[0, 0, 1], [3, 1, 2]]), num_users=2, num_items=4)
     result = evaluate(torch.rand(2, 4), task, "mrr", per="edge")

@@ -205,3 +205,14 @@ def test_captions_say_that_runs_are_shown_by_their_mean(parts, section, runs, po
             assert part.caption.count("everal runs of Random are shown by their mean") == 1
     for part in parts(section, popular):
         assert "everal runs" not in part.caption
+
+
+def test_rows_are_called_by_their_names(parts):
+    query, item = torch.arange(12), torch.arange(12) % 5
+    task = RankingTask.from_queries(query, item, num_items=6)
+    result = evaluate(torch.rand(12, 6), task, ["ndcg@2", "recall@2"], per="edge")
+    distribution = parts("Users", result)[0]
+    assert "over 12 edges. The height of a line is the share of edges that reach" in (
+        distribution.caption
+    )
+    assert "95% confidence interval for other queries" in parts("Curves", result)[0].caption
