@@ -24,7 +24,14 @@ from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.same_task import is_of_task
 from pyg_recmetrics.results.sampling import Sampling, Stopped
-from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, Forecast, UserOrder, forecast
+from pyg_recmetrics.sequential import (
+    FEW_USERS,
+    FIRST_BATCH,
+    ConfidenceSequence,
+    Forecast,
+    UserOrder,
+    forecast,
+)
 from pyg_recmetrics.task import Catalogue, RankingTask
 
 #: Up to how many users some margins were bet on, and these margins.
@@ -356,7 +363,7 @@ class Sampler:
         """Returns how many users are to be ranked after the next batch; as many if it is enough."""
         frame, sizes = self.frame, self.frame.margins.sizes
         if not known:
-            is_small = frame.num_users <= 2 * FIRST_BATCH
+            is_small = frame.num_users <= FEW_USERS
             return min(num_first or (frame.num_users if is_small else FIRST_BATCH), frame.most)
         num_next = num_ranked
         if not all(each.is_known(sizes[each.name]) for each in known):

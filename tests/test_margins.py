@@ -314,6 +314,33 @@ class TestFurtherMargins:
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
 
 
+class TestWhoIsMeant:
+    def test_runs_say_whose_mean_they_are(self, sampled):
+        other = evaluate(make_scores(2), TASK, METRICS, margin=0.02, seed=7)
+        shared = (~sampled.per_user["ndcg@5"].isnan() & ~other.per_user["ndcg@5"].isnan()).sum()
+        runs = Runs([sampled, other])
+        assert (~runs.contributions("ndcg@5").isnan()).sum() == shared
+        numbers = sampled.sampling.num_ranked, other.sampling.num_ranked
+        assert runs.table().notes[-1] == (
+            f"of 6,000 users, a 'margin' drew {numbers[0]:,} for run 1, {numbers[1]:,} for "
+            f"run 2; those whom all have ranked count"
+        )
+        assert "margin" not in str(Runs([FULL, FULL]))
+
+    def test_queries_are_queries(self):
+        query = TASK.truth[0]
+        task = RankingTask.from_queries((query // 2, query % 2), TASK.truth[1], num_items=NUM_ITEMS)
+        result = evaluate(SCORES, task, "ndcg@5", margin=0.03)
+        assert result.sampling.stopped == "margin"
+        assert "users" not in str(result)
+        assert "queries with ground truth, in random order" in " ".join(result.recipe().split())
+
+    def test_an_epoch_that_ranks_all_as_the_one_before_makes_no_forecast(self):
+        evaluator = Evaluator(TASK, METRICS, margin=0.008)
+        assert "as it takes about" in str(evaluator(SCORES))
+        assert "all users were ranked, as in an earlier call" in str(evaluator(SCORES))
+
+
 class TestEpochs:
     def test_the_same_users_are_ranked_in_every_epoch(self):
         evaluator = Evaluator(TASK, METRICS, margin=0.02)
