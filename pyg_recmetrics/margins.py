@@ -24,7 +24,14 @@ from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.same_task import is_of_task
 from pyg_recmetrics.results.sampling import Sampling, Stopped
-from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, Forecast, UserOrder, forecast
+from pyg_recmetrics.sequential import (
+    FEW_USERS,
+    FIRST_BATCH,
+    ConfidenceSequence,
+    Forecast,
+    UserOrder,
+    forecast,
+)
 from pyg_recmetrics.task import Catalogue, RankingTask
 
 #: Up to how many users some margins were bet on, and these margins.
@@ -356,7 +363,7 @@ class Sampler:
         """Returns how many users are to be ranked after the next batch; as many if it is enough."""
         frame, sizes = self.frame, self.frame.margins.sizes
         if not known:
-            is_small = frame.num_users <= 2 * FIRST_BATCH
+            is_small = frame.num_users <= FEW_USERS
             return min(num_first or (frame.num_users if is_small else FIRST_BATCH), frame.most)
         num_next = num_ranked
         if not all(each.is_known(sizes[each.name]) for each in known):
@@ -449,7 +456,7 @@ class Sampler:
 
     def _differing_ranks(self, earlier: RankedEdges, ranking: OpenRanking) -> list[str]:
         """Returns what differs if some users are ranked again."""
-        users = self.frame.order.with_truth[:_NUM_ASKED].sort().values
+        users = self._asked(earlier)
         ranking.rank(users)
         again = self.with_ties(ranking.to_ranked_edges(users))
         is_asked = torch.zeros_like(earlier.is_evaluated)
@@ -461,9 +468,29 @@ class Sampler:
             "recommender": earlier.ranked_by == again.ranked_by
             and earlier.depth == again.depth
             and before.edge_label_index.equal(again.edge_label_index)
-            and before.rank.equal(again.rank),
+            and before.rank.equal(again.rank)
+            and _have_same_lists(before, again, users),
         }
         return [name for name, is_same in names.items() if not is_same]
+
+    def _asked(self, earlier: RankedEdges) -> Tensor:
+        """Returns the users to rank again, sorted: the first ones of whom anything was retrieved.
+
+        Others look alike under every recommender that retrieves little.
+        """
+        has_hit = torch.zeros_like(earlier.is_evaluated)
+        has_hit[earlier.edge_label_index[0][earlier.is_hit(None)]] = True
+        order = self.frame.order.with_truth
+        users = order[earlier.is_evaluated[order]]
+        is_hit = has_hit[users]
+        return torch.cat([users[is_hit], users[~is_hit]])[:_NUM_ASKED].sort().values
+
+
+def _have_same_lists(one: RankedEdges, other: RankedEdges, users: Tensor) -> bool:
+    if one.lists is None or other.lists is None:
+        return True  # There are none to compare.
+    same, again = (ranked.required_lists.to_matrix()[users] for ranked in (one, other))
+    return same.shape != again.shape or same.equal(again)
 
 
 def _width(ranked: RankedEdges) -> int | None:

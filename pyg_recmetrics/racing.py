@@ -118,6 +118,10 @@ def race(
         num_items=num_items,
         **options,
     )
+    if len(evaluator.metrics) != 1:
+        raise ValueError(
+            f"'metric' needs to be one metric (got {list(map(str, evaluator.metrics))})"
+        )
     with ExitStack() as modes:
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))

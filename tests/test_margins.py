@@ -271,6 +271,40 @@ class TestFurtherMargins:
         with pytest.raises(ValueError, match=rf"'resume' needs .* \(got one with another {what}"):
             evaluate(**arguments | changes, resume=sampled)
 
+    def test_another_recommender_is_refused_where_hits_are_rare(self):
+        # Of 32 random users, hardly anybody has a hit, whoever recommends.
+        item = torch.arange(5000) % 1000
+        task = RankingTask(torch.stack([torch.arange(5000), item]), num_users=5000, num_items=1000)
+        one, other = torch.arange(1000.0), -torch.arange(1000.0)
+        first = evaluate(one, task, "hit_rate@5", margin=0.03)
+        assert 0 < first["hit_rate@5"] < 0.02
+        with pytest.raises(ValueError, match="got one with another recommender"):
+            evaluate(other, task, "hit_rate@5", margin=0.01, resume=first)
+        assert evaluate(one, task, "hit_rate@5", margin=0.01, resume=first).sampling.stopped
+
+    def test_lists_tell_recommenders_apart_that_have_no_hit(self):
+        truth = torch.stack([torch.arange(3000), torch.zeros(3000, dtype=torch.long)])
+        task = RankingTask(truth, num_users=3000, num_items=50)
+        options = {"metrics": "hit_rate@5", "keep_items": True}
+        first = evaluate(torch.arange(50.0), task, margin=0.03, **options)
+        assert first["hit_rate@5"] == 0
+        with pytest.raises(ValueError, match="got one with another recommender"):
+            evaluate(
+                torch.arange(50.0).roll(7).index_fill(0, torch.tensor([0]), -1.0),
+                task,
+                margin=0.02,
+                resume=first,
+                **options,
+            )
+
+    def test_a_result_of_few_users_goes_on(self):
+        first = evaluate(SCORES, TASK, METRICS, margin=0.02, max_users=10)
+        result = evaluate(SCORES, TASK, METRICS, margin=0.02, resume=first)
+        assert result.sampling.stopped == "margin"
+        for name in METRICS:
+            low, high = result.bounds(name)
+            assert low <= FULL[name] <= high
+
     def test_other_things_are_refused(self, sampled):
         with pytest.raises(ValueError, match="'resume' needs a 'margin'"):
             evaluate(SCORES, TASK, METRICS, resume=sampled)
@@ -278,6 +312,33 @@ class TestFurtherMargins:
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=FULL)
         with pytest.raises(TypeError, match="'resume' needs to be an 'EvaluationResult'"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
+
+
+class TestWhoIsMeant:
+    def test_runs_say_whose_mean_they_are(self, sampled):
+        other = evaluate(make_scores(2), TASK, METRICS, margin=0.02, seed=7)
+        shared = (~sampled.per_user["ndcg@5"].isnan() & ~other.per_user["ndcg@5"].isnan()).sum()
+        runs = Runs([sampled, other])
+        assert (~runs.contributions("ndcg@5").isnan()).sum() == shared
+        numbers = sampled.sampling.num_ranked, other.sampling.num_ranked
+        assert runs.table().notes[-1] == (
+            f"of 6,000 users, a 'margin' drew {numbers[0]:,} for run 1, {numbers[1]:,} for "
+            f"run 2; those whom all have ranked count"
+        )
+        assert "margin" not in str(Runs([FULL, FULL]))
+
+    def test_queries_are_queries(self):
+        query = TASK.truth[0]
+        task = RankingTask.from_queries((query // 2, query % 2), TASK.truth[1], num_items=NUM_ITEMS)
+        result = evaluate(SCORES, task, "ndcg@5", margin=0.03)
+        assert result.sampling.stopped == "margin"
+        assert "users" not in str(result)
+        assert "queries with ground truth, in random order" in " ".join(result.recipe().split())
+
+    def test_an_epoch_that_ranks_all_as_the_one_before_makes_no_forecast(self):
+        evaluator = Evaluator(TASK, METRICS, margin=0.008)
+        assert "as it takes about" in str(evaluator(SCORES))
+        assert "all users were ranked, as in an earlier call" in str(evaluator(SCORES))
 
 
 class TestEpochs:

@@ -140,6 +140,7 @@ class TestRefusals:
             ({"equivalence": "2%"}, "'equivalence' needs to be a finite number"),
             ({"recommenders": {"a": BASE}}, r"'recommenders' needs to hold two or more"),
             ({"metric": "coverage@5"}, "'margin' needs means of bounded values"),
+            ({"metric": ["ndcg@5", "mrr"]}, r"'metric' needs to be one metric \(got \['ndcg@5'"),
             ({"metric": "dcg@5"}, "'margin' needs means of bounded values"),
             ({"level": 2}, "'level' needs to be a number between 0 and 1"),
             ({"ties": "random"}, "'margin' needs another way to rank ties"),

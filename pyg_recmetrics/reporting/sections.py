@@ -83,7 +83,9 @@ def means(contents: Contents) -> Iterator[Part]:
         *Observations(first.ranked, first.definitions).notes(),
     ]
     notes += [
-        f"{name}: {result.sampling.note()}" if name else result.sampling.note()
+        f"{name}: {result.sampling.note(first.nouns)}"
+        if name
+        else result.sampling.note(first.nouns)
         for name, result in contents.singles.items()
         if result.sampling is not None
     ]

@@ -858,7 +858,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 None if self.average_over == "user" else num_persons(self.ranked.person),
                 self.ranked.ranked_by,
             ),
-            None if self.sampling is None else self.sampling.describe(),
+            None if self.sampling is None else self.sampling.describe(self.nouns),
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -1012,9 +1012,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             )
         notes += [*self._notes_on_missing(), *self._observations.notes()]
         if self.sampling is not None:
-            notes.insert(1, self.sampling.note())
+            notes.insert(1, self.sampling.note(self.nouns))
         if sampling is not None:
-            notes.insert(0, sampling.note_on_bounds())
+            notes.insert(0, sampling.note_on_bounds(self.nouns))
         elif note := self._caution():
             notes.insert(0, note)
         if sampling is None and not all(math.isnan(margin) for margin in margins.values()):

@@ -23,6 +23,7 @@ from pyg_recmetrics.results.inference import check_scipy
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.samples import describe_samples
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.results.uncertainty import (
     Uncertainty,
@@ -289,6 +290,9 @@ class Runs(Rows[EvaluationResult]):
             f"could be",
             *_notes_on_sources(uncertainties),
         )
+        runs = {f"run {number}": result for number, result in enumerate(self, 1)}
+        if (sample := describe_samples(runs, "count")) is not None:
+            notes = (*notes, sample)
         return Table(head, [_row(name, *found) for name, found in measured.items()], notes)
 
 

@@ -14,7 +14,8 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.frozen import FrozenDict, settle
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.sequential import Forecast
+from pyg_recmetrics.results.nouns import USERS, Nouns
+from pyg_recmetrics.sequential import FEW_USERS, Forecast
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.
@@ -72,41 +73,47 @@ class Sampling:
         """How many users the margins were last expected to take; `None` if that was not asked."""
         return self.forecasts[-1].num_needed if self.forecasts else None
 
-    def note_on_bounds(self) -> str:
+    def note_on_bounds(self, nouns: Nouns = USERS) -> str:
         """Returns the line below a table that says what its intervals are."""
         together = " for all metrics together" if len(self.bounds) > 1 else ""
         return (
-            f"±: the mean over all {self.num_users:,} users is within it, with "
+            f"±: the mean over all {self.num_users:,} {nouns.users} is within it, with "
             f"{100 * self.level:.4g}% confidence{together}"
         )
 
-    def note(self) -> str:
+    def note(self, nouns: Nouns = USERS) -> str:
         """Returns the line below a table that says why no more users were ranked."""
         wanted = self._wanted()
         ranked = (
-            f"{self.num_ranked:,} of all {self.num_users:,} users were ranked in random order "
-            f"(seed {self.seed}), until"
+            f"{self.num_ranked:,} of all {self.num_users:,} {nouns.users} were ranked in random "
+            f"order (seed {self.seed}), until"
         )
         if self.stopped == "margin":
             return f"{ranked} {wanted}"
         if self.stopped == "all":
-            takes = "most of them" if self.num_needed is None else f"about {self.num_needed:,}"
-            return f"all users were ranked, as it takes {takes} until {wanted}"
+            return f"all {nouns.users} were ranked, {self._why_all(wanted)}"
         takes = "more" if self.num_needed is None else f"about {self.num_needed:,}"
         return f"{ranked} there were as many as 'max_users'; it takes {takes} until {wanted}"
 
-    def describe(self) -> str:
+    def _why_all(self, wanted: str) -> str:
+        """Returns why all were ranked, with nothing said of a number that was not forecast."""
+        if self.num_needed is not None:
+            return f"as it takes about {self.num_needed:,} until {wanted}"
+        return "as there are few" if self.num_users <= FEW_USERS else "as in an earlier call"
+
+    def describe(self, nouns: Nouns = USERS) -> str:
         """Returns which users were ranked, in words for a recipe."""
         if self.is_complete:
-            return f"all {self.num_users:,} users with ground truth"
+            return f"all {self.num_users:,} {nouns.users} with ground truth"
         bounds = ", ".join(
             f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in self.bounds.items()
         )
         until = "" if self.stopped == "margin" else " or 'max_users' were ranked"
         return (
-            f"{self.num_ranked:,} of {self.num_users:,} users with ground truth, in random order "
-            f"(seed {self.seed}), until {self._wanted()}{until}, by a betting confidence sequence "
-            f"without replacement of level {self.level:g} for the mean over all of these users "
+            f"{self.num_ranked:,} of {self.num_users:,} {nouns.users} with ground truth, in random "
+            f"order (seed {self.seed}), until {self._wanted()}{until}, by a betting confidence "
+            f"sequence without replacement of level {self.level:g} for the mean over all of these "
+            f"{nouns.users} "
             f"({bounds})"
         )
 

@@ -6,6 +6,9 @@ from typing import NamedTuple
 #: How many users are ranked before anything can be said.
 FIRST_BATCH = 512
 
+#: As few users as this are all ranked at once.
+FEW_USERS = 2 * FIRST_BATCH
+
 #: A batch has at least this part of the users before it, since each has a cost of its own.
 _SMALLEST_BATCH = 1 / 16
 
@@ -33,8 +36,9 @@ def needed_users(variance: float, margin: float, alpha: float, num_users: float)
         alpha (float): The probability that the interval is ever wrong.
         num_users (float): How many users there are, which may be infinite.
     """
-    endless = 2 * math.log(2 / alpha) * variance / margin**2
-    return endless / (1 + endless / num_users)
+    spread = 2 * math.log(2 / alpha) * variance
+    # Divided by this sum, since the square of a tiny margin is zero.
+    return spread / (margin**2 + spread / num_users)
 
 
 def forecast(num_ranked: int, num_needed: float, num_users: int) -> int:

@@ -16,6 +16,11 @@ def test_the_number_depends_on_the_variance_and_hardly_on_the_population():
     assert needed_users(variance, 0.001, 0.05, math.inf) == pytest.approx(4 * numbers[-1])
 
 
+@pytest.mark.parametrize("margin", [1e-12, 1e-160, 1e-300])
+def test_a_margin_whose_square_is_zero_takes_all_users(margin):
+    assert needed_users(0.25, margin, 0.05, 1000) == pytest.approx(1000)
+
+
 def test_a_mean_is_known_to_the_margin_about_when_it_is_forecast():
     values, margin = drawn(200_000), 0.01
     sequence = ConfidenceSequence(200_000, 0.05)
