@@ -432,9 +432,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 (default: `"t"`)
 
         Returns:
-            Every metric with its interval and number of users, for each label. For a ratio of sums,
-            such as a micro average, this is the mean of what users contribute to the ratio of all.
-            Metrics that have one value for all users together are left out.
+            Every metric with its interval and number of users, for each label. A ratio of sums,
+            such as a micro average, is that of the sums over the group. Metrics that have one value
+            for all users together are left out.
 
         Raises:
             TypeError: If `groups` does not hold labels.
@@ -459,7 +459,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """
         group, labels = self._read_groups(groups)
         intervals = Intervals(self.person, level, method, self.nouns)
-        return cohorts.by_groups(self._values, group, labels, "group", intervals)
+        return cohorts.by_groups(self._values_of(group), group, labels, "group", intervals)
 
     def by_degree(
         self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "t"
@@ -494,7 +494,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """
         group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
         intervals = Intervals(self.person, level, method, self.nouns)
-        return cohorts.by_groups(self._values, group, labels, "training degree", intervals)
+        return cohorts.by_groups(
+            self._values_of(group), group, labels, "training degree", intervals
+        )
 
     def recall_by_popularity(
         self,
@@ -881,10 +883,26 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
 
-    @property
-    def _values(self) -> dict[str, Tensor]:
-        """What every user contributes to each metric in this run, of shape `[1, num_users]`."""
-        return {name: self.contributions(name).unsqueeze(0) for name in self.per_user}
+    def _values_of(self, group: Tensor) -> dict[str, Tensor]:
+        """Returns what every user contributes to the mean of its group, of shape `[1, num_users]`.
+
+        Args:
+            group (torch.Tensor): The number of the group of every user, of shape `[num_users]`;
+                `-1` for none.
+        """
+        return {name: self._values_of_groups(name, group).unsqueeze(0) for name in self.per_user}
+
+    def _values_of_groups(self, name: str, group: Tensor) -> Tensor:
+        metric, values = self.definitions[name], self.contributions(name)
+        if not metric.is_pooled:
+            return values
+        # The value of a user depends on all others, who are those of its group.
+        group = group.to(values.device)
+        values = torch.full_like(values, torch.nan)
+        for number in range(int(group.max()) + 1):
+            is_in = group == number
+            values[is_in] = self._contribute(metric, self.ranked.select_users(is_in))[is_in]
+        return values
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         what = self.average_over

@@ -160,7 +160,7 @@ class Runs(Rows[EvaluationResult]):
             ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
         """
         group, labels = self[0]._read_groups(groups)
-        return by_groups(self._values, group, labels, "group", self._intervals(level))
+        return by_groups(self._values_of(group), group, labels, "group", self._intervals(level))
 
     def by_degree(self, bins: int = 5, *, level: float = 0.95) -> Cohorts:
         """Measures users with few and with many seen edges separately, as the mean over runs.
@@ -189,7 +189,9 @@ class Runs(Rows[EvaluationResult]):
         degree = first._degree
         is_counted = torch.stack([result._is_counted.to(degree.device) for result in self])
         group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
-        return by_groups(self._values, group, labels, "training degree", self._intervals(level))
+        return by_groups(
+            self._values_of(group), group, labels, "training degree", self._intervals(level)
+        )
 
     def recall_by_popularity(self, k: int = 20, bins: int = 5, *, level: float = 0.95) -> Cohorts:
         """Measures the recall of popular and of other items separately, as the mean over runs.
@@ -266,11 +268,18 @@ class Runs(Rows[EvaluationResult]):
             return uncertainty_of_means(means), means
         return uncertainty_over_runs(values_of_runs(self, metric), self[0].person)
 
-    @property
-    def _values(self) -> dict[str, Tensor]:
-        """What users contribute to each metric in every run, of shape `[num_runs, num_users]`."""
-        names = [str(metric) for metric in self.metrics]
-        return {name: values_of_runs(self, name) for name in names if name in self[0].per_user}
+    def _values_of(self, group: Tensor) -> dict[str, Tensor]:
+        """Returns what users contribute to the mean of their group in every run.
+
+        It is of shape `[num_runs, num_users]` for each metric, on the device of the first run.
+        """
+        device = self[0].ranked.rank.device
+        of_runs = [result._values_of(group) for result in self]
+        return {
+            name: torch.cat([values[name].to(device) for values in of_runs])
+            for name in of_runs[0]
+            if all(name in values for values in of_runs)
+        }
 
     def _intervals(self, level: float) -> Intervals:
         return Intervals(self[0].person, check_level(level), nouns=self[0].nouns)

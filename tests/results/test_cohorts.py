@@ -12,7 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, RankingTask, evaluate, rank
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    Runs,
+    evaluate,
+    rank,
+)
 from pyg_recmetrics.results.cohorts import quantile_bins
 from tests.support.cases.random_tasks import random_scores
 
@@ -350,3 +358,29 @@ class TestTable:
             for label, means in result.by_degree(3).items()
             for metric, mean in means.items()
         }
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *("recall(average=micro)@3", "adjusted_mean_rank", "adjusted_mean_rank_index"),
+        *("roc_auc(weight=candidates)", "roc_auc(weight=relevant)"),
+    ],
+)
+def test_a_ratio_of_sums_is_that_of_the_group(metric):
+    generator = torch.Generator().manual_seed(0)
+    seen = (torch.rand(30, 12, generator=generator) < 0.1).float()
+    seen[15:, 3:] = 1  # so that these users have few candidates
+    truth = (torch.rand(30, 12, generator=generator) < 0.3) & (seen == 0)
+    scores = torch.rand(30, 12, generator=generator)
+    task = RankingTask(truth.nonzero().T, num_users=30, num_items=12, seen=seen.nonzero().T)
+    groups = torch.arange(30) // 15
+    result = evaluate(scores, task, metric)
+    runs = Runs([result, evaluate(scores.flip(0), task, metric)])
+    for label in (0, 1):
+        of_group = task.select_users((groups == label).nonzero().squeeze(1))
+        alone = evaluate(scores, of_group, metric)[metric]
+        assert result.by(groups)[label][metric].value == pytest.approx(alone)
+        other = evaluate(scores.flip(0), of_group, metric)[metric]
+        of_both = runs.by(groups)[label][metric].value
+        assert of_both == pytest.approx((alone + other) / 2)
