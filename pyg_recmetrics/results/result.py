@@ -157,7 +157,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
-        self.sampling = _check_sampling(sampling, self.ranked, self.definitions)
+        self.sampling = _check_sampling(sampling, self.ranked, self.definitions, self.task)
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
@@ -1081,7 +1081,10 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
 
 
 def _check_sampling(
-    sampling: Sampling | None, ranked: RankedEdges, definitions: Mapping[str, Metric]
+    sampling: Sampling | None,
+    ranked: RankedEdges,
+    definitions: Mapping[str, Metric],
+    task: RankingTask | None,
 ) -> Sampling | None:
     """Returns how users were sampled, if this is so for the users of a ranking."""
     if sampling is None:
@@ -1093,6 +1096,12 @@ def _check_sampling(
         raise ValueError(
             f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
             f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
+        )
+    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
+    if num_users not in (None, sampling.num_users):
+        raise ValueError(
+            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
+            f"(got {sampling.num_users})"
         )
     return sampling
 
