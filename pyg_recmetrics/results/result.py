@@ -458,7 +458,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0.5
         """
         group, labels = self._read_groups(groups)
-        intervals = Intervals(self.person, level, method, self.nouns)
+        intervals = self._intervals(level, method)
         return cohorts.by_groups(self._values, group, labels, "group", intervals)
 
     def by_degree(
@@ -493,7 +493,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             ['0-1', '2-3']
         """
         group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
-        intervals = Intervals(self.person, level, method, self.nouns)
+        intervals = self._intervals(level, method)
         return cohorts.by_groups(self._values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
@@ -541,7 +541,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             {'0': 0.0, '1': nan, '2': 1.0}
         """
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        intervals = Intervals(self.person, level, method, self.nouns)
+        intervals = self._intervals(level, method)
         return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
@@ -596,7 +596,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         group = group.to(self.ranked.rank.device)
-        intervals = Intervals(self.person, check_level(level), nouns=self.nouns)
+        intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -922,6 +922,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """The items that can be recommended; `None` for all, or if they differ between users."""
         candidates = None if self.task is None else self.task.candidates
         return None if candidates is None or candidates.dim() > 1 else candidates
+
+    def _intervals(self, level: float, method: IntervalMethod = "t") -> Intervals:
+        sample = None
+        if self.sampling is not None and not self.sampling.is_complete:
+            sample = self.sampling.note(self.nouns)
+        return Intervals(self.person, level, method, self.nouns, sample)
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
