@@ -22,6 +22,7 @@ from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.by_name import by_name
+from pyg_recmetrics.results.nouns import QUERIES, USERS
 from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.race import Entrant, Race, RacedPair, RaceVerdict
 from pyg_recmetrics.sequential import ConfidenceSequence
@@ -229,6 +230,7 @@ class _Racing:
             equivalence=self.equivalence,
             level=self.level,
             num_users=self.frame.num_users,
+            nouns=USERS if self.evaluator.task.query is None else QUERIES,
         )
 
     def _batches(self) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
@@ -327,6 +328,18 @@ class TestWhoIsMeant:
         )
         assert "margin" not in str(Runs([FULL, FULL]))
 
+    def test_groups_say_that_users_stand_for_all(self, sampled):
+        group, number = torch.arange(NUM_USERS) % 3, f"{sampled.sampling.num_ranked:,}"
+        for of in ("by", "by_degree", "recall_by_popularity"):
+            options = {"groups": group} if of == "by" else {}
+            options |= {"k": 5} if of == "recall_by_popularity" else {}
+            assert f"{number} of all 6,000 users were" in " ".join(
+                str(getattr(sampled, of)(**options)).split()
+            )
+            assert "ranked" not in str(getattr(FULL, of)(**options))
+        runs = Runs([sampled, sampled]).by(group)
+        assert f"a 'margin' drew {number} for run 1, {number} for run 2" in str(runs)
+
     def test_queries_are_queries(self):
         query = TASK.truth[0]
         task = RankingTask.from_queries((query // 2, query % 2), TASK.truth[1], num_items=NUM_ITEMS)
@@ -507,6 +520,9 @@ class TestRefusals:
     def test_a_sampling_of_others(self, sampled):
         with pytest.raises(ValueError, match="'sampling' needs to be of the 6000 users"):
             EvaluationResult(FULL.ranked, METRICS, sampling=sampled.sampling)
+        other = replace(sampled.sampling, num_users=NUM_USERS + 1)
+        with pytest.raises(ValueError, match=r"of the 6000 users of the task .* \(got 6001\)"):
+            EvaluationResult(sampled.ranked, METRICS, task=TASK, sampling=other)
         with pytest.raises(TypeError, match="'sampling' needs to be a 'Sampling'"):
             EvaluationResult(FULL.ranked, METRICS, sampling=0.1)
 

@@ -132,6 +132,15 @@ class TestVerdicts:
         assert again.entrants[0].mean != result.entrants[0].mean
 
 
+class TestWords:
+    def test_queries_are_not_called_users(self):
+        query = TASK.truth[0]
+        task = RankingTask.from_queries((query // 2, query % 2), TASK.truth[1], num_items=NUM_ITEMS)
+        result = race({"a": BASE, "b": with_truth(1.0)}, task, "ndcg@5", equivalence=0.01)
+        assert f"about all {NUM_USERS:,} queries" in " ".join(str(result.table()).split())
+        assert "users" not in str(result.table())
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("changes", "message"),

@@ -68,14 +68,15 @@ def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) ->
         describe(
             line,
             f"{name} - {best}: {last.difference:+.4f} ({last.low:.4f} to {last.high:.4f}) after "
-            f"{last.num_users:,} users, {last.verdict}",
+            f"{last.num_users:,} {race.nouns.users}, {last.verdict}",
             [name],
             [str(race.metric)],
         )
     _count_users(axes)
-    note = f"of {race.num_users:,} users; bounds that hold together, {percent(race.level)}"
+    whose = f"of {race.num_users:,} {race.nouns.users}"
+    note = f"{whose}; bounds that hold together, {percent(race.level)}"
     y_label = f"{race.metric}, difference from {best}"
-    return finish(axes, "users ranked", y_label, note, is_new=ax is None)
+    return finish(axes, f"{race.nouns.users} ranked", y_label, note, is_new=ax is None)
 
 
 def _count_users(axes: "Axes") -> None:

@@ -70,16 +70,19 @@ class Intervals:
             :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
             runs, as in :meth:`Runs.mean`.
         nouns (Nouns): What the rows are called.
+        sample (str or None): Which users stand for all, if some do.
     """
 
     person: Tensor | None
     level: float
     method: IntervalMethod = "t"
     nouns: Nouns = USERS
+    sample: str | None = None
 
-    def note(self, num_runs: int = 1) -> str:
+    def notes(self, num_runs: int = 1) -> list[str]:
         """Returns what a table says about them."""
-        return note_on_intervals(self.level, self.person, self.nouns, num_runs)
+        note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
+        return [note] if self.sample is None else [note, self.sample]
 
     def mean(self, values: Tensor) -> CohortMean:
         """Returns the mean over users and runs, with its interval.
@@ -345,7 +348,7 @@ def by_groups(
             means[label][metric] = found.mean(part)
     estimate = partial(_estimate_of_group, values, group, labels, person)
     num_runs = max(map(len, values.values()), default=1)
-    notes = [intervals.note(num_runs)]
+    notes = intervals.notes(num_runs)
     return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns)
 
 
@@ -405,7 +408,7 @@ def by_popularity(
     }
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals.person)
-    notes = [intervals.note(len(runs))]
+    notes = intervals.notes(len(runs))
     return Cohorts(means, estimate, "popularity", intervals.level, notes, intervals.nouns)
 
 

@@ -32,7 +32,7 @@ def measure_item_groups(
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
-    return Cohorts(means, estimate, "items", intervals.level, [intervals.note()], intervals.nouns)
+    return Cohorts(means, estimate, "items", intervals.level, intervals.notes(), intervals.nouns)
 
 
 class _ItemGroups:

@@ -33,3 +33,6 @@ class Nouns(NamedTuple):
 
 #: The nouns where every row is a user, and every user a person.
 USERS = Nouns("users", "users", "users", "users")
+
+#: The nouns where every row is a query of its own.
+QUERIES = Nouns("queries", "queries", "queries", "queries")

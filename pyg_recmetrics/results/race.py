@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.tables import Best, Rows, Table, format_interval, to_data_frame
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Race(Frozen, Rows[RacedPair]):
         equivalence (float): The smallest difference that matters.
         level (float): The level of confidence.
         num_users (int): How many users have ground truth.
+        nouns (Nouns): What the users are called, such as `"queries"`.
         looks (tuple): What was known of the pairs that were undecided at each look, one sequence of
             pairs after the other.
     """
@@ -85,11 +87,13 @@ class Race(Frozen, Rows[RacedPair]):
         equivalence: float,
         level: float,
         num_users: int,
+        nouns: Nouns = USERS,
     ) -> None:
         self._rows = tuple(pairs)
         self.metric, self.entrants = metric, tuple(entrants)
         self.looks = tuple(map(tuple, looks))
         self.equivalence, self.level, self.num_users = equivalence, level, num_users
+        self.nouns = nouns
         self._freeze()
 
     @property
@@ -136,12 +140,14 @@ class Race(Frozen, Rows[RacedPair]):
         rows = [self._row(each) for each in self.entrants]
         notes = [*self._claims()] if len(self) <= _NUM_CLAIMED else []
         notes.append(
-            f"bounds and verdicts are about all {self.num_users:,} users, and hold together with "
-            f"{100 * self.level:.4g}% confidence, whenever the race stopped"
+            f"bounds and verdicts are about all {self.num_users:,} {self.nouns.users}, and hold "
+            f"together with {100 * self.level:.4g}% confidence, whenever the race stopped"
         )
         notes.append(f"equivalent: less than {self.equivalence:g} apart")
         return Table(
-            ["recommender", str(self.metric), "users", "seconds", "verdict"], rows, tuple(notes)
+            ["recommender", str(self.metric), self.nouns.users, "seconds", "verdict"],
+            rows,
+            tuple(notes),
         )
 
     def __repr__(self) -> str:
@@ -177,7 +183,7 @@ class Race(Frozen, Rows[RacedPair]):
             ):
                 what += ", by less than what matters"
             sign = "+" if shown.difference >= 0 else ""
-            yield f"{what}: {sign}{number}, after {shown.num_users:,} users"
+            yield f"{what}: {sign}{number}, after {shown.num_users:,} {self.nouns.users}"
 
 
 def swapped(pair: RacedPair) -> RacedPair:

@@ -157,7 +157,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
-        self.sampling = _check_sampling(sampling, self.ranked, self.definitions)
+        self.sampling = _check_sampling(sampling, self.ranked, self.definitions, self.task)
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
@@ -458,7 +458,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0.5
         """
         group, labels = self._read_groups(groups)
-        intervals = Intervals(self.person, level, method, self.nouns)
+        intervals = self._intervals(level, method)
         return cohorts.by_groups(self._values_of(group), group, labels, "group", intervals)
 
     def by_degree(
@@ -493,10 +493,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             ['0-1', '2-3']
         """
         group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
-        intervals = Intervals(self.person, level, method, self.nouns)
-        return cohorts.by_groups(
-            self._values_of(group), group, labels, "training degree", intervals
-        )
+        intervals = self._intervals(level, method)
+        values = self._values_of(group)
+        return cohorts.by_groups(values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
         self,
@@ -543,7 +542,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             {'0': 0.0, '1': nan, '2': 1.0}
         """
         check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        intervals = Intervals(self.person, level, method, self.nouns)
+        intervals = self._intervals(level, method)
         return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
@@ -598,7 +597,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         group = group.to(self.ranked.rank.device)
-        intervals = Intervals(self.person, check_level(level), nouns=self.nouns)
+        intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -941,6 +940,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         candidates = None if self.task is None else self.task.candidates
         return None if candidates is None or candidates.dim() > 1 else candidates
 
+    def _intervals(self, level: float, method: IntervalMethod = "t") -> Intervals:
+        sample = None
+        if self.sampling is not None and not self.sampling.is_complete:
+            sample = self.sampling.note(self.nouns)
+        return Intervals(self.person, level, method, self.nouns, sample)
+
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
         return Sample.of(self.contributions(metric), self.person)
@@ -1099,7 +1104,10 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
 
 
 def _check_sampling(
-    sampling: Sampling | None, ranked: RankedEdges, definitions: Mapping[str, Metric]
+    sampling: Sampling | None,
+    ranked: RankedEdges,
+    definitions: Mapping[str, Metric],
+    task: RankingTask | None,
 ) -> Sampling | None:
     """Returns how users were sampled, if this is so for the users of a ranking."""
     if sampling is None:
@@ -1111,6 +1119,12 @@ def _check_sampling(
         raise ValueError(
             f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
             f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
+        )
+    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
+    if num_users not in (None, sampling.num_users):
+        raise ValueError(
+            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
+            f"(got {sampling.num_users})"
         )
     return sampling
 

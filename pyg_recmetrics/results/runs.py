@@ -282,7 +282,13 @@ class Runs(Rows[EvaluationResult]):
         }
 
     def _intervals(self, level: float) -> Intervals:
-        return Intervals(self[0].person, check_level(level), nouns=self[0].nouns)
+        first = self[0]
+        return Intervals(first.person, check_level(level), nouns=first.nouns, sample=self._sample())
+
+    def _sample(self) -> str | None:
+        """Returns whose users stand for all of the task; `None` if nobody's do."""
+        runs = {f"run {number}": result for number, result in enumerate(self, 1)}
+        return describe_samples(runs, "count")
 
     def table(self) -> Table:
         """Returns the printed table."""
@@ -299,8 +305,7 @@ class Runs(Rows[EvaluationResult]):
             f"could be",
             *_notes_on_sources(uncertainties),
         )
-        runs = {f"run {number}": result for number, result in enumerate(self, 1)}
-        if (sample := describe_samples(runs, "count")) is not None:
+        if (sample := self._sample()) is not None:
             notes = (*notes, sample)
         return Table(head, [_row(name, *found) for name, found in measured.items()], notes)
 

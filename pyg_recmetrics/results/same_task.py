@@ -68,17 +68,17 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "empty_target_action": result.empty_target_action,
         "num_users": ranked.num_users,
         "average_over": result.average_over,
-        "user_of_row": ranked.user_of_row,
+        "per": "user" if ranked.user_of_row is None else "edge",
     }
     if task is not None:
         fields = task.to_dict()
         # Tasks with different thresholds have the same pairs if these select the same truth.
         del fields["threshold"]
-        return how | fields
+        return how | fields | {"person": ranked.person}
     edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1
     truth, weight = coalesce_truth(edges, ranked.weight, num_items)
-    ids = {"user_ids": ranked.user_ids, "person": ranked.person}
+    ids = {"user_ids": ranked.user_ids, "person": ranked.person, "rows": ranked.user_of_row}
     return how | {"truth": truth, "weight": weight, **ids}
 
 

@@ -169,6 +169,8 @@ class Sampling:
             or numbers != sorted(numbers)
             or numbers[-1] != num_ranked
             or any(each != set(margins) for each in names)
+            or any(low > high for low, high in bounds.values())
+            or (fields["stopped"] == "all") != (num_ranked == num_users)
         ):
             raise ValueError("'sampling' does not fit together")
         return cls(
@@ -191,4 +193,7 @@ class Sampling:
 
 
 def _margins(margins: dict[str, Any]) -> dict[str, float]:
-    return {str(name): check_finite_number(size, "margins") for name, size in margins.items()}
+    sizes = {str(name): check_finite_number(size, "margins") for name, size in margins.items()}
+    if min(sizes.values(), default=1) <= 0:
+        raise ValueError(f"'margins' needs to hold positive numbers (got {margins})")
+    return sizes

@@ -5,6 +5,7 @@ import pytest
 from pyg_recmetrics import metrics, plot
 from pyg_recmetrics.plot.picture import description_of
 from pyg_recmetrics.results import Race, RacedPair
+from pyg_recmetrics.results.nouns import QUERIES
 from tests.results.test_race import ENTRANTS, PAIRS
 
 pytest.importorskip("matplotlib")
@@ -39,6 +40,23 @@ def test_there_is_a_line_for_each_that_was_compared_with_the_best(race):
     )
     assert axes.get_ylabel() == "ndcg@20, difference from a"
     assert axes.get_xscale() == "log"
+
+
+def test_queries_are_not_called_users():
+    raced = Race(
+        metrics.parse("ndcg@20"),
+        PAIRS,
+        ENTRANTS,
+        LOOKS,
+        equivalence=0.002,
+        level=0.95,
+        num_users=30_000,
+        nouns=QUERIES,
+    )
+    _, axes = plot.race(raced)
+    assert axes.get_xlabel() == "queries ranked"
+    (line,) = (line for line in axes.lines if line.get_label() == "b")
+    assert "after 256 queries" in description_of(line).text
 
 
 def test_bands_are_the_bounds(race):
