@@ -344,7 +344,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> result.sampling.num_ranked, round(result["recall@2"], 3)
             (578, 0.272)
             >>> [round(end, 3) for end in result.bounds("recall@2")]
-            [0.242, 0.335]
+            [0.233, 0.317]
         """
         mean = self[metric]
         if self.sampling is None or self.sampling.is_complete:
