@@ -54,8 +54,10 @@ RETURNED = (
 #: What the code of a page needs that not everybody has, and what installs it. Elsewhere it is not
 #: run. Where it is, warnings are ignored, as these packages give many.
 NEEDED = {
-    "fitted_models.md": ("the extra 'peers'", "cornac", "faiss", "implicit", "scipy"),
+    "fitted_models.md": ("the extra 'peers'", "faiss", "implicit", "scipy"),
     "trackers.md": ("the extra 'trackers'", "mlflow", "sqlalchemy", "tensorboard"),
+    "migration/implicit.md": ("the extra 'peers'", "implicit", "scipy"),
+    "migration/cornac.md": ("the extra 'peers'", "cornac"),
     "migration/torchmetrics.md": ("the extra 'peers'", "torchmetrics"),
     "migration/ranx.md": ("the extra 'peers'", "ranx"),
     "migration/recometrics.md": ("the extra 'peers'", "recometrics"),
