@@ -40,7 +40,7 @@ from tests.support.references import naive, oracle
 from tests.support.tools import fuzz
 
 #: Within how many cases each defect has to be found.
-MAX_CASES = 500
+MAX_CASES = 2000
 
 #: Cases that reach every line of the package which any case from 5000 to 5149 reaches.
 REACHING_ALL_LINES = [

@@ -142,7 +142,7 @@ class TestLift:
             x, y = (common * scale + generator.gamma(1, size=300) for scale in (2.0, 1.0))
             values = [torch.tensor(v).unsqueeze(0) for v in (x, y)]
             pair = make_pair(*values)
-            row = pair.row(0.95)
+            row = pair.row(0.05)
             held += row.lift_low <= 100 * (2.0 / 1.5 - 1) <= row.lift_high
         assert 0.935 <= held / 1000 <= 0.965
 
