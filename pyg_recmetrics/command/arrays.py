@@ -62,6 +62,9 @@ def read_array(file: str, what: str) -> Array:
 
 
 def _from_npz(path: Path, name: str | None, what: str) -> Array:
+    with path.open("rb") as raw:
+        if raw.read(2) != b"PK":
+            raise ValueError("the file needs to be an archive of arrays, as numpy.savez writes it")
     with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         if {"indptr", "indices", "shape"} <= set(file.files):
             raise ValueError(

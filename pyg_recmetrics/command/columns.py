@@ -56,9 +56,11 @@ def choose_column(
         option (str): The option.
 
     Raises:
-        ValueError: If there is no such column.
+        ValueError: If there is no such column, or more than one.
     """
     found = find_column([what], columns) if given is None else given
+    if list(columns).count(str(found)) > 1:
+        raise ValueError(f"{path}: columns need to have different names (got {found!r} twice)")
     if found in columns:
         return str(found)
     held = ", ".join(map(repr, columns[:20]))

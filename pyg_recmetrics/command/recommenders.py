@@ -240,7 +240,10 @@ def _all_ids(options: argparse.Namespace) -> RowIds | None:
 def _read_ids(file: str, what: str) -> list[str]:
     if is_array_file(file):
         return list(map(str, np.asarray(read_array(file, what)).tolist()))
-    return Path(file).read_text(encoding="utf-8-sig").splitlines()
+    ids = Path(file).read_text(encoding="utf-8-sig").splitlines()
+    if "" in ids:
+        raise ValueError(f"{file}, line {ids.index('') + 1}: an id is needed (got nothing)")
+    return ids
 
 
 def _lists_of_rows(options: argparse.Namespace) -> dict[Any, list[Any]]:
@@ -255,7 +258,11 @@ def _lists_of_rows(options: argparse.Namespace) -> dict[Any, list[Any]]:
     if isinstance(rows, int):
         note(f"{options.lists}: row 0 is user 0, and row {rows - 1} is user {rows - 1}")
         rows = list(map(str, range(rows)))
-    # `-1` fills up short lists.
+    if ((lists[:, :-1] == -1) & (lists[:, 1:] != -1)).any():
+        raise ValueError(
+            f"{options.lists}: -1 needs to stand behind all items of a row, as it fills up short "
+            f"lists (got -1 before an item)"
+        )
     return dict(
         zip(rows, ([str(i) for i in row if i != -1] for row in lists.tolist()), strict=True)
     )
@@ -267,9 +274,10 @@ def _read_lists(table: Table, options: argparse.Namespace) -> dict[Any, list[Any
     users, items = Ids(), Ids()
     by = _order_column(table, options)
     read = [user, item] + ([by[1]] if by else [])
-    parts, values, in_lists = [], [], False
+    parts, values, in_lists, rows = [], [], False, 0
     for batch in table.batches(read):
         of_users = batch.ids(user, users)
+        rows += len(of_users)
         if in_lists := by is None and batch.holds_lists(item):
             of_items, lengths = batch.lists(item, items)
             of_users = np.repeat(of_users, lengths)
@@ -282,6 +290,11 @@ def _read_lists(table: Table, options: argparse.Namespace) -> dict[Any, list[Any
         raise ValueError(
             f"{table.path}: the order of items needs a column of ranks or scores, which "
             f"--rank-column or --score-column names (got {', '.join(map(repr, table.columns))})"
+        )
+    if in_lists and len(users) < rows:
+        raise ValueError(
+            f"{table.path}: every user needs one row with a list "
+            f"(got {rows:,} rows of {len(users):,} users)"
         )
     say_columns(table, [("users", user), ("items", item), *([(f"{by[0]}s", by[1])] if by else [])])
     of_users, of_items = map(np.concatenate, zip(*parts, strict=True))

@@ -76,7 +76,8 @@ class TextTable(ABC):
         """Yields some rows of some columns after another.
 
         Raises:
-            ValueError: If the file is not text, or a line has another form than the others.
+            ValueError: If the file is not text, has a header and no more, or a line has another
+                form than the others.
         """
         start = 0
         with _open(self.path) as (raw, lines), _bar(self.path) as bar:
@@ -85,6 +86,8 @@ class TextTable(ABC):
                 with _naming(self.path):
                     values = self._take(rows, columns, start)
                 batch = TextBatch(self.path, values, self.line_of, start)
+                if len(batch) == 0 and start == 0:
+                    raise ValueError(f"{self.path}: the file needs to hold rows (got none)")
                 if len(batch) == 0:
                     return
                 start += len(batch)

@@ -79,6 +79,11 @@ def no_archive():
         file.write("user,item")
 
 
+def renamed():
+    with open("bad.npz", "wb") as file:
+        np.save(file, USERS)
+
+
 @pytest.mark.parametrize(
     ("write", "message"),
     [
@@ -87,7 +92,8 @@ def no_archive():
         (texts, r"bad.npz: the array needs to hold numbers \(got complex128\)"),
         (several, r"bad.npz:NAME needs to say which array is meant \(got a, b\)"),
         (damaged, r"bad.npz: the file is damaged"),
-        (no_archive, r"bad.npz: the file needs to hold numbers"),
+        (no_archive, r"bad.npz: the file needs to be an archive of arrays, as numpy.savez"),
+        (renamed, r"bad.npz: the file needs to be an archive of arrays, as numpy.savez"),
     ],
 )
 def test_what_cannot_be_read_is_told(write, message):

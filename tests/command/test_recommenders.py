@@ -1,5 +1,6 @@
 """Lists whose order is not obvious, and lists that are none."""
 
+import numpy as np
 import pytest
 
 from pyg_recmetrics.command.ids import Ids
@@ -62,6 +63,29 @@ def test_what_is_no_list_is_told(folder, run, content, message):
     status, out, err = run(f"{LINE} --lists lists.csv")
     assert (status, out) == (3, "")
     assert message in err
+
+
+def test_a_user_has_one_list(folder, run):
+    (folder / "lists.jsonl").write_text('{"user": "ann", "items": [30]}\n' * 2)
+    status, _, err = run(f"{LINE} --lists lists.jsonl")
+    assert status == 3
+    assert "lists.jsonl: every user needs one row with a list (got 2 rows of 1 users)" in err
+
+
+def test_a_place_within_a_list_cannot_be_empty(folder, run):
+    (folder / "test.csv").write_text("user,item\n0,9\n1,9\n")
+    np.save(folder / "lists.npy", [[9, -1], [-1, 9]])
+    status, _, err = run(f"{LINE} --lists lists.npy")
+    assert status == 3
+    assert "lists.npy: -1 needs to stand behind all items of a row" in err
+
+
+def test_an_empty_line_is_no_item(folder, run):
+    (folder / "lists.csv").write_text("user,item,rank\nann,10,1\n")
+    (folder / "items.txt").write_text("9\n10\n\n11\n")
+    status, _, err = run(f"{LINE} --lists lists.csv --item-ids items.txt")
+    assert status == 3
+    assert "items.txt, line 3: an id is needed (got nothing)" in err
 
 
 def test_an_axis_is_in_the_order_of_ids_and_knows_the_rows_of_an_array():

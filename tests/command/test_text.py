@@ -54,6 +54,8 @@ def test_the_same_rows_are_read_from_every_format(folder, run, name, content, pa
     ("name", "content", "message"),
     [
         ("t.csv", "", "t.csv: the file needs to hold rows (got none)"),
+        ("t.csv", "user,item\n", "t.csv: the file needs to hold rows (got none)"),
+        ("t.csv", "user,item,item\na,b,c\n", "columns need to have different names (got 'item' "),
         ("t.csv", "user,item\nann,tea\nbob\n", "line 3: 2 fields are needed, as 'user item'"),
         ("t.csv", "user,item\n\nann,tea\n\nbob,\n", "t.csv, line 5: column 'item' needs to hold"),
         ("t.csv", 'user,item\n"a\nb",tea\nbob,\n', "t.csv, line 4: column 'item' needs to hold"),

@@ -5,19 +5,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.ranking.fitted.reading import Reading, name_of
+from pyg_recmetrics.ranking.fitted.reading import Reading, check_fitted, name_of
 from pyg_recmetrics.task import RankingTask
 
 
 def read(model: Any, task: RankingTask) -> Reading:
     """Reads a fitted model, whose rows are the positions of the task."""
     if hasattr(model, "similarity"):
+        check_fitted(model.similarity, model, "implicit")
         words = f"the similarities of {name_of(model)} of implicit, each seen item counted once"
         return Reading(_of_similarities(model.similarity, task), words)
     if getattr(model, "approximate_recommend", False):
         words = f"lists of {name_of(model)} of implicit, whose search is approximate"
         return Reading(_of_index(model), words)
     factors = getattr(model, "model", model)  # what an index was made of
+    check_fitted(factors.user_factors, factors, "implicit")
     tables = (factors.user_factors, factors.item_factors)
     # Those on a GPU have a class of their own.
     user, item = (table.to_numpy() if hasattr(table, "to_numpy") else table for table in tables)

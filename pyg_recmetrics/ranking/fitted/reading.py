@@ -106,6 +106,23 @@ def by_user(scores_of: Callable[[int], Any]) -> Callable[[Tensor], Tensor]:
     return of_users
 
 
+def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
+    """Raises if a model was not fitted.
+
+    Args:
+        what_fit_sets (object): An attribute that is `None` before.
+        model (object): The model.
+        library (str): The library, for the error.
+
+    Raises:
+        ValueError: If the attribute is `None`.
+    """
+    if what_fit_sets is None:
+        raise ValueError(
+            f"'recommender' needs to be fitted (got a {name_of(model)} of {library} without a fit)"
+        )
+
+
 def name_of(model: object) -> str:
     """Returns the name of the class of a model."""
     return type(model).__name__

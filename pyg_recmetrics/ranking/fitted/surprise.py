@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pyg_recmetrics.ranking.fitted.reading import Reading, Rows, name_of
+from pyg_recmetrics.ranking.fitted.reading import Reading, Rows, check_fitted, name_of
 from pyg_recmetrics.task import RankingTask
 
 #: What adds an item bias to an inner product. The mean and the bias of a user move no item.
@@ -11,6 +11,7 @@ _OF_FACTORS = ("SVD", "NMF")
 
 def read(model: Any, task: RankingTask) -> Reading:
     """Reads a fitted algorithm, whose users and items are found by their raw ids."""
+    check_fitted(getattr(model, "trainset", None), model, "Surprise")
     train = model.trainset
     users = {train.to_raw_uid(row): row for row in train.all_users()}
     items = {train.to_raw_iid(row): row for row in train.all_items()}

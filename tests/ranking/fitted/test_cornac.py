@@ -95,3 +95,8 @@ def test_what_it_does_not_know_is_never_retrieved_and_said():
     assert {*lists[NUM_USERS]} == {-1}
     with pytest.raises(ValueError, match=r"got none of 0, 1, .* that Cornac knows: 'u"):
         evaluate(fitted("MF"), task_of_positions(), ["recall@5"])
+
+
+def test_a_fit_is_needed():
+    with pytest.raises(ValueError, match=r"needs to be fitted \(got a MF of Cornac without a fit"):
+        evaluate(cornac.models.MF(), task_of_positions(), ["recall@5"])

@@ -109,3 +109,16 @@ def test_an_index_is_asked_for_its_own_lists():
     assert ranked_lists(model, task_of_positions(), K) == ranked_lists(
         (torch.tensor(inner.user_factors), torch.tensor(inner.item_factors)), task_of_positions(), K
     )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        implicit.nearest_neighbours.CosineRecommender,
+        implicit.cpu.als.AlternatingLeastSquares,
+        implicit.cpu.bpr.BayesianPersonalizedRanking,
+    ],
+)
+def test_a_fit_is_needed(kind):
+    with pytest.raises(ValueError, match=r"needs to be fitted \(got a \w+ of implicit without"):
+        evaluate(kind(), task_of_positions(), ["recall@5"])

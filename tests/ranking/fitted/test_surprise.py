@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pyg_recmetrics import evaluate
 from tests.support.cases.fitted_models import (
     NUM_ITEMS,
     NUM_USERS,
@@ -60,3 +61,9 @@ def test_what_it_does_not_know_is_never_retrieved_and_said(name):
     with pytest.warns(UserWarning, match=r"does not know 1 of 41 items \(7\)"):
         lists = ranked_lists(model, task_of_ids(USER_IDS, [*ITEM_IDS, 7]), 40)
     assert lists == known
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_is_needed(name):
+    with pytest.raises(ValueError, match=r"needs to be fitted \(got a \w+ of Surprise without"):
+        evaluate(MODELS[name](), task_of_ids(USER_IDS, ITEM_IDS), ["recall@5"])
