@@ -101,6 +101,8 @@ def as_recommender(
     if (reading := read_fitted(value, task)) is not None:
         recommender = as_recommender(reading.recommender, task)
         recommender.in_words, recommender.state = reading.in_words, state_of(value)
+        if recommender.mask is not None:
+            recommender.mask.allows_empty = True
         return recommender
     if model := find_model(value):
         return _from_model(model, task, (edge_index, edge_weight))

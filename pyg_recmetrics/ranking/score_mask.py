@@ -22,10 +22,12 @@ class ScoreMask:
         num_candidates (torch.Tensor): How many items each user can be recommended, of shape
             `[num_users]`. For users without truth, scores do not count.
         is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
+        allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
+            whom a fitted model does not know.
     """
 
     def __init__(self, task: RankingTask) -> None:
-        self.task = task
+        self.task, self.allows_empty = task, False
         self.num_candidates = task.num_candidates.clone()
         self.is_masked = torch.zeros_like(task.truth[1])
         self._is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
@@ -62,7 +64,7 @@ class ScoreMask:
         # A user without truth may be left without an item. Only lists look at such users.
         is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
         is_empty &= self.task.degree > 0
-        if num_empty := int(is_empty.sum()):
+        if not self.allows_empty and (num_empty := int(is_empty.sum())):
             first = int(is_empty.nonzero()[0])
             raise ValueError(
                 f"'recommender' needs to give every user a candidate with a finite score (got only "

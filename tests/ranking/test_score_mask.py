@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import EvaluationResult, PairScorer, RankedEdges, RankingTask, evaluate, rank
+from pyg_recmetrics.ranking.score_mask import ScoreMask
 
 MASKED = -torch.inf
 SCORES = torch.tensor([[0.9, MASKED, 0.5, 0.1], [MASKED, 0.2, MASKED, 0.3]])
@@ -170,3 +171,13 @@ def test_results_say_so_and_survive_a_file(tmp_path):
     assert loaded.recipe() == result.recipe()
     unmasked = evaluate(torch.rand(2, 4), TASK, "recall@2")
     assert "-inf" not in unmasked.recipe()
+
+
+def test_a_fitted_model_may_leave_a_user_without_a_candidate():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=3)
+    mask = ScoreMask(task)
+    mask.num_candidates.zero_()
+    with pytest.raises(ValueError, match="every user a candidate with a finite score"):
+        mask.check()
+    mask.allows_empty = True
+    mask.check()

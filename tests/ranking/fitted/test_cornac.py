@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
-from pyg_recmetrics import evaluate
+from pyg_recmetrics import RankingTask, evaluate
 from tests.support.cases.fitted_models import (
     NUM_ITEMS,
     NUM_USERS,
@@ -100,3 +101,24 @@ def test_what_it_does_not_know_is_never_retrieved_and_said():
 def test_a_fit_is_needed():
     with pytest.raises(ValueError, match=r"needs to be fitted \(got a MF of Cornac without a fit"):
         evaluate(cornac.models.MF(), task_of_positions(), ["recall@5"])
+
+
+@pytest.mark.filterwarnings("ignore:.*can never be retrieved")
+def test_a_user_it_does_not_know_has_nothing_retrieved():
+    model = fitted("MF")
+    task = task_of_ids([*USER_IDS, "new"], ITEM_IDS)
+    truth = torch.cat([task.truth, torch.tensor([[NUM_USERS], [0]])], dim=1)
+    with_new = RankingTask(
+        truth,
+        num_users=NUM_USERS + 1,
+        num_items=NUM_ITEMS,
+        seen=task.seen,
+        user_ids=task.user_ids,
+        item_ids=task.item_ids,
+    )
+    with pytest.warns(UserWarning, match="does not know 1 of 31 users"):
+        result = evaluate(model, with_new, ["recall@5", "ndcg@5"])
+    known = evaluate(model, task_of_ids(USER_IDS, ITEM_IDS), ["recall@5", "ndcg@5"])
+    for name in known:
+        assert float(result.per_user[name][NUM_USERS]) == 0
+        assert result.per_user[name][:-1].nan_to_num(-1).equal(known.per_user[name].nan_to_num(-1))
