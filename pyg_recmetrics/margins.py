@@ -19,6 +19,7 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.ranked_edges.validation import PER_EDGE
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.estimates import Interval
@@ -509,8 +510,9 @@ def _together(first: RankedEdges, second: RankedEdges) -> RankedEdges:
     users = torch.cat([_users(first), _users(second)]).sort().values
     is_of_second = second.is_evaluated
 
-    def of_both(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-        return None if one is None or other is None else torch.cat([one, other], dim=-1)
+    def by_edge(name: str) -> Tensor | None:
+        one, other = getattr(first, name), getattr(second, name)
+        return None if one is None or other is None else torch.cat([one, other])
 
     def by_user(name: str) -> Tensor | None:
         one, other = getattr(first, name), getattr(second, name)
@@ -532,22 +534,13 @@ def _together(first: RankedEdges, second: RankedEdges) -> RankedEdges:
         lists = type(first.lists)(matrix[users].flatten(), ptr)
     edges = torch.cat([first.edge_label_index, second.edge_label_index], dim=1)
     # The edges of a user stay in the order in which ties are broken.
-    merged = RankedEdges.from_ranks(
-        edges,
-        torch.cat([first.rank, second.rank]),
-        num_users=first.num_users,
-        weight=of_both(first.weight, second.weight),
-        num_above=of_both(first.num_above, second.num_above),
-        num_tied=of_both(first.num_tied, second.num_tied),
-    )
+    values: dict[str, Any] = {name: by_edge(name) for name in PER_EDGE}
+    merged = RankedEdges.from_ranks(edges, num_users=first.num_users, **values)
     return replace(
         second,
         edge_label_index=merged.edge_label_index,
-        rank=merged.rank,
         ptr=merged.ptr,
-        weight=merged.weight,
-        num_above=merged.num_above,
-        num_tied=merged.num_tied,
+        **{name: getattr(merged, name) for name in PER_EDGE},
         num_candidates=by_user("num_candidates"),
         num_masked=by_user("num_masked"),
         users=None if users.numel() == first.num_users else users,

@@ -19,6 +19,7 @@ from pyg_recmetrics import (
     race,
     report,
 )
+from pyg_recmetrics.ranked_edges.validation import PER_EDGE
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.ranking import open_ranking
 
@@ -242,6 +243,24 @@ class TestFurtherMargins:
         same = evaluate(SCORES, TASK, METRICS, margin=0.02, resume=sampled)
         assert same == sampled
         assert same.sampling == sampled.sampling
+
+    def test_it_keeps_what_is_known_of_every_edge(self):
+        generator = torch.Generator().manual_seed(5)
+        is_candidate = torch.rand(TASK.num_users, TASK.num_items, generator=generator) < 0.6
+        task = RankingTask(
+            TASK.truth,
+            num_users=TASK.num_users,
+            num_items=TASK.num_items,
+            weight=1 + torch.rand(TASK.truth.size(1), generator=generator),
+            candidates=is_candidate.nonzero().T,
+        )
+        first = evaluate(SCORES, task, METRICS, margin=0.05)
+        result = evaluate(SCORES, task, METRICS, margin=0.0001, resume=first)
+        wanted = evaluate(SCORES, task, METRICS)
+        assert first.sampling.num_ranked < wanted.num_evaluated == result.num_evaluated
+        for name in (*PER_EDGE, "edge_label_index", "ptr"):
+            found, expected = getattr(result.ranked, name), getattr(wanted.ranked, name)
+            assert torch.equal(found, expected), name
 
     def test_lists_go_on_too(self):
         options = {"metrics": METRICS, "keep_items": 4}

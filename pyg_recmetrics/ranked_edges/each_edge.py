@@ -2,18 +2,11 @@
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.runs import find_runs
-
-
-def by_user_and_item(edge_label_index: Tensor) -> Tensor:
-    """Returns the order of edges by user and item, in which truth stands in a task."""
-    user, item = edge_label_index
-    order = item.argsort(stable=True)
-    by_user: Tensor = order[user[order].argsort(stable=True)]
-    return by_user
 
 
 def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
@@ -27,8 +20,7 @@ def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
     """
     is_retrieved = ranks.rank < NOT_RETRIEVED
     is_scored = ranks.num_above < NOT_RETRIEVED
-    order = ranks.num_above.argsort(stable=True)
-    order = order[user[order].argsort(stable=True)]
+    order = lexsort([ranks.num_above, user])
     first_of_user, _ = find_runs(user[order])
     first_of_run, num_equal = find_runs(user[order], ranks.num_above[order])
     num_above, num_tied = (torch.empty_like(order) for _ in range(2))

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
-from torch_geometric.utils import index_to_mask, segment
+from torch_geometric.utils import index_to_mask, lexsort, segment
 
 from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
 from pyg_recmetrics.frozen import arguments_of
@@ -21,7 +21,6 @@ from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.each_edge import (
-    by_user_and_item,
     depth_of_each_edge,
     without_other_truth,
     without_others,
@@ -35,12 +34,9 @@ from pyg_recmetrics.ranked_edges.sources import (
     warn_about_shared_negatives,
 )
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
-from pyg_recmetrics.ranked_edges.validation import RANK, RANKING, check_ranking
+from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
-
-#: The fields that may hold a value for every edge.
-_PER_EDGE = [column.name for column in (RANK, *RANKING) if column.shape == RANK.shape]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -519,7 +515,7 @@ class RankedEdges:
         """
         if self.user_of_row is not None:
             return self
-        rows = by_user_and_item(self.edge_label_index)
+        rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
         user, item = self.edge_label_index[:, rows]
         ranks, depth = self._ranks_of_each_edge(), self._depth_of_each_edge()
         ranks = Ranks(*(values[rows] for values in ranks))
@@ -851,7 +847,7 @@ class RankedEdges:
 
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:
         """Returns what the fields hold for a mask of edges, or for edges in another order."""
-        values = {name: getattr(self, name) for name in ("edge_label_index", *_PER_EDGE)}
+        values = {name: getattr(self, name) for name in ("edge_label_index", *PER_EDGE)}
         return {name: value[..., edges] for name, value in values.items() if value is not None}
 
     def _check_num_items(self, num_items: int, owner: str) -> None:

@@ -71,6 +71,9 @@ RANKING = (
 RANK = Column("rank", torch.int64, ("num_edges",), above=0)
 MEAN_RANK = RANK._replace(dtype=torch.float64)
 
+#: The fields that may hold a value for every edge.
+PER_EDGE = [column.name for column in (RANK, *RANKING) if column.shape == RANK.shape]
+
 #: All tensors of lists.
 LISTS = (
     Column("item", torch.int64, ("num_places",), above=-2),
