@@ -513,9 +513,7 @@ class _Ranking:
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:
-    """Returns what has to be the same in every process for one recommender to be ranked."""
-    if processes.num_processes() == 1:
-        return None
+    """Returns what tells a recommender from others: it is the same in every process and call."""
     kind = (type(recommender).__name__, recommender.in_words)
     if recommender.state is not None:
         return *kind, recommender.state

@@ -80,12 +80,12 @@ class ResumeFolder:
     def _check_manifest(self) -> None:
         """Raises if the folder belongs to something else, and makes it that of this ranking."""
         try:
-            text = (self.path / _MANIFEST).read_text()
+            content = (self.path / _MANIFEST).read_bytes()
         except FileNotFoundError:
             self._claim()
             return
         try:
-            found = dict(json.loads(text))
+            found = dict(json.loads(content))
         except (ValueError, TypeError):
             raise ValueError(
                 f"'resume' needs to be a folder of the same ranking (got {self.path}, whose "
