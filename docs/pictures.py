@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
 from page_code import code_before
 
 from pyg_recmetrics.plot import style
