@@ -8,11 +8,15 @@ processes add up to the same digits as those of one.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from pyg_recmetrics import processes
+
+#: What to do about a share that is not enough.
+_GATHER = "needs the users of all processes: call 'gather()' on the result in all of them, first"
 
 #: The binary digits of a double, and how many of them have a sum of their own.
 _DIGITS, _LOW_DIGITS = 53, 26
@@ -25,6 +29,17 @@ _NUM_PLACES = _HIGHEST - _LOWEST + 1
 
 #: What a unit of the last digit at the lowest exponent is worth, as a power of two.
 _UNIT = _DIGITS - _LOWEST
+
+
+def totals_of(values: Tensor) -> "Totals":
+    """Returns what adds up values that are all there are."""
+    return Totals(values.device)
+
+
+def check_is_whole(is_share: bool, what: str, why: str = _GATHER) -> None:
+    """Raises if something cannot be done with the users of one process out of several."""
+    if is_share:
+        raise ValueError(f"'{what}' {why} (got the share of one process)")
 
 
 @dataclass(frozen=True)
@@ -127,6 +142,10 @@ class Totals:
         total = own.clone()
         processes.add_up(total)
         return total
+
+    def of_each_process(self, own: Any) -> list[Any]:
+        """Returns an object of every process."""
+        return processes.collect_objects(own, self.device) if self._is_shared else [own]
 
     @property
     def _is_shared(self) -> bool:

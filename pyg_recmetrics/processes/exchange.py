@@ -1,5 +1,6 @@
 """What processes send each other: numbers, combined over all of them."""
 
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,6 +44,12 @@ def collect(values: Tensor) -> list[Tensor]:
             dist.broadcast(part, source)
         collected.append(part)
     return collected
+
+
+def collect_objects(value: Any, device: torch.device) -> list[Any]:
+    """Returns the object of every process, which can be pickled."""
+    content = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8).to(device)
+    return [pickle.loads(bytes(part.tolist())) for part in collect(content)]
 
 
 def deal(values: Tensor, receiver: Tensor) -> tuple[Tensor, Tensor]:
