@@ -84,11 +84,11 @@ class TestToDict:
     def test_it_holds_every_field(self):
         ranked = self.make_ranked()
         fields = ranked.to_dict()
-        names = [field.name for field in dataclasses.fields(RankedEdges)]
-        assert list(fields) == [name for name in names if name != "is_share"]
-        for name in fields:
+        kept = [field for field in dataclasses.fields(RankedEdges) if field.name != "is_share"]
+        assert list(fields) == [field.name for field in kept]
+        for field in kept:
             # A field that has its default could be lost without being missed.
-            assert fields[name] is not None, name
+            assert fields[field.name] is not None, field.name
             assert fields[field.name] is not field.default, field.name
 
     def test_a_ranking_that_is_made_of_it_is_the_same(self):
