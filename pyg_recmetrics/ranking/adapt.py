@@ -149,14 +149,15 @@ def ask_model(
 
 
 def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
+    edges = _message_passing(model, task, given)
     recommender = ModelRecommender(
-        model.with_edges(*_message_passing(model, task, given)),
+        model.with_edges(*edges),
         task,
         takes_users="src_index" in model.form.arguments,
         takes_items="dst_index" in model.form.arguments,
     )
     recommender.in_words = f"{model.form} of {model.name}"
-    recommender.state = state_of(model.recommend)
+    recommender.state, recommender.edges = state_of(model.recommend), edges
     return recommender
 
 
@@ -165,14 +166,15 @@ def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Rec
         return _ask(model, task, given)
     _check_num_nodes(model.lightgcn.num_nodes, task)
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
-    embedding = model.lightgcn.get_embedding(*_message_passing(model, task, given))
+    edges = _message_passing(model, task, given)
+    embedding = model.lightgcn.get_embedding(*edges)
     embedding = check_scores(embedding, "recommender.get_embedding()")
     shape = (task.num_users + task.num_items, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
     # Not its embeddings: some devices add up messages in another order in each process.
-    recommender.state = state_of(model.recommend)
+    recommender.state, recommender.edges = state_of(model.recommend), edges
     return recommender
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torch import Tensor
+from torch_geometric.typing import Adj
 
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -42,6 +43,9 @@ class Recommender(ABC):
 
     #: The state of the model behind it, if it has one.
     state: Mapping[str, Tensor] | None = None
+
+    #: The edges that this model propagates over, and their weights.
+    edges: tuple[Adj | None, Tensor | None] = (None, None)
 
     @abstractmethod
     def answer(self, users: Tensor) -> object:

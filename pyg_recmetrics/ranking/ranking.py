@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
+from torch_geometric.utils import is_sparse
 from tqdm import tqdm
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
-from pyg_recmetrics.inputs import EdgesLike, TensorLike
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, to_coordinates
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
@@ -178,7 +179,7 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    with evaluation_mode(recommender):
+    with evaluation_mode(recommender), processes.watching(task.device):
         ranking = open_ranking(
             recommender,
             task,
@@ -428,6 +429,7 @@ class _Ranking:
             if findings.is_unsettled is not None:
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
+            processes.look_around()
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         unsettled = users[is_unsettled[users]]
         bar.update(-unsettled.numel())
@@ -446,7 +448,10 @@ def _answer(recommender: Recommender, task: RankingTask) -> object:
         return None
     kind = (type(recommender).__name__, recommender.in_words)
     if recommender.state is not None:
-        return *kind, recommender.state
+        edges, weight = recommender.edges
+        if edges is not None and is_sparse(edges):
+            edges, weight = to_coordinates(edges)
+        return *kind, recommender.state, edges, weight
     step = max(1, task.users.numel() // _NUM_ASKED)
     return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
 
