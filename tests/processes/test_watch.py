@@ -104,7 +104,7 @@ def test_a_process_that_gets_on_may_take_longer_than_the_limit(folder):
         assert seen["seconds"] > faults.LIMIT
 
 
-@pytest.mark.parametrize("case", set(faults.CASES) - {"slow"})
+@pytest.mark.parametrize("case", [case for case in faults.CASES if case != "slow"])
 def test_nobody_waits_for_long(folder, case):
     for file in folder.glob(f"{case}.*.json"):
         assert json.loads(file.read_text())["seconds"] < 30

@@ -259,7 +259,7 @@ def differences(me):
     )
     found["kept items"] = outcome(lambda: rank((user, item), small_task(), k=5, keep_items=2 + me))
     found["metric"] = outcome(lambda: evaluate_it(f"map@{5 + me}"))
-    found["level"] = outcome(lambda: evaluate_it("mrr@3", margin=0.1, level=0.9 + 0.05 * me))
+    found["level"] = outcome(lambda: evaluate_it("mrr@3", margin=0.1, level=0.9 + 0.04 * me))
     two = {"a": (user, item), "b": (user, item)}
     found["equivalence"] = outcome(
         lambda: race(two, small_task(), "mrr@3", equivalence=0.1 + 0.1 * me)
