@@ -3,11 +3,13 @@
 from pyg_recmetrics.processes.digests import check_same, digest
 from pyg_recmetrics.processes.errors import fail_together, look_around, watching
 from pyg_recmetrics.processes.exchange import (
-    gather,
-    gather_parts,
+    add_up,
+    collect,
+    collect_objects,
+    collect_parts,
+    deal,
     take_largest,
     take_smallest,
-    take_sum,
 )
 from pyg_recmetrics.processes.group import (
     is_alone,
@@ -18,11 +20,14 @@ from pyg_recmetrics.processes.group import (
 )
 
 __all__ = [
+    "add_up",
     "check_same",
+    "collect",
+    "collect_objects",
+    "collect_parts",
+    "deal",
     "digest",
     "fail_together",
-    "gather",
-    "gather_parts",
     "is_alone",
     "look_around",
     "num_processes",
@@ -30,7 +35,6 @@ __all__ = [
     "share",
     "take_largest",
     "take_smallest",
-    "take_sum",
     "timeout_in_seconds",
     "watching",
 ]

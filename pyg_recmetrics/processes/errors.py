@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 
 import torch
 
-from pyg_recmetrics.processes.exchange import broadcast, gather_parts, take_smallest
+from pyg_recmetrics.processes.exchange import collect_parts, from_process, take_smallest
 from pyg_recmetrics.processes.group import (
     name_of_process,
     num_processes,
@@ -33,8 +33,8 @@ def watching(device: torch.device) -> Iterator[None]:
     told = None
     try:
         own = torch.tensor([Facts.own()], device=device)
-        parts = gather_parts(own, [1] * num_processes())
-        watch.join([Facts(*fact) for fact in torch.cat(parts).tolist()])
+        of_all = collect_parts(own, [1] * num_processes())
+        watch.join([Facts(*facts) for facts in of_all.tolist()])
         yield
     except BaseException as error:
         told = _describe(error)
@@ -51,7 +51,7 @@ def look_around() -> None:
     :func:`fail_together`.
     """
     watch = current.get()
-    if watch is not None and num_processes() > 1:
+    if watch is not None:
         watch.look()
 
 
@@ -106,9 +106,7 @@ def _describe(error: BaseException) -> str:
 def _broadcast(message: str, source: int, device: torch.device) -> str:
     """Returns the message of the process `source` in every process."""
     encoded = torch.tensor(list(message.encode()), dtype=torch.uint8, device=device)
-    size = torch.tensor(encoded.numel(), device=device)
-    broadcast(size, source)
+    size = int(from_process(source, torch.tensor(encoded.numel(), device=device)))
     if source != process_index():
-        encoded = torch.empty(int(size), dtype=torch.uint8, device=device)
-    broadcast(encoded, source)
-    return bytes(encoded.tolist()).decode()
+        encoded = torch.empty(size, dtype=torch.uint8, device=device)
+    return bytes(from_process(source, encoded).tolist()).decode()
