@@ -479,11 +479,11 @@ class _Ranking:
             if findings.is_unsettled is not None:
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
+            processes.look_around()
             if self.finished is not None:
                 self.finished.add(chunk.users)
                 if self.finished.is_due:
                     self._settle(is_unsettled)
-            processes.look_around()
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self._settle(is_unsettled)
         unsettled = users[is_unsettled[users]]
