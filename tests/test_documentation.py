@@ -4,6 +4,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import numpy as np
 import pictures
 import pytest
 import torch
+from colab import with_badge
 from page_code import code_before, code_of
 from reference_pages import PARTS, is_for_users
 from tables import conventions_page, live_tables, metric_table
@@ -391,6 +393,19 @@ def test_notebooks_are_shown_with_their_outputs(name, site):
     html = (site / "notebooks" / f"{name}.html").read_text()
     assert html.count('class="output') > 10
     assert "<img" in html
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "migrate"])
+def test_notebooks_open_in_colab_and_install_the_package_there(name, site):
+    path = ROOT / "notebooks" / f"{name}.ipynb"
+    shown = json.loads(with_badge(path, "owner/name"))["cells"][0]["source"]
+    assert f"colab.research.google.com/github/owner/name/blob/main/notebooks/{name}.ipynb" in shown
+    html = (site / "notebooks" / f"{name}.html").read_text()
+    assert 'class="badge" href="https://colab.research.google.com/' in html
+    assert f"notebooks/{name}.ipynb" in html
+    first, *_ = (x for x in json.loads(path.read_text())["cells"] if x["cell_type"] == "code")
+    (line,) = re.findall(r"%pip install (.*)", "".join(first["source"]))
+    assert line == '-q --find-links release "pyg-recmetrics[all]" torchmetrics'
 
 
 def test_links_within_the_site_lead_somewhere(site):
