@@ -395,7 +395,15 @@ class Evaluator(Frozen):
         return self.history.should_stop
 
     def to(self, device: torch.device | str) -> "Evaluator":
-        """Returns an evaluator on another device, which adds to the same history."""
+        """Returns an evaluator on another device, which adds to the same history.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> Evaluator(task, "mrr").to("cpu").task.device
+            device(type='cpu')
+        """
         moved = copy.copy(self)
         for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
             value = getattr(self, name)
@@ -429,6 +437,13 @@ class Evaluator(Frozen):
             TypeError: If `recommender` is not a function.
             ValueError: If `every_n_epochs` is not a positive integer, or two metrics would have
                 one name.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluator = Evaluator(task, "mrr", patience=3)
+            >>> callbacks = [evaluator.as_callback(lambda module: module.model)]  # of `pl.Trainer`
         """
         return make_callback(self, recommender, every_n_epochs, sep)
 
