@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 
+from pyg_recmetrics.processes.axes import FailedElsewhereError
 from pyg_recmetrics.processes.exchange import naming_the_end, take_smallest
 from pyg_recmetrics.processes.group import num_processes, process_index
 
@@ -15,6 +16,9 @@ def fail_together(device: torch.device) -> Iterator[None]:
     """Raises in every process if the block raises in one, so that no process waits in vain."""
     try:
         yield
+    except FailedElsewhereError:
+        _exchange(None, device)
+        raise
     except BaseException as error:
         _exchange(error, device)
         raise

@@ -49,6 +49,7 @@ def rank(
     num_items: int | None = None,
     exclude_seen: bool | None = None,
     threshold: float | None = None,
+    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
@@ -122,6 +123,9 @@ def rank(
         num_items (int, optional): See :func:`evaluate`. (default: `None`)
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings that this process holds,
+            if the processes of a group hold a block of them each. A `DTensor` whose rows are
+            sharded says so by itself. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -186,6 +190,7 @@ def rank(
             full=full,
             edge_index=edge_index,
             edge_weight=edge_weight,
+            item_offset=item_offset,
             batch_size=batch_size,
             keep_items=keep_items,
             ties=ties,
@@ -206,6 +211,7 @@ def open_ranking(
     full: bool,
     edge_index: EdgesLike | None,
     edge_weight: TensorLike | None,
+    item_offset: int | None = None,
     batch_size: int | None,
     keep_items: bool | int,
     ties: Ties = "index",
@@ -231,7 +237,7 @@ def open_ranking(
         adapt = ask_model if algorithm == "recommend" else as_recommender
         is_candidate = task.is_candidate
         present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight)
+        ranker = adapt(recommender, present, edge_index, edge_weight, item_offset)
         max_degree = int(task.degree.max()) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
@@ -241,8 +247,9 @@ def open_ranking(
         task.device,
         data=task,
         recommender=answer,
-        options=(k, full, keep_items, ties, seed),
+        options=(k, full, keep_items, ties, seed, ranker.is_divided and batch_size),
     )
+    ranker.join()
     missed = None if is_candidate is None else ~is_candidate
     return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
 
@@ -379,7 +386,7 @@ class _Ranking:
         task = self.task
         if self.lists is None:
             users = users[task.degree[users] > 0]
-        pending = processes.share(users)
+        pending = self.request.recommender.share(users)
         is_quiet = not progress or processes.process_index() > 0
         with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
             for way in self._algorithms:

@@ -70,13 +70,18 @@ class BoundedCount(RankCount):
         return max(1, at_once(min(max_rows, NUM_RELEVANT // depth), self.items.factors.device))
 
     def ranks(
-        self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+        self,
+        user: Tensor,
+        depth: Tensor,
+        relevant: UserItems,
+        score: Tensor,
+        seen: UserItems,
+        scratch: Scratch,
     ) -> tuple[Ranks, Tensor]:
         row, item = relevant
         if row.numel() == 0:
             return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
         factors, norm = self.items.factors, self.items.norm
-        score = factors.exact_scores(user, row, item)
         scaled = factors.for_single(user)
         # The exact score and the scaled user are rounded, too.
         bound = ErrorBound(scaled, scaled.float(), rounding_in_single(user.size(1) + 2))
