@@ -66,7 +66,8 @@ def rank(
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. If the function raises in one process after
+    return the ranks that a single process would return. Where items are divided among processes,
+    these rank the same users, each among its own items. If the function raises in one process after
     it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     Args:
@@ -87,7 +88,9 @@ def rank(
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
-              file. It then passes through the device of the task in parts;
+              file. It then passes through the device of the task in parts. The processes of a group
+              may hold a part of the items each: as a `DTensor` of this group, or as said by
+              `item_offset`;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
@@ -124,8 +127,8 @@ def rank(
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
         item_offset (int, optional): The first item of the item embeddings that this process holds,
-            if the processes of a group hold a block of them each. A `DTensor` whose rows are
-            sharded says so by itself. (default: `None`, every process holds all items)
+            if each process of a group holds some of them, side by side. A `DTensor` that is sharded
+            by rows says so by itself. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -249,7 +252,8 @@ def open_ranking(
         recommender=answer,
         options=(k, full, keep_items, ties, seed, ranker.is_divided and batch_size),
     )
-    ranker.join()
+    with processes.fail_together(task.device):
+        ranker.join()
     missed = None if is_candidate is None else ~is_candidate
     return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
 

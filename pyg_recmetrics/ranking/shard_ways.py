@@ -19,7 +19,7 @@ from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import rows_to_search
 from pyg_recmetrics.kernels.fast.shard_searching import ShardSearch, reaches
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.schedule import Chunk, rows_in_memory
+from pyg_recmetrics.ranking.schedule import Chunk, ChunkEdges, rows_in_memory
 from pyg_recmetrics.task.edges import contains
 
 #: How many candidates are scored at once, where each user has candidates of its own.
@@ -233,8 +233,8 @@ class CandidatesInShard(ShardWay):
     """Scores the candidates alone, where each user has candidates of its own."""
 
     def num_rows(self, chunk: Chunk) -> int:
-        num_pairs = 0 if chunk.candidates is None else chunk.candidates.row.numel()
-        return max(1, chunk.users.numel() * NUM_CANDIDATES // max(1, num_pairs))
+        num_pairs = max(1, _own_candidates(chunk).row.numel())
+        return max(1, chunk.users.numel() * NUM_CANDIDATES // num_pairs)
 
     def look(self, chunk: Chunk) -> Look:
         return _CandidatesLook(chunk, self)
@@ -242,9 +242,9 @@ class CandidatesInShard(ShardWay):
 
 class _CandidatesLook(Look):
     def __init__(self, chunk: Chunk, way: CandidatesInShard) -> None:
-        candidates = chunk.seen if chunk.candidates is None else chunk.candidates
-        pairs, seen = torch.stack(candidates.pairs), torch.stack(chunk.seen.pairs)
-        row, item = pairs[:, ~contains(seen, pairs, chunk.num_items)]
+        pairs = torch.stack(_own_candidates(chunk).pairs)
+        is_seen = contains(torch.stack(chunk.seen.pairs), pairs, chunk.num_items)
+        row, item = pairs[:, ~is_seen]
         recommender = way.recommender
         score = recommender.items.exact_scores(recommender.users(chunk.users), row, item)
         self.items = Scored(row, item, score)
@@ -255,6 +255,11 @@ class _CandidatesLook(Look):
 
     def find(self, relevant: Scored, reach: Tensor) -> FoundInShard:
         return FoundInShard(ranks_among_others(relevant, self.items), self.items)
+
+
+def _own_candidates(chunk: Chunk) -> ChunkEdges:
+    """Returns the candidates that the users have for themselves."""
+    return chunk.seen.of_items(0, 0) if chunk.candidates is None else chunk.candidates
 
 
 class NothingInShard(ShardWay):

@@ -263,11 +263,8 @@ class _LookAtRows(NamedTuple):
 
 def _looks(way: ShardWay, chunk: Chunk) -> Iterator[_LookAtRows]:
     """Yields one look after the other, each at as many users as a way looks at at once."""
-    every, num_rows = (
-        torch.arange(chunk.users.numel(), device=chunk.users.device),
-        way.num_rows(chunk),
-    )
-    for rows in every.split(num_rows):
+    every = torch.arange(chunk.users.numel(), device=chunk.users.device)
+    for rows in every.split(way.num_rows(chunk)):
         part = chunk if rows.numel() == every.numel() else chunk.of_rows(rows)
         yield _LookAtRows(rows, part, way.look(part))
 

@@ -278,9 +278,12 @@ def _largest(shards: Shards, device: torch.device) -> Tensor:
 
 def _check_kinds(parts: list[_Part]) -> None:
     """Raises if parts differ in more than in what they hold."""
-    kinds = {(part.num_shards, part.num_shares, part.has_all_users) for part in parts}
-    if len(kinds) > 1:
-        raise ValueError("'recommender' needs to be divided alike in all processes")
+    forms = {
+        (part.num_shards, part.num_shares, part.has_all_users, part.first_item < 0)
+        for part in parts
+    }
+    if len(forms) > 1:
+        raise ValueError("'recommender' needs to be divided alike in all processes (got others)")
     types = [(part.dim, part.dtype, part.dtype_of_bias) for part in parts]
     if len(set(types)) > 1:
         got = [f"{dim} of {_DTYPES[dtype]}" for dim, dtype, _ in types]

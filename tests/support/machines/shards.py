@@ -16,10 +16,11 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
-from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics import RankingTask, distributed, rank
 from pyg_recmetrics.ranking import sharded
+from tests.support.machines.processes import outcome
 from tests.support.tools.fuzz import EXPECTED_WARNINGS
 from tests.support.tools.fuzz_cases import (
     Draw,
@@ -141,10 +142,164 @@ def fields_of(ranked):
     return {name: value for name, value in ranked.to_dict().items() if name != "catalogue"}
 
 
+NUM_USERS, NUM_ITEMS, DIM = 90, 4000, 16
+
+
+def plain_task(**options):
+    """A task whose users have ten relevant items each, hardly any of which rank high."""
+    generator = torch.Generator().manual_seed(0)
+    item = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator).topk(30, dim=1).indices
+    user = torch.arange(NUM_USERS).repeat_interleave(10)
+    truth = torch.stack([user, item[:, :10].flatten()])
+    seen = torch.stack([user, item[:, 10:20].flatten()])
+    return RankingTask(truth, seen=seen, num_users=NUM_USERS, num_items=NUM_ITEMS, **options)
+
+
+def plain_tables():
+    generator = torch.Generator().manual_seed(1)
+    sizes = (NUM_USERS, DIM), (NUM_ITEMS, DIM), (NUM_ITEMS,)
+    return [torch.randn(size, generator=generator) for size in sizes]
+
+
+def own_part(table):
+    """The rows of a table that this process holds, if all hold as many, and the first of them."""
+    size, process = dist.get_world_size(), dist.get_rank()
+    first, last = len(table) * process // size, len(table) * (process + 1) // size
+    return table[first:last], first
+
+
+#: What is ranked while the bytes are counted.
+COUNTED = {
+    "all ranks": {"full": True},
+    "to a depth": {"k": 20},
+    "lists": {"k": 20, "keep_items": True},
+}
+
+
+def sent():
+    """The bytes that this process sends, call by call, for some ways to rank."""
+    user, item, _ = plain_tables()
+    part, first = own_part(item)
+    found = {}
+    for name, options in COUNTED.items():
+        calls = []
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(patch.object(sharded, "MAX_ROWS", 40))
+            for function in ("all_reduce", "all_gather", "broadcast", "all_to_all_single"):
+                noted = _noting(getattr(dist, function), function, calls)
+                stack.enter_context(patch.object(dist, function, noted))
+            stack.enter_context(patch.object(sharded.ShardRanking, "find", _marking(calls)))
+            rank((user, part), plain_task(), item_offset=first, **options)
+        found[name] = calls
+    return found
+
+
+def _noting(function, name, calls):
+    """A collective that notes how much each process sends if they form a ring."""
+
+    def noted(*args, **kwargs):
+        size = dist.get_world_size()
+        values = args[1] if name == "all_gather" else args[0]
+        num_bytes = values.numel() * values.element_size()
+        share = {"all_reduce": 2 * (size - 1) / size, "all_gather": size - 1, "broadcast": 1}[name]
+        calls.append((name, str(values.dtype), values.numel(), share * num_bytes))
+        return function(*args, **kwargs)
+
+    return noted
+
+
+def _marking(calls):
+    """A ranking that notes where a chunk starts and ends."""
+    find = sharded.ShardRanking.find
+
+    def marked(self, chunk):
+        calls.append(("start", chunk.truth.row.numel(), chunk.users.numel()))
+        found = find(self, chunk)
+        calls.append(("end",))
+        return found
+
+    return marked
+
+
+class Spoilt:
+    """What goes wrong in one process, while it ranks."""
+
+    def __init__(self, name, process):
+        self.name, self.process = name, process
+
+    def __enter__(self):
+        self.before = getattr(sharded._LookAtChunk, self.name)
+
+        def spoilt(look, *args):
+            if dist.get_rank() == self.process:
+                raise MemoryError("no room for a shard")
+            return self.before(look, *args)
+
+        setattr(sharded._LookAtChunk, self.name, spoilt)
+
+    def __exit__(self, *error):
+        setattr(sharded._LookAtChunk, self.name, self.before)
+
+
+def failures():
+    """What becomes of parts that do not belong together, and of errors in one process."""
+    me, size = dist.get_rank(), dist.get_world_size()
+    user, item, bias = plain_tables()
+    part, first = own_part(item)
+    own_bias, _ = own_part(bias)
+    row, task = _row(), plain_task()
+    whole, rows = [Replicate()], [Shard(0)]
+    changed = user.clone()
+    changed[3, 4] += me
+
+    def given(*tables, **options):
+        return lambda: rank(tables, task, k=5, **options)
+
+    def on_row(part, kinds=rows):
+        return DTensor.from_local(part, row, kinds, run_check=False)
+
+    found = {
+        "overlap": given(user, part, item_offset=max(0, first - 1)),
+        "gap": given(user, part[1:], item_offset=first + 1),
+        "too few": given(user, part[: len(part) - (me == size - 1)], item_offset=first),
+        "too few rows": given(user, on_row(part[: len(part) - (me == 1)])),
+        "offset of a DTensor": given(user, on_row(part), item_offset=first),
+        "offset of scores": lambda: rank(bias, task, item_offset=0),
+        "other offsets": given(user, part, item_offset=first if me else -1),
+        "columns": given(user, on_row(item, [Shard(1)])),
+        "partial": given(user, on_row(item, [Partial()])),
+        "users along the same axis": given(on_row(own_part(user)[0]), on_row(part)),
+        "whole bias": given(user, on_row(part), bias),
+        "replicated bias": given(user, on_row(part), on_row(bias, whole)),
+        "bias of one": given(user, part, *([own_bias] if me else []), item_offset=first),
+        "long bias": given(user, part, bias, item_offset=first),
+        "other users": given(changed, part, item_offset=first),
+        "other dimension": given(user[:, me:], part[:, me:], item_offset=first),
+        "other type": given(user, part.double() if me else part, item_offset=first),
+        "NaN": given(user, part * (torch.nan if me == 1 else 1), item_offset=first),
+        "large bias": given(user * 1e19, part * 1e19, own_bias, item_offset=first),
+        "dense": given(user, part, item_offset=first, algorithm="dense"),
+        "recommend": given(user, part, item_offset=first, algorithm="recommend"),
+        "chunks": given(user, part, item_offset=first, batch_size=1 + me),
+        "one offset": given(user, part if me else item, **({"item_offset": first} if me else {})),
+    }
+    found = {name: outcome(function) for name, function in found.items()}
+    with distributed.alone():
+        found["alone"] = outcome(given(user, on_row(part)))
+        found["alone with a part"] = outcome(given(user, part, item_offset=first))
+    for name in ("own_scores", "reaches", "counts", "reaches_of_lists", "listed"):
+        with Spoilt(name, 1):
+            found[name] = outcome(given(user, part, item_offset=first, keep_items=True))
+    found["afterwards"] = rank((user, part), task, k=5, item_offset=first).rank
+    return found
+
+
 def work(process, size, folder, seeds):
     """Ranks random cases, and writes what it finds into the folder."""
     join(process, size, folder)
     found = {seed: fields_of(ShardCase(seed).rank_shard()) for seed in seeds}
+    if size > 1:
+        found |= {"sent": sent(), "failures": failures()}
     torch.save(found, folder / f"{process}.pt")
     dist.barrier()
     os._exit(0)
