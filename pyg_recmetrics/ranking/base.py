@@ -65,6 +65,11 @@ class Recommender(ABC):
             ValueError: In all processes, if what they hold does not belong together.
         """
 
+    @property
+    def num_shares(self) -> int:
+        """Among how many processes users are divided."""
+        return processes.num_processes()
+
     def share(self, users: Tensor) -> Tensor:
         """Returns those of some users whom this process ranks."""
         return processes.share(users)

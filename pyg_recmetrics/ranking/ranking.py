@@ -403,7 +403,7 @@ class _Ranking:
 
     def combine_ranks(self, users: Tensor) -> None:
         """Combines what all processes found out about the edges of some users."""
-        if processes.num_processes() == 1:
+        if self.request.recommender.num_shares == 1:
             return
         edges = edges_of(self.task.truth, users, self.task.num_users)
         ranks = Ranks(*(known[edges] for known in self.ranks))
@@ -414,7 +414,7 @@ class _Ranking:
 
     def combine_lists(self, users: Tensor) -> None:
         """Combines what all processes found out about the lists of some users."""
-        if self.lists is not None and processes.num_processes() > 1:
+        if self.lists is not None and self.request.recommender.num_shares > 1:
             lists = self.lists[users]
             processes.take_largest(lists)
             self.lists[users] = lists

@@ -82,6 +82,10 @@ class ShardedRecommender(Recommender):
     def answer(self, users: Tensor) -> object:
         return None  # what processes hold differs; they compare it when they join
 
+    @property
+    def num_shares(self) -> int:
+        return self.shards.users.size
+
     def share(self, users: Tensor) -> Tensor:
         axis, first = self.shards.users, self.layout.first_user
         if self.shards.has_all_users:

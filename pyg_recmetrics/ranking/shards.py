@@ -344,10 +344,10 @@ def _check_blocks(parts: list[_Part], num_items: int) -> None:
     else:
         if end == num_items and all(last <= num_items for _, last in blocks):
             return
-    got = ", ".join(f"{first} to {last}" for first, last in blocks)
+    got = ", ".join(f"[{first}, {last})" for first, last in blocks)
     raise ValueError(
-        f"'item_offset' needs to put the item embeddings of all processes side by side, from item "
-        f"0 to {num_items}, which is none of them (got items {got})"
+        f"'item_offset' needs to put the item embeddings of all processes side by side, so that "
+        f"each of {num_items} items is in one of them (got {got})"
     )
 
 

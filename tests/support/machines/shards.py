@@ -15,10 +15,10 @@ from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
-from pyg_recmetrics import RankingTask, distributed, rank
+from pyg_recmetrics import RankingTask, distributed, evaluate, rank
 from pyg_recmetrics.ranking import sharded
 from tests.support.machines.processes import outcome
 from tests.support.tools.fuzz import EXPECTED_WARNINGS
@@ -168,6 +168,31 @@ def own_part(table):
     return table[first:last], first
 
 
+def evaluations():
+    """What evaluations say, by all items in one process or by those of this process."""
+    tables, options = plain_tables(), {}
+    if dist.is_initialized():
+        parts = [own_part(table) for table in tables[1:]]
+        tables, options = [tables[0], *(part for part, _ in parts)], {"item_offset": parts[0][1]}
+    person = torch.arange(NUM_USERS) // 3
+    found = {
+        "default": (plain_task(), {}),
+        "all ranks and lists": (plain_task(), {"metrics": ["roc_auc", "coverage@5", "mrr"]}),
+        "persons": (plain_task().with_person(person), {"average_over": "person"}),
+        "edges": (plain_task(), {"metrics": ["mrr", "hit_rate@10"], "per": "edge"}),
+        "margin": (plain_task(), {"metrics": ["roc_auc"], "margin": 0.05}),
+        "some users": (plain_task(users=torch.tensor([3, 8, 77])), {}),
+    }
+    results = {
+        name: evaluate(tuple(tables), task, **options, **others)
+        for name, (task, others) in found.items()
+    }
+    return {
+        name: (str(result), result.to_dict(), dict(result.per_user), result.recipe())
+        for name, result in results.items()
+    }
+
+
 #: What is ranked while the bytes are counted.
 COUNTED = {
     "all ranks": {"full": True},
@@ -221,6 +246,10 @@ def _marking(calls):
     return marked
 
 
+#: What each process computes for a chunk, between what all of them tell each other.
+STEPS = ("own_scores", "reaches", "counts", "reaches_of_lists", "listed")
+
+
 class Spoilt:
     """What goes wrong in one process, while it ranks."""
 
@@ -249,14 +278,15 @@ def failures():
     own_bias, _ = own_part(bias)
     row, task = _row(), plain_task()
     whole, rows = [Replicate()], [Shard(0)]
+    some, pair = DeviceMesh("cpu", list(range(size - 1))), init_device_mesh("cpu", (1, size))
     changed = user.clone()
     changed[3, 4] += me
 
     def given(*tables, **options):
         return lambda: rank(tables, task, k=5, **options)
 
-    def on_row(part, kinds=rows):
-        return DTensor.from_local(part, row, kinds, run_check=False)
+    def on_row(part, kinds=rows, mesh=row):
+        return DTensor.from_local(part, mesh, kinds, run_check=False)
 
     found = {
         "overlap": given(user, part, item_offset=max(0, first - 1)),
@@ -281,13 +311,15 @@ def failures():
         "dense": given(user, part, item_offset=first, algorithm="dense"),
         "recommend": given(user, part, item_offset=first, algorithm="recommend"),
         "chunks": given(user, part, item_offset=first, batch_size=1 + me),
+        "other mesh": given(user, on_row(part, mesh=some)),
+        "two meshes": given(DTensor.from_local(user, pair, [Replicate()] * 2), on_row(part)),
         "one offset": given(user, part if me else item, **({"item_offset": first} if me else {})),
     }
     found = {name: outcome(function) for name, function in found.items()}
     with distributed.alone():
         found["alone"] = outcome(given(user, on_row(part)))
         found["alone with a part"] = outcome(given(user, part, item_offset=first))
-    for name in ("own_scores", "reaches", "counts", "reaches_of_lists", "listed"):
+    for name in STEPS:
         with Spoilt(name, 1):
             found[name] = outcome(given(user, part, item_offset=first, keep_items=True))
     found["afterwards"] = rank((user, part), task, k=5, item_offset=first).rank
@@ -298,8 +330,8 @@ def work(process, size, folder, seeds):
     """Ranks random cases, and writes what it finds into the folder."""
     join(process, size, folder)
     found = {seed: fields_of(ShardCase(seed).rank_shard()) for seed in seeds}
-    if size > 1:
-        found |= {"sent": sent(), "failures": failures()}
+    if size in (2, 3):
+        found |= {"evaluations": evaluations(), "sent": sent(), "failures": failures()}
     torch.save(found, folder / f"{process}.pt")
     dist.barrier()
     os._exit(0)
