@@ -17,9 +17,9 @@ import numpy as np
 import pictures
 import pytest
 import torch
-from page_code import code_before
+from page_code import code_before, code_of
 from reference_pages import PARTS
-from tables import conventions_page, metric_table
+from tables import conventions_page, live_tables, metric_table
 
 import pyg_recmetrics
 from pyg_recmetrics import conventions, metrics, plot
@@ -185,6 +185,35 @@ def test_the_page_of_metrics_lists_every_metric():
         assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
 
 
+def test_the_first_page_has_the_first_code_of_the_readme():
+    train, evaluation = code_of(DOCS / "index.md")
+    assert f"{train}\n{evaluation}" == code_of(ROOT / "README.md")[0]
+
+
+def test_the_live_tables_are_sorted_and_filtered_as_in_the_report():
+    assert ":file: generated/live_tables.html" in (DOCS / "live_table.md").read_text()
+    html = live_tables()
+    assert html.count('<table aria-labelledby="caption-') == html.count('class="sortable"') == 3
+    choices = re.findall(r'<input type="checkbox" id="(\w+)-(\d)" checked>', html)
+    assert len(choices) == 6
+    for kind, number in choices:
+        assert f"body:has(#{kind}-{number}:not(:checked))" in html
+        assert f'data-{kind}="{number}' in html
+    page = (ROOT / "pyg_recmetrics" / "reporting" / "page.html").read_text()
+    assert re.search("<script>.*</script>", page, flags=re.DOTALL)[0] in html
+
+
+def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
+    shown = re.findall(r">([\w@]+)</text><text[^>]*>(\d\.\d\d)<", (DOCS / "idea.html").read_text())
+    lists, relevant = torch.tensor([[0, 1, 2, 3, 4, 5]]), torch.tensor([[0, 0], [1, 4]])
+    result = pyg_recmetrics.evaluate(
+        lists, pyg_recmetrics.RankingTask(relevant, num_users=1, num_items=6), list(dict(shown))
+    )
+    assert len(shown) == 5
+    for metric, value in shown:
+        assert f"{result[metric]:.2f}" == value
+
+
 def test_the_page_of_conventions_holds_their_table():
     assert "```{include} generated/conventions.md" in (DOCS / "conventions.md").read_text()
     assert f"```text\n{conventions.table()}\n```" in conventions_page()
@@ -237,6 +266,13 @@ def test_every_public_name_is_in_the_reference(module_name, explained):
         and f"{home_of(value, module_name)}.{name}" not in explained
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_first_page_of_the_reference_names_every_name(name, site):
+    html = (site / "reference" / "index.html").read_text()
+    for documented in PARTS[name].documented:
+        assert f'href="{name}.html#{PARTS[name].module_name}.{documented}"' in html
 
 
 def test_every_module_and_every_metric_is_in_the_reference(explained):
