@@ -124,7 +124,7 @@ def in_rows(row: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         row (torch.Tensor): The row of each entry.
         rows (torch.Tensor): Some rows, at least one, sorted.
     """
-    place = torch.searchsorted(rows, row).clamp_(max=rows.numel() - 1)
+    place = torch.searchsorted(rows, row.contiguous()).clamp_(max=rows.numel() - 1)
     entry = (rows[place] == row).nonzero().squeeze(1)
     return entry, place[entry]
 

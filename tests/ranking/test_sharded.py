@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics.ranking.schedule import Schedule
 from pyg_recmetrics.ranking.sharded import ShardedRecommender
 from pyg_recmetrics.ranking.shards import find_shards
 from tests.support.machines import shards
@@ -238,6 +239,15 @@ class TestAlone:
         )
         assert not differences(*map(shards.fields_of, (found, wanted)))
 
+    def test_on_any_device(self, device):
+        task = shards.plain_task().to(device)
+        tables = tuple(table.to(device) for table in shards.plain_tables())
+        for options in ({"full": True}, {"k": 5, "keep_items": True}):
+            wanted, found = (
+                rank(tables, task, **options, **others) for others in ({}, {"item_offset": 0})
+            )
+            assert not differences(*map(shards.fields_of, (found, wanted)))
+
     def test_it_evaluates_all_items(self):
         tables = tuple(shards.plain_tables())
         wanted, found = (
@@ -258,8 +268,6 @@ class TestAlone:
         shards_of_one = find_shards((user, item), 0, task)
         recommender = ShardedRecommender(shards_of_one, task)
         recommender.join()
-        from pyg_recmetrics.ranking.schedule import Schedule
-
         (chunk,) = Schedule(task, torch.arange(2), 2, lambda depth: 2).chunks()
         assert recommender.top_k(chunk, 2).tolist() == [[2, 1], [0, 1]]
 
