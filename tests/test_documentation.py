@@ -67,6 +67,13 @@ NEEDED = {
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
 
+#: Persons without a name, and clauses without a subject: who reads these has to read twice.
+RIDDLES = re.compile(
+    r"\b(?:whom|whoever|(?:no|any|some|every)body(?:'s)?|says so|keeps apart|what becomes of"
+    r"|what changes)\b",
+    flags=re.IGNORECASE,
+)
+
 #: A block of code, and the block of its output if the page shows it.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
 #: A line whose comment says which tensor it returns.
@@ -165,6 +172,12 @@ def test_every_time_on_the_page_of_speed_was_measured():
     measured = (ROOT / "benchmarks" / "README.md").read_text()
     assert len(times) > 30
     assert [time for time in times if time not in measured] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_no_page_has_a_word_that_readers_stumbled_over(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert RIDDLES.findall(prose) == []
 
 
 def test_what_was_printed_is_of_this_version():
