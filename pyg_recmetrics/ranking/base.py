@@ -44,8 +44,14 @@ class Recommender(ABC):
     #: Whether each process holds a part of it, so that all of them rank the same chunks.
     is_divided = False
 
-    #: The state of the model behind it, if it has one.
+    #: What tells apart the parts that processes hold, once they have joined.
+    parts: object = None
+
+    #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
+
+    #: Numbers that are warned about in the end: the largest of all chunks and processes count.
+    noted: Tensor | None = None
 
     @abstractmethod
     def answer(self, users: Tensor) -> object:

@@ -76,6 +76,7 @@ class ShardedRecommender(Recommender):
 
     def join(self) -> None:
         self.layout = agree_on(self.shards, self.task)
+        self.parts = self.layout.parts
         tables = self.shards.user, self.shards.item, self.shards.bias
         self.local = EmbeddingRecommender(*tables, self.task.device, self.layout.largest)
 

@@ -78,11 +78,13 @@ class Layout(NamedTuple):
         first_item: The first item of this process.
         first_user: The first user whose embedding it has.
         largest: The largest number of all item embeddings and biases, whatever its sign.
+        parts: Where the parts of all processes start, and their digests.
     """
 
     first_item: int
     first_user: int
     largest: float
+    parts: tuple[tuple[int, ...], ...]
 
 
 class _Part(NamedTuple):
@@ -116,8 +118,7 @@ class _Part(NamedTuple):
             dtype=_DTYPES.index(shards.item.dtype),
             dtype_of_bias=-1 if bias is None else _DTYPES.index(bias.dtype),
             digest_of_users=int(processes.digest(shards.user)[0]),
-            # No other process has the same items if there is one axis.
-            digest_of_items=0 if shards.users.size == 1 else int(processes.digest(items)[0]),
+            digest_of_items=int(processes.digest(items)[0]),
         )
 
 
@@ -166,8 +167,8 @@ def agree_on(shards: Shards, task: RankingTask) -> Layout:
     """
     everyone, device = Axis.of_all(), task.device
     like = torch.empty((0, len(_Part._fields)), dtype=torch.long, device=device)
-    told = everyone.gathered(lambda: torch.tensor([_Part.of(shards)], device=device), like)
-    parts = [_Part(*row) for row in torch.cat(told).tolist()]
+    rows = everyone.gathered(lambda: torch.tensor([_Part.of(shards)], device=device), like)
+    parts = [_Part(*row) for row in torch.cat(rows).tolist()]
     _check_kinds(parts)
     first_items = _first_items(parts, task.num_items)
     first_users = _first_users(parts, task.num_users)
@@ -176,8 +177,10 @@ def agree_on(shards: Shards, task: RankingTask) -> Layout:
     user, item, bias = everyone.largest(lambda: _largest(shards, device), numbers).tolist()
     if shards.bias is not None:
         check_range(user, item, bias, shards.item.size(1))
-    index = everyone.index
-    return Layout(first_items[index], first_users[index], max(item, bias))
+    starts = zip(first_items, first_users, parts, strict=True)
+    told = {(*start, part.digest_of_items, part.digest_of_users) for *start, part in starts}
+    own = first_items[everyone.index], first_users[everyone.index]
+    return Layout(*own, max(item, bias), tuple(sorted(told)))
 
 
 def _embeddings(value: object) -> list[Any] | None:
