@@ -198,6 +198,7 @@ ERRORS = {
     "one offset": "'recommender' and 'options' need to be the same",
     "other mesh": r"'recommender' needs to be on a mesh of one or two axes",
     "two meshes": "'recommender' needs to hold embeddings on one mesh",
+    "other parts": "'resume' needs to be a folder of the same ranking.* of another recommender",
     "alone": r"'recommender' needs to be on a mesh .* which are 1 \(got",
     "alone with a part": r"'item_offset' needs to put .* \(got \[\d+, \d+\)\)",
 }
@@ -213,7 +214,7 @@ ERRORS_OF_ONE = {
 def test_parts_that_do_not_belong_together_are_refused_by_all(group):
     for process in group:
         failures = process["failures"]
-        assert set(failures) == {*ERRORS, *ERRORS_OF_ONE, "afterwards"}
+        assert set(failures) == {*ERRORS, *ERRORS_OF_ONE, "resumed", "afterwards"}
         for name, wanted in ERRORS.items():
             assert re.match(f"ValueError: {wanted}", failures[name]), failures[name]
 
@@ -226,6 +227,13 @@ def test_an_error_in_one_process_is_told_in_all_and_they_go_on(group):
             assert message in told
             assert told.startswith("RuntimeError: ") == (number != culprit), told
         assert torch.equal(process["failures"]["afterwards"], wanted)
+
+
+def test_a_folder_keeps_who_is_finished(group):
+    tables = tuple(shards.plain_tables()[:2])
+    wanted = shards.fields_of(rank(tables, shards.plain_task(), k=5, keep_items=True))
+    for process in group:
+        assert not differences(process["failures"]["resumed"], [wanted, wanted])
 
 
 class TestAlone:
@@ -255,6 +263,16 @@ class TestAlone:
             for options in ({}, {"item_offset": 0})
         )
         assert wanted.to_dict() == found.to_dict()
+
+    def test_a_folder_keeps_who_is_finished(self, tmp_path):
+        user, item, _ = shards.plain_tables()
+        task, options = shards.plain_task(), {"k": 3, "item_offset": 0, "resume": tmp_path}
+        wanted = rank((user, item), task, **options)
+        assert not differences(
+            *map(shards.fields_of, (rank((user, item), task, **options), wanted))
+        )
+        with pytest.raises(ValueError, match="of another recommender"):
+            rank((user, item.flip(0)), task, **options)
 
     def test_an_embedding_module_is_its_weight(self):
         user, item, _ = shards.plain_tables()

@@ -270,7 +270,7 @@ class Spoilt:
         setattr(sharded._LookAtChunk, self.name, self.before)
 
 
-def failures():
+def failures(folder):
     """What becomes of parts that do not belong together, and of errors in one process."""
     me, size = dist.get_rank(), dist.get_world_size()
     user, item, bias = plain_tables()
@@ -322,6 +322,10 @@ def failures():
     for name in STEPS:
         with Spoilt(name, 1):
             found[name] = outcome(given(user, part, item_offset=first, keep_items=True))
+    kept = {"resume": folder / "kept", "keep_items": True}
+    found["resumed"] = [fields_of(given(user, part, item_offset=first, **kept)()) for _ in "12"]
+    start, end = first + (me > 0), first + len(part) + (me < size - 1)
+    found["other parts"] = outcome(given(user, item[start:end], item_offset=start, **kept))
     found["afterwards"] = rank((user, part), task, k=5, item_offset=first).rank
     return found
 
@@ -331,7 +335,7 @@ def work(process, size, folder, seeds):
     join(process, size, folder)
     found = {seed: fields_of(ShardCase(seed).rank_shard()) for seed in seeds}
     if size in (2, 3):
-        found |= {"evaluations": evaluations(), "sent": sent(), "failures": failures()}
+        found |= {"evaluations": evaluations(), "sent": sent(), "failures": failures(folder)}
     torch.save(found, folder / f"{process}.pt")
     dist.barrier()
     os._exit(0)
