@@ -384,7 +384,7 @@ class Evaluator(Frozen):
         folder = None if isinstance(resume, EvaluationResult) else resume
         if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
-        with evaluation_mode(recommender):
+        with evaluation_mode(recommender), processes.watching(self.task.device):
             ranking = self._open(recommender, earlier, folder, item_offset)
             if self._frame is None:
                 result = self._rank_all(ranking)

@@ -8,15 +8,9 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.processes.exchange import naming_the_end
+from pyg_recmetrics.processes.exchange import run
 from pyg_recmetrics.processes.group import num_processes, process_index
-
-
-class FailedElsewhereError(RuntimeError):
-    """Another process of an axis could not go on."""
-
-    def __init__(self) -> None:
-        super().__init__("another process that holds a part of the same table could not go on")
+from pyg_recmetrics.processes.watch import Stopped
 
 
 class Axis:
@@ -79,15 +73,14 @@ class Axis:
         values, error = _attempt(compute, like)
         # One more element says whether anybody has failed.
         sent = F.pad(values.flatten(), (0, 1), value=0 if error is None else 1)
-        with naming_the_end():
-            dist.all_reduce(sent, operation, group=self._group)
+        run(lambda: dist.all_reduce(sent, operation, group=self._group, async_op=True))
         _raise_if(error, is_elsewhere=bool(sent[-1] > 0))
         return sent[:-1].view_as(like)
 
     def _of_each(self, values: Tensor) -> list[Tensor]:
+        values = values.contiguous()
         of_each = [torch.empty_like(values) for _ in range(self.size)]
-        with naming_the_end():
-            dist.all_gather(of_each, values.contiguous(), group=self._group)
+        run(lambda: dist.all_gather(of_each, values, group=self._group, async_op=True))
         return of_each
 
 
@@ -103,4 +96,4 @@ def _raise_if(error: BaseException | None, *, is_elsewhere: bool) -> None:
     if error is not None:
         raise error
     if is_elsewhere:
-        raise FailedElsewhereError
+        raise Stopped("another process with a part of the same table could not go on")

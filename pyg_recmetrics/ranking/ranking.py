@@ -198,7 +198,7 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    with evaluation_mode(recommender):
+    with evaluation_mode(recommender), processes.watching(task.device):
         ranking = open_ranking(
             recommender,
             task,
@@ -497,6 +497,8 @@ class _Ranking:
                 self.finished.add(chunk.users)
                 if self.finished.is_due:
                     self._settle(is_unsettled)
+            if not self.request.recommender.is_divided:  # or else processes look in each chunk
+                processes.look_around()
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self._settle(is_unsettled)
         unsettled = users[is_unsettled[users]]

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.devices import has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks, Scored, ranks_within_rows
 from pyg_recmetrics.kernels.exact.sorting import key_of, score_of
@@ -200,6 +201,7 @@ class _LookAtChunk:
 
     def own_scores(self) -> Tensor:
         """Returns the exact scores of relevant items of this shard, and `-inf` for all others."""
+        processes.look_around()  # here, so that all of those with a shard stop at the same chunk
         row, item = self.given.truth.row, self.given.truth.item - self.layout.first_item
         own = torch.full(row.shape, -torch.inf, device=row.device)
         here = ((item >= 0) & (item < self.recommender.items.num_items)).nonzero().squeeze(1)
