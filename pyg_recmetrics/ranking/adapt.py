@@ -25,7 +25,6 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_ma
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.by_id import (
-    FrameLike,
     are_lists_by_id,
     by_id,
     check_not_ids,
@@ -48,6 +47,7 @@ from pyg_recmetrics.ranking.scores_and_lists import (
     MatrixRecommender,
 )
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.data_frames import FrameLike
 
 #: Embeddings, which may be labelled by ids.
 VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike

@@ -54,6 +54,7 @@ from pyg_recmetrics.results.recipe import (
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -600,6 +601,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
+    # Named here, too, for the reference, which has one page for each class.
+    slices = SliceMethods.slices
+    item_slices = SliceMethods.item_slices
+
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
@@ -664,16 +669,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        resolved = self._resolve(metric)
-        if resolved.name not in ("recall", "hit_rate", "r_precision"):
-            raise ValueError(
-                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
-                f"an item has to be found (got '{resolved}')"
-            )
-        is_counted = ~self.contributions(metric).isnan()
-        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
-        is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
-        return frames.frame_of_items(ranked, is_hit, str(parse(metric)))
+        return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
 
     def to_dict(self, sep: Separator = "@") -> dict[str, float]:
         r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
@@ -979,6 +975,29 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"one for all users together)"
             )
         return self._counted(resolved, value)
+
+    def _edges_of_items(self, metric: str | Metric) -> tuple[RankedEdges, Tensor]:
+        """Returns the ranking of those who count, and which of its edges count as retrieved."""
+        resolved = self._resolve(metric)
+        if resolved.name not in ("recall", "hit_rate", "r_precision"):
+            raise ValueError(
+                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
+                f"an item has to be found (got '{resolved}')"
+            )
+        is_counted = ~self.contributions(metric).isnan()
+        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
+        return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
+
+    def _share_of_hits(self, metric: str | Metric) -> tuple[Tensor, Tensor]:
+        """Returns to how many users each item is relevant, and which share of them find it."""
+        ranked, is_hit = self._edges_of_items(metric)
+        item, catalogue = self.ranked.edge_label_index[1], self.ranked.catalogue
+        num_items = int(item.max()) + 1 if catalogue is None else catalogue.num_items
+        item = ranked.edge_label_index[1]
+        degree, hits = (
+            torch.bincount(some, minlength=num_items).double() for some in (item, item[is_hit])
+        )
+        return degree.long(), hits / degree
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate:
