@@ -267,7 +267,7 @@ def _runs_of(results: Any, name: str) -> list[Measured]:
 
 
 def _check_same(first: Measured, others: Sequence[Measured]) -> None:
-    name = "'against'" if len(others) == 1 else "run {} of 'against'"
+    name = "another" if len(others) == 1 else "run {} of another"
     by_name = {name.format(number): result for number, result in enumerate(others, 1)}
     check_same_task({"this": first, **by_name})
 

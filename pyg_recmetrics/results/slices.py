@@ -41,6 +41,9 @@ MOST_SLICES = 5
 #: No slice is taken from the search that chance alone would make as bad in so many of its errors.
 _LEAST_Z = 2.0
 
+#: What the size of a slice takes from its score, so that the smaller of it and its rest is taken.
+_OF_SIZE = 1e-6
+
 #: Slices that share more than this part of the rows of both say the same.
 _MOST_OVERLAP = 0.5
 
@@ -360,7 +363,7 @@ class Search:
         for boxes, depth, is_left in zip(self._boxes, self._depths, is_open, strict=True):
             z = boxes.z(deviation)
             z = sign * z if sign else z.abs()
-            score = z.square() - depth * self.penalty
+            score = z.square() - depth * self.penalty - _OF_SIZE * boxes.count / len(values)
             score = score.masked_fill(~is_left | ~(z >= _LEAST_Z), -math.inf).flatten()
             place = int(score.argmax())
             if float(score[place]) > best:
