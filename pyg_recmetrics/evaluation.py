@@ -153,8 +153,8 @@ def evaluate(
             (default: `None`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items, as deep
-            as users are ranked, or how many items of each list to keep. Metrics of lists, such as
+        keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
+            integer keeps that many items of each. Metrics of lists, such as
             `coverage@20`, keep at least as many as they need. Lists take memory for all users of
             the task. (default: `False`)
         ties (str, optional): How equal scores are ranked: `"index"` ranks the lower item id first;

@@ -17,8 +17,9 @@ import numpy as np
 import pictures
 import pytest
 import torch
+from page_code import code_before, code_of
 from reference_pages import PARTS
-from tables import conventions_page, metric_table
+from tables import conventions_page, live_tables, metric_table
 
 import pyg_recmetrics
 from pyg_recmetrics import conventions, metrics, plot
@@ -66,6 +67,13 @@ NEEDED = {
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
 
+#: Persons without a name, and clauses without a subject: who reads these has to read twice.
+RIDDLES = re.compile(
+    r"\b(?:whom|whoever|(?:no|any|some|every)body(?:'s)?|says so|keeps apart|what becomes of"
+    r"|what changes)\b",
+    flags=re.IGNORECASE,
+)
+
 #: A block of code, and the block of its output if the page shows it.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
 #: A line whose comment says which tensor it returns.
@@ -93,6 +101,8 @@ def run(page, capsys):
         pytest.importorskip(package, reason=f"needs {package}, which {installed_by} installs")
     torch.manual_seed(0)
     namespace = {}
+    exec(code_before(page), namespace)
+    capsys.readouterr()
     for code, shown in BLOCK.findall(page.read_text()):
         with warnings.catch_warnings():
             if packages:
@@ -130,6 +140,12 @@ def test_the_python_of_a_migration_page_does_too_and_its_numbers_agree(
     assert {name: ours[name] for name in theirs} == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.parametrize("page", ["comparing.md", "migration/pyg.md"])
+def test_a_page_that_goes_on_from_another_runs_its_code_first(page):
+    assert code_before(DOCS / page).startswith("import torch\n")
+    assert not code_before(DOCS / "start.md")
+
+
 def test_the_first_migration_page_lists_all_others():
     index = (DOCS / "migration" / "index.md").read_text()
     (tree,) = re.findall(r"```{toctree}\n:hidden:\n\n(.*?)```", index, flags=re.DOTALL)
@@ -143,12 +159,25 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
-    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png"}
+    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png", "speed.png"}
     assert (
         drawn | {"report.png", "lastfm_report.png"}
         == shown
         == {path.name for path in (DOCS / "images").iterdir()}
     )
+
+
+def test_every_time_on_the_page_of_speed_was_measured():
+    times = re.findall(r"\d[\d.]* (?:m?s|h|MB)\b", (DOCS / "speed.md").read_text())
+    measured = (ROOT / "benchmarks" / "README.md").read_text()
+    assert len(times) > 30
+    assert [time for time in times if time not in measured] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_no_page_has_a_word_that_readers_stumbled_over(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert RIDDLES.findall(prose) == []
 
 
 def test_what_was_printed_is_of_this_version():
@@ -167,6 +196,35 @@ def test_the_page_of_metrics_lists_every_metric():
         assert row.startswith((f"| `{name}@k`", f"| `{name}`"))
     for line in (head, rule, *rows):
         assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
+
+
+def test_the_first_page_has_the_first_code_of_the_readme():
+    train, evaluation = code_of(DOCS / "index.md")
+    assert f"{train}\n{evaluation}" == code_of(ROOT / "README.md")[0]
+
+
+def test_the_live_tables_are_sorted_and_filtered_as_in_the_report():
+    assert ":file: generated/live_tables.html" in (DOCS / "live_table.md").read_text()
+    html = live_tables()
+    assert html.count('<table aria-labelledby="caption-') == html.count('class="sortable"') == 3
+    choices = re.findall(r'<input type="checkbox" id="(\w+)-(\d)" checked>', html)
+    assert len(choices) == 6
+    for kind, number in choices:
+        assert f"body:has(#{kind}-{number}:not(:checked))" in html
+        assert f'data-{kind}="{number}' in html
+    page = (ROOT / "pyg_recmetrics" / "reporting" / "page.html").read_text()
+    assert re.search("<script>.*</script>", page, flags=re.DOTALL)[0] in html
+
+
+def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
+    shown = re.findall(r">([\w@]+)</text><text[^>]*>(\d\.\d\d)<", (DOCS / "idea.html").read_text())
+    lists, relevant = torch.tensor([[0, 1, 2, 3, 4, 5]]), torch.tensor([[0, 0], [1, 4]])
+    result = pyg_recmetrics.evaluate(
+        lists, pyg_recmetrics.RankingTask(relevant, num_users=1, num_items=6), list(dict(shown))
+    )
+    assert len(shown) == 5
+    for metric, value in shown:
+        assert f"{result[metric]:.2f}" == value
 
 
 def test_the_page_of_conventions_holds_their_table():
@@ -221,6 +279,13 @@ def test_every_public_name_is_in_the_reference(module_name, explained):
         and f"{home_of(value, module_name)}.{name}" not in explained
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_first_page_of_the_reference_names_every_name(name, site):
+    html = (site / "reference" / "index.html").read_text()
+    for documented in PARTS[name].documented:
+        assert f'href="{name}.html#{PARTS[name].module_name}.{documented}"' in html
 
 
 def test_every_module_and_every_metric_is_in_the_reference(explained):

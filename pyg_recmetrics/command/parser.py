@@ -336,7 +336,7 @@ class _Completion(argparse.Action):
         try:
             import shtab
         except ImportError:
-            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[command]'")
+            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[all]'")
         print(shtab.complete(parser, str(values)))
         parser.exit(exits.DONE)
 

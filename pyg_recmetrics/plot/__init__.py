@@ -4,8 +4,8 @@ Each function takes one result, or a dictionary of results by name, and returns 
 Four take something else: :func:`differences` takes what :func:`~pyg_recmetrics.compare` returned,
 :func:`race` what :func:`~pyg_recmetrics.race` did, :func:`slices` what a method of that name did,
 and :func:`history` what an :class:`~pyg_recmetrics.Evaluator` remembers of a training. A notebook
-shows a picture if it is the last expression of a cell. It is also a pair: `figure, axes =
-plot.metric_at_k(results)`, and `figure.savefig("figure.pdf")` saves it.
+shows a picture if it is the last expression of a cell. It is also a pair:
+`figure, axes = plot.metric_at_k(results)`, and `figure.savefig("figure.pdf")` saves it.
 
 The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layout="constrained")`.
 Otherwise they draw on a new figure that belongs to no window. They change no global settings.
