@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: The width of a new figure, its height without its rows, and the height of a row, in inches.
-_WIDTH, _HEIGHT, _HEIGHT_OF_ROW = 7.0, 1.0, 0.5
+_WIDTH, _HEIGHT, _HEIGHT_OF_ROW = 7.0, 1.2, 0.5
 
 #: The height of the bar of the largest slice, and of the smallest bar, as shares of a row.
 _THICKEST, _THINNEST = 0.8, 0.08
@@ -71,19 +71,20 @@ def slices(slices: Slices, *, ax: "Axes | None" = None) -> Picture:
         (bar,) = axes.barh(place, row.difference, thickness, color=color, alpha=0.6, linewidth=0)
         (line,) = axes.plot([row.low, row.high], [place] * 2, color=color, linewidth=1.6)
         beside = RowText(_words(row), axes, place, 1.0)
-        text = f"{row.label}: {signed(row.difference, row.high)}, {_words(row)}"
+        text = f"{row.conditions}: {signed(row.difference, row.high)}, {_words(row)}"
         for mark in (bar, line, beside):
             describe(mark, text, [], [question.metric])
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(slices)), [_in_lines(row.label) for row in slices], fontsize="small")
+    axes.set_yticks(
+        range(len(slices)), [_in_lines(row.conditions) for row in slices], fontsize="small"
+    )
     axes.set_ylim(len(slices) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     if ax is not None:
         make_room(axes)
     what = f"{question.metric}, a - b" if question.is_difference else question.metric
-    level, unit = percent(question.level), question.unit
-    note = f"{level} confidence intervals that hold together, high bars have many {unit}"
-    x_label = f"{what}, difference from all {unit}"
+    note = f"{percent(question.level)} confidence intervals that hold together"
+    x_label = f"{what}, difference from all {question.unit}"
     return finish(axes, x_label, "", note, is_new=ax is None)
 
 

@@ -58,7 +58,7 @@ class Slice(NamedTuple):
     """A group of users, or of items, whose mean is far from that of all.
 
     Attributes:
-        label: Its conditions, such as `"training degree ≤ 10 and country = NL"`.
+        conditions: Its conditions, such as `"training degree ≤ 10 and country = NL"`.
         num_rows: How many users or items it has.
         share: Their share of all.
         mean: Its mean, or the mean difference of two recommenders in it.
@@ -71,7 +71,7 @@ class Slice(NamedTuple):
             `NaN` for the difference of two recommenders.
     """
 
-    label: str
+    conditions: str
     num_rows: int
     share: float
     mean: float
@@ -218,7 +218,7 @@ class Slices(Rows[Slice]):
         head = ["slice", question.unit, "share", metric, "difference", "effect"]
         rows = [
             [
-                row.label,
+                row.conditions,
                 f"{row.num_rows:,}",
                 f"{100 * row.share:.1f}%",
                 format_mean(row.mean, (row.mean_high - row.mean_low) / 2),
@@ -253,8 +253,14 @@ class Slices(Rows[Slice]):
     @property
     def nothing(self) -> str:
         """What to say if there is no slice."""
-        far = {-1: "below", 1: "above", 0: "away from"}[self.question.sign]
-        return f"no slice of {self.question.unit} was found that is {far} the mean of all"
+        question = self.question
+        far = {-1: "is below", 1: "is above", 0: "differs from"}[question.sign]
+        if self.num_candidates:
+            return f"no group of {question.unit} was found that {far} the mean of all"
+        return (
+            f"no group of {question.unit} that is known has {question.min_rows} of them in each "
+            f"half, and leaves out as many"
+        )
 
 
 def signed(difference: float, high: float) -> str:

@@ -34,7 +34,10 @@ def slices(result, names):
 
 
 def test_a_bar_is_as_long_as_the_difference_and_as_thick_as_the_share(slices):
-    assert {row.label for row in slices} == {"fourth = True", "name = a long name and one more"}
+    assert {row.conditions for row in slices} == {
+        "fourth = True",
+        "name = a long name and one more",
+    }
     _, axes = plot.slices(slices)
     largest = max(row.share for row in slices)
     for place, (row, bar) in enumerate(zip(slices, axes.patches, strict=True)):
@@ -45,7 +48,7 @@ def test_a_bar_is_as_long_as_the_difference_and_as_thick_as_the_share(slices):
         assert list(line.get_xdata()) == [row.low, row.high]
         for mark in (bar, line):
             text = description_of(mark).text
-            assert text.startswith(f"{row.label}: {row.difference:.4f} ± ")
+            assert text.startswith(f"{row.conditions}: {row.difference:.4f} ± ")
             assert text.endswith(f", {100 * row.share:.0f}%, mean {row.mean:.3f}")
     assert axes.get_xlabel() == "recall@2, difference from all users"
     lowest, highest = axes.get_ylim()

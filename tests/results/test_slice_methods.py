@@ -60,7 +60,7 @@ def result_of_items(task_of_items):
 class TestUsers:
     def test_those_who_are_served_badly_are_found(self, result, country):
         found = result.slices(METRIC, {"country": country})
-        assert found[0].label == "country = NL"
+        assert found[0].conditions == "country = NL"
         assert found[0].high < 0
         is_dutch = torch.tensor([each == "NL" for each in country])
         counts = ~result.contributions(METRIC).isnan()
@@ -69,22 +69,22 @@ class TestUsers:
 
     def test_ranks_are_bad_if_they_are_high(self, result, country):
         found = result.slices("mean_rank", {"country": country})
-        assert found[0].label == "country = NL"
+        assert found[0].conditions == "country = NL"
         assert found[0].low > 0
         assert "above" not in str(found)
 
     def test_a_metric_need_not_have_been_evaluated(self, result, country):
-        assert result.slices("mrr", {"country": country})[0].label == "country = NL"
+        assert result.slices("mrr", {"country": country})[0].conditions == "country = NL"
 
     def test_what_a_task_knows_is_enough(self, task):
         degree = torch.bincount(task.seen[0], minlength=NUM_USERS)
         few = degree <= degree.median()
         found = result_of(task, few[task.truth[0]]).slices(METRIC, max_depth=1)
-        assert found[0].label == f"training degree ≤ {int(degree.median())}"
+        assert found[0].conditions == f"training degree ≤ {int(degree.median())}"
 
     def test_nothing_is_found_where_nothing_is(self, other, country):
         found = other.slices(METRIC, {"country": country}, max_depth=1)
-        assert "country" not in str([row.label for row in found])
+        assert "country" not in str([row.conditions for row in found])
 
     def test_a_frame_has_the_ids_of_the_task(self, task, country):
         pd = pytest.importorskip("pandas")
@@ -100,7 +100,7 @@ class TestUsers:
         )
         frame = pd.DataFrame({"user": names, "country": country}).sample(frac=1, random_state=0)
         found = result_of(named, task.truth[0] % 4 == 0).slices(METRIC, frame)
-        assert found[0].label == "country = NL"
+        assert found[0].conditions == "country = NL"
 
     def test_other_halves_give_other_numbers(self, result, country):
         first, same, other = (
@@ -113,7 +113,7 @@ class TestUsers:
 class TestAgainst:
     def test_it_is_found_for_whom_one_is_better(self, result, other, country):
         found = other.slices(METRIC, {"country": country}, against=result)
-        assert found[0].label == "country = NL"
+        assert found[0].conditions == "country = NL"
         assert found[0].low > 0
         values = other.contributions(METRIC) - result.contributions(METRIC)
         assert found[0].mean == pytest.approx(float(values[found.mask(0)].nanmean()), abs=0.05)
@@ -130,7 +130,7 @@ class TestAgainst:
             result.slices(METRIC, features, against=runs),
             runs.slices(METRIC, features, against=[result, result]),
         ):
-            assert found[0].label == "country = NL"
+            assert found[0].conditions == "country = NL"
         assert result.slices(METRIC, features, against=result).num_tested == 0
 
     def test_other_tasks_are_refused(self, result):
@@ -147,7 +147,7 @@ class TestRuns:
         pytest.importorskip("scipy")
         runs = Runs([result_of(task, task.truth[0] % 4 == 0, seed=seed) for seed in (1, 2, 3)])
         (first, *_) = found = runs.slices(METRIC, {"country": country})
-        assert first.label == "country = NL"
+        assert first.conditions == "country = NL"
         single = runs[0].slices(METRIC, {"country": country})
         assert torch.equal(found.mask(0), single.mask(0))
         assert first.mean == pytest.approx(single[0].mean, abs=0.05)
@@ -169,18 +169,18 @@ class TestRows:
         )
         result = result_of(task, is_bad, per="edge")
         found = result.slices("mrr", {"country": country})
-        assert found[0].label.startswith("popularity of the item ≤")
+        assert found[0].conditions.startswith("popularity of the item ≤")
         assert "edges" in str(found).splitlines()[0].split()
         assert len(found.mask(0)) == task.truth.size(1)
         by_country = result_of(task, task.truth[0] % 4 == 0, per="edge")
-        assert by_country.slices("mrr", {"country": country})[0].label == "country = NL"
+        assert by_country.slices("mrr", {"country": country})[0].conditions == "country = NL"
 
     def test_rows_of_a_person_stay_together(self, task, country):
         person = torch.arange(NUM_USERS) // 8 * 2 + torch.arange(NUM_USERS) % 4 // 3
         result = result_of(task.with_person(person), task.truth[0] % 4 == 0)
         plain = result_of(task, task.truth[0] % 4 == 0)
         found, alone = (x.slices(METRIC, {"country": country}) for x in (result, plain))
-        assert found[0].label == alone[0].label == "country = NL"
+        assert found[0].conditions == alone[0].conditions == "country = NL"
         assert found[0].num_rows == alone[0].num_rows
 
     def test_averages_over_persons_are_refused(self, task):
@@ -196,7 +196,7 @@ class TestRows:
     def test_queries_are_not_called_users(self, task):
         queries = RankingTask.from_queries((task.truth[0],), task.truth[1], num_items=NUM_ITEMS)
         result = evaluate(random_scores(queries, 0), queries, METRIC)
-        assert "slice of queries" in str(result.slices(METRIC, min_users=500))
+        assert "no group of queries" in str(result.slices(METRIC, min_users=500))
 
     def test_of_a_sample_only_those_who_were_ranked_count(self):
         truth = torch.stack([torch.arange(9000), torch.arange(9000) % 7])
@@ -213,14 +213,14 @@ class TestRows:
         for action, number in (("skip", 0), ("neg", num_without)):
             result = result_of(part, kept[0] < 0, empty_target_action=action)
             found = result.slices(METRIC, max_depth=1)
-            rows = [row.num_rows for row in found if row.label == "relevant items = 0"]
+            rows = [row.num_rows for row in found if row.conditions == "relevant items = 0"]
             assert sum(rows) == number
 
 
 class TestItems:
     def test_those_that_are_never_found_are_found(self, result_of_items):
         found = result_of_items.item_slices("recall@20", {"age": np.arange(900) % 3})
-        assert found[0].label == "age = 0"
+        assert found[0].conditions == "age = 0"
         assert (found[0].mean, found[0].zeros) == (0, 1)
         assert str(found).splitlines()[0].endswith("never found")
         frame = pytest.importorskip("pandas") and result_of_items.per_item("recall@20")
@@ -242,7 +242,7 @@ class TestItems:
         good[tuple(task_of_items.truth)] += 0.9
         other = evaluate(good, task_of_items, "recall@20")
         found = result_of_items.item_slices("recall@20", frame, against=other)
-        assert found[0].label == "age = 0"
+        assert found[0].conditions == "age = 0"
         assert found[0].mean < 0
         assert "never found" not in str(found)
 
@@ -250,7 +250,7 @@ class TestItems:
         catalogue = Catalogue(900, item_category=torch.arange(900) % 3)
         ranked = result_of_items.ranked.with_catalogue(catalogue)
         again = EvaluationResult(ranked, "recall@20", task=task_of_items)
-        assert again.item_slices("recall@20")[0].label == "category = 0"
+        assert again.item_slices("recall@20")[0].conditions == "category = 0"
 
     def test_only_some_metrics_say_where_an_item_has_to_be_found(self, result_of_items):
         with pytest.raises(ValueError, match="'metric' needs to be 'recall@k', 'hit_rate@k' or"):
@@ -312,4 +312,4 @@ def test_lists_without_a_task_have_slices():
     lists = torch.where(torch.arange(600)[:, None] % 3 == 0, 9, truth[1][:, None])
     result = EvaluationResult(RankedEdges.from_topk(lists, truth), "recall@1")
     found = result.slices("recall@1", {"third": torch.arange(600) % 3})
-    assert [row.label for row in found] == ["third = 0"]
+    assert [row.conditions for row in found] == ["third = 0"]

@@ -165,7 +165,7 @@ class TestMeasuring:
         own = values[0, is_measured & (group == 0)]
         rest = values[0, is_measured & (group != 0)]
         everyone = values[0, is_measured]
-        assert only.label == "x = 0"
+        assert only.conditions == "x = 0"
         assert (only.num_rows, only.share) == (int((group == 0).sum()), only.num_rows / 400)
         assert only.mean == pytest.approx(float(own.mean()))
         assert found.mean == pytest.approx(float(everyone.mean()))
@@ -190,7 +190,7 @@ class TestMeasuring:
         (only,) = find_slices(values_of(values[:1], better), features, ask(0, is_difference=True))
         (alone,) = find_slices(values_of(values[:1] - better), features, ask(0))
         assert only[:-1] == pytest.approx(alone[:-1])
-        assert only.label == "x = 2"
+        assert only.conditions == "x = 2"
         assert math.isnan(only.zeros)
 
     def test_runs_of_equal_values_are_one(self, drawn):
@@ -219,7 +219,7 @@ class TestMeasuring:
             row for row in find_slices(values_of(values[:1]), features, ask(1)) if row.high < 0
         ]
         (only,) = find_slices(values_of(-values[:1]), features, ask(1))
-        assert only.label == "x = 0"
+        assert only.conditions == "x = 0"
         assert only.low > 0
 
     def test_the_largest_effect_comes_first(self):
@@ -228,7 +228,7 @@ class TestMeasuring:
         values = normal(1, 4000, generator=generator) - 3.0 * (group == 0) - 1.5 * (group > 5)
         names = np.array([f"g{int(x)}" if x < 6 else "large" for x in group])
         found = find_slices(values_of(values), [make_feature("x", names)], ask())
-        assert [row.label for row in found] == ["x = large", "x = g0"]
+        assert [row.conditions for row in found] == ["x = large", "x = g0"]
         assert found[0].difference > found[1].difference
 
     def test_nothing_varies(self):
@@ -244,7 +244,7 @@ class TestMeasuring:
                 values_of(torch.rand(1, num_rows).double()), [make_feature("x", column)], ask()
             )
             assert (len(found), found.num_candidates) == (0, 0)
-            assert "no slice of users was found" in str(found)
+            assert "no group of users that is known has 8 of them" in str(found)
         assert not find_slices(values_of(torch.rand(1, 100).double()), [], ask())
 
 
