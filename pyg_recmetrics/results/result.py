@@ -53,7 +53,7 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.sampling import Sampling, check_sampling
 from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
@@ -159,7 +159,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
-        self.sampling = _check_sampling(sampling, self.ranked, self.definitions, self.task)
+        self.sampling = check_sampling(sampling, self.ranked, self.definitions, self.task)
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
@@ -1188,32 +1188,6 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "average_over": lambda result: result.average_over,
     "sampling": lambda result: result.sampling and result.sampling.to_dict(),
 }
-
-
-def _check_sampling(
-    sampling: Sampling | None,
-    ranked: RankedEdges,
-    definitions: Mapping[str, Metric],
-    task: RankingTask | None,
-) -> Sampling | None:
-    """Returns how users were sampled, if this is so for the users of a ranking."""
-    if sampling is None:
-        return None
-    if not isinstance(sampling, Sampling):
-        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
-    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
-    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
-        raise ValueError(
-            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
-            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
-        )
-    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
-    if num_users not in (None, sampling.num_users):
-        raise ValueError(
-            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
-            f"(got {sampling.num_users})"
-        )
-    return sampling
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
