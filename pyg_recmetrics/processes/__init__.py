@@ -8,6 +8,7 @@ from pyg_recmetrics.processes.exchange import (
     collect_objects,
     collect_parts,
     deal,
+    of_each_process,
     take_largest,
     take_smallest,
 )
@@ -16,11 +17,14 @@ from pyg_recmetrics.processes.group import (
     num_processes,
     process_index,
     share,
+    shares,
     timeout_in_seconds,
 )
+from pyg_recmetrics.processes.packing import bytes_of, pack, unpack
 
 __all__ = [
     "add_up",
+    "bytes_of",
     "check_same",
     "collect",
     "collect_objects",
@@ -31,10 +35,14 @@ __all__ = [
     "is_alone",
     "look_around",
     "num_processes",
+    "of_each_process",
+    "pack",
     "process_index",
     "share",
+    "shares",
     "take_largest",
     "take_smallest",
     "timeout_in_seconds",
+    "unpack",
     "watching",
 ]

@@ -35,7 +35,7 @@ def collect(values: Tensor) -> list[Tensor]:
     """Returns the values of every process, of which each may have another number of rows."""
     if num_processes() == 1:
         return [values]
-    num_rows = _of_each_process(values.size(0), values.device)
+    num_rows = of_each_process(values.size(0), values.device)
     collected = []
     for source, num in enumerate(num_rows):
         is_own = source == process_index()
@@ -101,6 +101,15 @@ def deal(values: Tensor, receiver: Tensor) -> tuple[Tensor, Tensor]:
     return received.to(values.device), sender.to(values.device)
 
 
+def of_each_process(number: int, device: torch.device) -> list[int]:
+    """Returns the number that each process has."""
+    numbers = torch.zeros(num_processes(), dtype=torch.long, device=device)
+    numbers[process_index()] = number
+    add_up(numbers)
+    listed: list[int] = numbers.tolist()
+    return listed
+
+
 def run(start: Callable[[], Any]) -> None:
     """Lets all processes do something together, and raises if one of them has gone.
 
@@ -131,15 +140,6 @@ def naming_the_end() -> Iterator[None]:
                 f"the process group: {error}"
             )
         raise RuntimeError(known) from error
-
-
-def _of_each_process(number: int, device: torch.device) -> list[int]:
-    """Returns the number that each process has."""
-    numbers = torch.zeros(num_processes(), dtype=torch.long, device=device)
-    numbers[process_index()] = number
-    add_up(numbers)
-    listed: list[int] = numbers.tolist()
-    return listed
 
 
 def _all_reduce(values: Tensor, operation: Any) -> None:

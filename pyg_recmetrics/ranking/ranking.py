@@ -28,6 +28,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.combining import Shares
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
@@ -296,10 +297,11 @@ class OpenRanking:
         with processes.fail_together(self.task.device):
             for ranking in rankings:
                 ranking.rank_share(users, self._batch_size, self._progress)
-        self._of_ranks.combine_ranks(users)
-        self._of_lists.combine_lists(users)
+        if processes.num_processes() > 1:
+            self._of_ranks.combine_ranks()
+            self._of_lists.combine_lists()
         if self.recommender.mask is not None:
-            self.recommender.mask.combine()
+            self.recommender.mask.combine(self._of_ranks.shares)
             self.recommender.mask.apply(self._of_ranks.ranks)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
@@ -369,6 +371,7 @@ class _Ranking:
         if request.list_width:
             shape = (self.task.num_users, request.list_width)
             self.lists = torch.full(shape, -1, device=self.task.device)
+        self.shares: Shares
         self._algorithm = algorithm
 
     @cached_property
@@ -380,6 +383,7 @@ class _Ranking:
         task = self.task
         if self.lists is None:
             users = users[task.degree[users] > 0]
+        self.shares = Shares(task, users)
         pending = processes.share(users)
         is_quiet = not progress or processes.process_index() > 0
         with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
@@ -391,23 +395,19 @@ class _Ranking:
         # depth are discarded, since they would depend on the size of the chunks.
         self.ranks.forget_beyond(task.degree.clamp(min=self.request.depth)[task.truth[0]])
 
-    def combine_ranks(self, users: Tensor) -> None:
-        """Combines what all processes found out about the edges of some users."""
-        if processes.num_processes() == 1:
-            return
-        edges = edges_of(self.task.truth, users, self.task.num_users)
-        ranks = Ranks(*(known[edges] for known in self.ranks))
-        processes.take_smallest(ranks.rank)
-        processes.take_smallest(ranks.num_above)
-        processes.take_largest(ranks.num_tied)
-        self.ranks.update(edges, ranks)
+    def combine_ranks(self) -> None:
+        """Combines what all processes found out about the edges of the users ranked last."""
+        depth = max(self.request.depth, int(self.task.degree.max()))
+        max_rank = min(depth, self.task.num_items)
+        has_scores = self.request.recommender.has_scores
+        self.shares.combine_ranks(self.ranks, max_rank, has_scores=has_scores)
 
-    def combine_lists(self, users: Tensor) -> None:
-        """Combines what all processes found out about the lists of some users."""
-        if self.lists is not None and processes.num_processes() > 1:
-            lists = self.lists[users]
-            processes.take_largest(lists)
-            self.lists[users] = lists
+    def combine_lists(self) -> None:
+        """Combines what all processes found out about the lists of the users ranked last."""
+        if self.lists is not None:
+            self.lists += 1  # no item is sent as zero
+            self.shares.combine_by_user(self.lists, self.task.num_items + 1)
+            self.lists -= 1
 
     def lists_of(self, users: Tensor | None) -> Lists | None:
         """Returns the lists of some users, and empty ones for all others, if they are kept."""
