@@ -79,9 +79,9 @@ def bytes_to_send(name, size):
     Each process sends, in as few bytes as hold every number that there can be, the rank of its
     edges; the place, the number above and the number tied of those that tie; lists; and, if scores
     keep items out, which edges these are and how many candidates a user has. Besides, there are
-    digests of three things, four numbers about each process, whether it has an error before and
-    after the ranking, how many of its edges tie or whether lists repeat items, and whether scores
-    keep items out.
+    digests of three things, four numbers about each process, whether it has an error in three
+    places, how many of its edges tie or whether lists repeat items, and whether scores keep items
+    out.
     """
     recommender, options = processes.SENT[name]
     task = processes.small_task()
@@ -108,7 +108,7 @@ def bytes_to_send(name, size):
     if name == "masked":
         numbers += most_edges + most_users
     is_of_scores = name in ("ties", "masked")
-    return numbers + 8 * (2 * 2 * 3 + 4 + 2 + is_of_scores + (1 if name == "lists" else size))
+    return numbers + 8 * (2 * 2 * 3 + 4 + 3 + 1 + is_of_scores)
 
 
 def test_a_rank_is_sent_once_in_as_few_bytes_as_hold_it(seen):

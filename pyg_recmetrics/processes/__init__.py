@@ -1,5 +1,6 @@
 """What processes that rank together tell each other: their shares, errors and results."""
 
+from pyg_recmetrics.processes.axes import Axis
 from pyg_recmetrics.processes.digests import check_same, digest
 from pyg_recmetrics.processes.errors import fail_together, look_around, watching
 from pyg_recmetrics.processes.exchange import (
@@ -8,7 +9,6 @@ from pyg_recmetrics.processes.exchange import (
     collect_objects,
     collect_parts,
     deal,
-    of_each_process,
     take_largest,
     take_smallest,
 )
@@ -23,6 +23,7 @@ from pyg_recmetrics.processes.group import (
 from pyg_recmetrics.processes.packing import bytes_of, pack, unpack
 
 __all__ = [
+    "Axis",
     "add_up",
     "bytes_of",
     "check_same",
@@ -35,7 +36,6 @@ __all__ = [
     "is_alone",
     "look_around",
     "num_processes",
-    "of_each_process",
     "pack",
     "process_index",
     "share",

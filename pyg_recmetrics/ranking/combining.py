@@ -5,36 +5,43 @@ from itertools import accumulate
 
 import torch
 from torch import Tensor
+from torch_geometric.index import index2ptr
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.processes import Axis
 from pyg_recmetrics.ranking.schedule import edges_of
 from pyg_recmetrics.task import RankingTask
 
 
-class Shares:
+class UserShares:
     """Which process ranks which users.
 
     Numbers are sent by the one process that knows them, in as few bytes as they fit into.
 
     Args:
         task (RankingTask): The task.
-        users (torch.Tensor): The users that all processes rank together.
+        axis (Axis): The processes among which users are divided.
+        parts (list of torch.Tensor): The users of each of them.
     """
 
-    def __init__(self, task: RankingTask, users: Tensor) -> None:
-        self._task, self._parts = task, processes.shares(users)
+    def __init__(self, task: RankingTask, axis: Axis, parts: list[Tensor]) -> None:
+        self._task, self.axis, self._parts = task, axis, parts
+
+    @property
+    def own(self) -> Tensor:
+        """The users of this process."""
+        return self._parts[self.axis.index]
 
     def combine_by_user(self, values: Tensor, limit: int) -> None:
         """Combines, in place, numbers `[num_users, ...]` from zero to below a limit."""
-        users = torch.cat(self._parts)
-        own = values[self._parts[processes.process_index()]]
-        values[users] = _collect(own, [part.numel() for part in self._parts], limit)
+        users, num_users = torch.cat(self._parts), [part.numel() for part in self._parts]
+        values[users] = self._collect(values[self.own], num_users, limit)
 
     def combine_by_edge(self, values: Tensor, limit: int) -> None:
         """Combines, in place, numbers `[num_edges]` from zero to below a limit."""
-        values[self._edges] = _collect(values[self._own_edges], self._num_edges, limit)
+        values[self._edges] = self._collect(values[self._own_edges], self._num_edges, limit)
 
     def combine_ranks(self, ranks: Ranks, max_rank: int, *, has_scores: bool) -> None:
         """Combines ranks in place.
@@ -46,7 +53,7 @@ class Shares:
         """
         own = Ranks(*(known[self._own_edges] for known in ranks))
         sent = own.rank.masked_fill(own.rank > max_rank, 0)
-        rank = _collect(sent, self._num_edges, max_rank + 1)
+        rank = self._collect(sent, self._num_edges, max_rank + 1)
         of_all = _without_ties(rank.masked_fill_(rank == 0, NOT_RETRIEVED))
         if has_scores:
             self._combine_ties(own, of_all, max_rank)
@@ -65,14 +72,14 @@ class Shares:
         guess = _without_ties(own.rank)
         place = (own.num_above != guess.num_above) | (own.num_tied != guess.num_tied)
         place = place.nonzero().squeeze(1)
-        num_ties = processes.of_each_process(place.numel(), place.device)
+        num_ties = self.axis.numbers(place.numel(), place.device)
         if max(num_ties) == 0:
             return
         num_above = own.num_above[place] + 1  # what is out of reach is sent as zero
         num_above = num_above.masked_fill_(own.num_above[place] > max_rank, 0)
-        num_above = _collect(num_above, num_ties, max_rank + 2) - 1
-        num_tied = _collect(own.num_tied[place] + 1, num_ties, self._task.num_items + 1) - 1
-        place = _collect(place, num_ties, max(self._num_edges))
+        num_above = self._collect(num_above, num_ties, max_rank + 2) - 1
+        num_tied = self._collect(own.num_tied[place] + 1, num_ties, self._task.num_items + 1) - 1
+        place = self._collect(place, num_ties, max(self._num_edges))
         first = torch.tensor([0, *accumulate(self._num_edges[:-1])], device=place.device)
         place += first.repeat_interleave(torch.tensor(num_ties, device=place.device))
         of_all.num_above[place] = num_above.masked_fill_(num_above < 0, NOT_RETRIEVED)
@@ -87,22 +94,22 @@ class Shares:
     def _own_edges(self) -> Tensor:
         """Those of the users of this process."""
         of_each: tuple[Tensor, ...] = self._edges.split(self._num_edges)
-        return of_each[processes.process_index()]
+        return of_each[self.axis.index]
 
     @cached_property
     def _num_edges(self) -> list[int]:
         """How many edges the users of each process have."""
-        nums = torch.stack([self._task.degree[part].sum() for part in self._parts])
+        ptr = index2ptr(self._task.truth[0], self._task.num_users)
+        nums = torch.stack([(ptr[part + 1] - ptr[part]).sum() for part in self._parts])
         return list(map(int, nums.tolist()))
+
+    def _collect(self, values: Tensor, num_rows: list[int], limit: int) -> Tensor:
+        """Returns the numbers of all processes, from zero to below a limit."""
+        content = self.axis.collect(processes.pack(values, limit), num_rows)
+        return processes.unpack(content, limit)
 
 
 def _without_ties(rank: Tensor) -> Ranks:
     """Returns what is known by a rank if no other item has the same score."""
     num_above = torch.where(rank == NOT_RETRIEVED, NOT_RETRIEVED, rank - 1)
     return Ranks(rank, num_above, torch.zeros_like(rank))
-
-
-def _collect(values: Tensor, num_rows: list[int], limit: int) -> Tensor:
-    """Returns the numbers of all processes, from zero to below a limit."""
-    content = processes.collect_parts(processes.pack(values, limit), num_rows)
-    return processes.unpack(content, limit)

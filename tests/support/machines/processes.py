@@ -90,6 +90,12 @@ class OwnScores(DistMult):
 EDGE_INDEX = torch.tensor([[0, NUM_USERS], [NUM_USERS, 0]])
 
 
+def own_candidates():
+    """Candidates of each user, without some of the truth."""
+    draw = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(6))
+    return (draw < 0.6).nonzero().t().contiguous()
+
+
 def results():
     """All that must be the same whatever the number of processes, by name."""
     user, item = embeddings()
@@ -118,6 +124,7 @@ def results():
             kind.__name__: rank(kge_model(kind), triples(), full=True)
             for kind in (RotatE, TransE, OwnScores)
         },
+        "own candidates": rank((user, item), small_task(candidates=own_candidates()), k=5),
         "one user": rank((user, item), small_task(users=torch.tensor([5])), k=5, keep_items=True),
         "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
     }
