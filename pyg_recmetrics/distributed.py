@@ -15,7 +15,7 @@ process computes by itself may differ in their last bits: broadcast them from on
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyg_recmetrics.processes import is_alone
+from pyg_recmetrics.processes import on_its_own
 
 __all__ = ["alone"]
 
@@ -35,8 +35,5 @@ def alone() -> Iterator[None]:
         ...     evaluate(torch.tensor([0.1, 0.2, 0.3]), task, "recall@1")["recall@1"]
         0.5
     """
-    token = is_alone.set(True)
-    try:
+    with on_its_own():
         yield
-    finally:
-        is_alone.reset(token)

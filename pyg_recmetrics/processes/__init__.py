@@ -10,7 +10,7 @@ from pyg_recmetrics.processes.exchange import (
     take_largest,
     take_smallest,
 )
-from pyg_recmetrics.processes.group import is_alone, num_processes, process_index, share
+from pyg_recmetrics.processes.group import is_alone, num_processes, on_its_own, process_index, share
 
 __all__ = [
     "add_up",
@@ -22,6 +22,7 @@ __all__ = [
     "fail_together",
     "is_alone",
     "num_processes",
+    "on_its_own",
     "process_index",
     "share",
     "take_largest",

@@ -1,5 +1,7 @@
 """Who ranks together: how many processes there are, and what falls to each."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import torch.distributed as dist
@@ -7,6 +9,16 @@ from torch import Tensor
 
 #: Whether this process ranks by itself, see :func:`pyg_recmetrics.distributed.alone`.
 is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
+
+
+@contextmanager
+def on_its_own(alone: bool = True) -> Iterator[None]:
+    """Lets this process do something without the others."""
+    token = is_alone.set(is_alone.get() or alone)
+    try:
+        yield
+    finally:
+        is_alone.reset(token)
 
 
 def num_processes() -> int:

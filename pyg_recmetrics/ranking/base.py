@@ -43,6 +43,10 @@ class Recommender(ABC):
     #: The state of the model behind it, if it has one.
     state: Mapping[str, Tensor] | None = None
 
+    #: What it says of items, whoever the user is: all of it that has to be the same in processes
+    #: that have other users.
+    of_items: object = None
+
     @abstractmethod
     def answer(self, users: Tensor) -> object:
         """Returns what tells it from other recommenders: its tables, or what it says of users."""

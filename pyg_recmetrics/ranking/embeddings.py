@@ -52,6 +52,7 @@ class EmbeddingRecommender(ScoreRecommender):
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
+        self.of_items = (item, bias)
         self.items = ItemFactors(item, bias, device)
         self.has_bias = bias is not None
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
