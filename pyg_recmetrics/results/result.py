@@ -44,6 +44,7 @@ from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.gathering import gather
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.observations import Observations
@@ -838,6 +839,39 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             num_left_out=fields["num_left_out"],
             average_over=fields["average_over"],
             sampling=None if fields["sampling"] is None else Sampling.from_dict(fields["sampling"]),
+        )
+
+    def gather(self) -> "EvaluationResult":
+        r"""Returns the result of all users to every process, if each holds a share of them.
+
+        All processes call it together. The result is the one that a single process would have,
+        whose users come in the order of their ids: it can be saved, compared and drawn. It takes
+        the memory of all ranks, lists and seen edges in every process. Means, intervals and tables
+        of all users need no gathering.
+
+        Returns:
+            The result of all users; this one if it is not a share.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth, users = torch.tensor([[0, 1], [2, 0]]), ["bob", "ann"]
+            >>> task = RankingTask(truth, num_users=2, num_items=3, user_ids=users, is_share=True)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2").gather()
+            >>> result.is_share, result.task.user_ids
+            (False, ('ann', 'bob'))
+        """
+        if self.task is None or not self.is_share:
+            return self
+        task, ranked = gather(self.task, self.ranked)
+        return EvaluationResult(
+            ranked,
+            self.metrics,
+            task=task,
+            empty_target_action=self.empty_target_action,
+            convention=self.convention,
+            num_left_out=self.num_left_out,
+            average_over=self.average_over,
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:

@@ -1,7 +1,7 @@
-"""Tasks of which each process holds a share: whether the shares are of one task, and of no user two.
+"""Tasks of which each process holds a share: whether they are of one task, and of no user two.
 
-Users are told apart by 16 bytes each, which are dealt out to all processes: each of them looks for
-repeated ones among as many as it has users. No process holds those of all.
+Users are told apart by 16 bytes each, which are dealt out to all processes. Each of them looks for
+repeated ones among about as many as it has users, so none holds those of all.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ def _check_disjoint(task: RankingTask) -> None:
     size = processes.num_processes()
     if size == 1:
         return
-    ids = _ids(task)
+    ids = ids_of(task)
     keys = _keys(ids, are_integers=not task.totals.largest(not _are_integers(ids)))
     keys = keys.to(task.device)
     mixed = (keys[:, 0] ^ keys[:, 1]) * _MIXER
@@ -85,7 +85,8 @@ def _check_disjoint(task: RankingTask) -> None:
     )
 
 
-def _ids(task: RankingTask) -> Sequence[Hashable]:
+def ids_of(task: RankingTask) -> Sequence[Hashable]:
+    """Returns who the users of a share are, in their order."""
     if task.user_ids is not None:
         return task.user_ids
     rows = [] if task.query is None else task.query.tolist()
