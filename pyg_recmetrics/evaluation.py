@@ -26,7 +26,7 @@ from pyg_recmetrics.margins import (
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
@@ -472,6 +472,8 @@ class Evaluator(Frozen):
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)
+        if self._ranked_ties == "random" and ranking.recommender.has_scores:
+            check_is_whole(self.task.is_share, "ties='random'", WHY_NOT_RANDOM)
         return ranking
 
     @property

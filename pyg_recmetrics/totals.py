@@ -7,6 +7,7 @@ processes add up to the same digits as those of one.
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +143,13 @@ class Totals:
         total = own.clone()
         processes.add_up(total)
         return total
+
+    def failing_together(self) -> AbstractContextManager[None]:
+        """Within it, an error of this process is one of all that have a share.
+
+        No process may ask for sums in there.
+        """
+        return processes.fail_together(self.device) if self._is_shared else nullcontext()
 
     def of_each_process(self, own: Any) -> list[Any]:
         """Returns an object of every process."""

@@ -830,7 +830,9 @@ class RankedEdges:
         """
         lists = self.required_lists
         # Lists that were given are all there is, but a ranking could have kept more.
-        if self.num_candidates is not None and lists.width < min(k, int(self.num_candidates.max())):
+        if self.num_candidates is None or self.num_users == 0:
+            return lists
+        if lists.width < min(k, int(self.num_candidates.max())):
             raise ValueError(
                 f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
                 f"unless more are kept with 'keep_items={k}' (got {k})"

@@ -319,7 +319,7 @@ def _check_range(user: Tensor, item: Tensor, bias: Tensor) -> None:
 
 
 def _largest(values: Tensor) -> float:
-    return max(abs(float(bound)) for bound in values.aminmax())
+    return max(abs(float(bound)) for bound in values.aminmax()) if values.numel() else 0.0
 
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:

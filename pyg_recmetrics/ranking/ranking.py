@@ -396,7 +396,7 @@ class _Ranking:
         pending = processes.share(users)
         num_users = pending.numel()
         with tqdm(total=num_users, desc="Ranking", unit=" users", disable=not progress) as bar:
-            for way in self._algorithms:
+            for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
                     self.request.recommender.check()

@@ -83,6 +83,7 @@ def _gather_ranked(ranked: RankedEdges, number: Tensor, task: RankingTask) -> Ra
         name: None if value is None else value[edge] for name, value in of_all.items()
     }
     is_evaluated = _rows(ranked.is_evaluated)[order]
+    has_users = ranked.totals.largest(ranked.users is not None)
     return replace(
         ranked,
         edge_label_index=torch.stack([row, _rows(ranked.edge_label_index[1])])[:, edge],
@@ -90,7 +91,7 @@ def _gather_ranked(ranked: RankedEdges, number: Tensor, task: RankingTask) -> Ra
         **values,
         num_candidates=_per_row(ranked.num_candidates, order),
         num_masked=_per_row(ranked.num_masked, order),
-        users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
+        users=is_evaluated.nonzero().squeeze(1) if has_users else None,
         lists=None if ranked.lists is None else _gather_lists(ranked.lists, order),
         catalogue=_gather_catalogue(ranked.required_catalogue, number),
         user_ids=task.user_ids,

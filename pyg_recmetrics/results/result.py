@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -178,9 +179,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self._freeze()
 
     def _measure_all(self) -> None:
-        values = {
-            name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
-        }
+        own = replace(self.ranked, is_share=False) if self.is_share else self.ranked
+        # What is wrong with the users of one process is found out while no other waits for sums.
+        with self._totals.failing_together():
+            values = {name: self._measure(metric, own) for name, metric in self.definitions.items()}
+        for name, metric in self.definitions.items():
+            if self.is_share and _needs_all(metric):
+                values[name] = self._measure(metric, self.ranked)
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
         counted = [
             self._averaged(self._counted(self.definitions[name], value))
@@ -617,6 +622,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
+        with self._totals.failing_together():
+            self.ranked.lists_down_to(check_positive_integer(k, "k"))
         recall = self._partial_recall(k)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
@@ -912,7 +919,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         if self.ranked.num_masked is not None:
             num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
         num_seen = 0 if self.task is None else self.task.seen.size(1)
-        persons = num_persons(self.ranked.person)
+        person = self.ranked.person
+        persons = 0 if person is None else person.unique().numel()
         num_masked, num_seen, persons = self._totals.numbers(num_masked, num_seen, persons)
         return write_recipe(
             self.definitions.values(),
@@ -983,7 +991,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         what = self.average_over
         num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
-        group, labels = read_labels(groups, "groups", what, num_labels)
+        with self._totals.failing_together():
+            group, labels = read_labels(groups, "groups", what, num_labels)
         return joined(group, labels, self._totals.of_each_process(labels))
 
     @property
@@ -1027,7 +1036,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
         known = self._samples.get(str(parse(metric)))
-        return known or Sample.of(self.contributions(metric), self.person, self._totals)
+        if known is not None:
+            return known
+        if not _needs_all(self._resolve(metric)):
+            with self._totals.failing_together():
+                contributed = self.contributions(metric)
+        else:
+            contributed = self.contributions(metric)
+        return Sample.of(contributed, self.person, self._totals)
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
@@ -1173,6 +1189,11 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         if str(metric) not in self.per_user:
             return math.nan
         return self._sample(metric).margin(0.95)
+
+
+def _needs_all(metric: Metric) -> bool:
+    """Returns whether the value of a user depends on all others."""
+    return metric.is_aggregate or metric.is_pooled
 
 
 #: The fields of a saved result, and where each of them comes from.

@@ -140,7 +140,8 @@ class Catalogue(Frozen):
         else:
             # One more than have seen the item: whoever it is relevant to was observed, too.
             num_observed = self.popularity.double() + 1
-            chance = (num_observed[item] / num_observed.max()) ** ((gamma + 1) / 2)
+            chance = (num_observed / num_observed.max()) ** ((gamma + 1) / 2)
+            chance = chance[item]
         return 1 / (chance if clip is None else chance.clamp(min=clip))
 
     def get(self, name: str) -> Tensor:
