@@ -40,7 +40,8 @@ def totals_of(values: Tensor) -> "Totals":
 def check_is_whole(is_share: bool, what: str, why: str = _GATHER) -> None:
     """Raises if something cannot be done with the users of one process out of several."""
     if is_share:
-        raise ValueError(f"'{what}' {why} (got the share of one process)")
+        named = what if "=" in what else f"'{what}'"
+        raise ValueError(f"{named} {why} (got the share of one process)")
 
 
 @dataclass(frozen=True)

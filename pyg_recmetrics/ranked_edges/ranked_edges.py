@@ -131,8 +131,8 @@ class RankedEdges:
     ) -> "RankedEdges":
         r"""Ranks edges by their position in given lists, with PyG's argument names.
 
-        An item that is not in its user's list is not retrieved at any k. The lists are taken for
-        all there is: a metric at a k that is larger than `K` looks at `K` items, without a warning.
+        An item that is not in its user's list is not retrieved at any k. The lists are assumed to
+        be complete: a metric at a k that is larger than `K` looks at `K` items, without a warning.
         The padding `-1` matches no item but keeps its position. A repeated item counts once, at its
         first position. Repeated edges are one edge.
 

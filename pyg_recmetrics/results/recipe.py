@@ -143,7 +143,13 @@ def _population(
     convention: Convention,
     sample: str | None,
 ) -> str:
-    text = sample or f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
+    required = " and ".join(convention.population.describe())
+    if sample:
+        text = f"{sample}, of those with {required}" if required else sample
+    elif required:
+        text = f"the {users.num_evaluated:,} {users.nouns.rows} with ground truth and {required}"
+    else:
+        text = f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
     if users.num_without_truth:
         what_becomes_of_them = {
             "skip": "are left out",
@@ -156,9 +162,8 @@ def _population(
         text += f" ({without} {what_becomes_of_them})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
-    if required := convention.population.describe():
-        verb = "is" if users.num_left_out == 1 else "are"
-        text += f", if they have {' and '.join(required)} ({users.num_left_out:,} {verb} left out)"
+    if required:
+        text += f" ({users.num_left_out:,} others excluded)"
     return text
 
 

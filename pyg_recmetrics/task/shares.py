@@ -29,9 +29,10 @@ def check_one_task(task: RankingTask) -> None:
         ValueError: If tasks differ, or shares in what is not about users, a user is in two shares,
             or nobody has ground truth.
     """
-    processes.check_same(task.device, data=_in_common(task) if task.is_share else task)
+    processes.check_same(task.device, data="a share" if task.is_share else task)
     if not task.is_share:
         return
+    processes.check_same(task.device, **_in_common(task))
     _check_weights(task)
     _check_disjoint(task)
     if task.totals.number(task.truth.size(1)) == 0:
@@ -40,16 +41,16 @@ def check_one_task(task: RankingTask) -> None:
         )
 
 
-def _in_common(task: RankingTask) -> tuple[object, ...]:
+def _in_common(task: RankingTask) -> dict[str, object]:
     """Returns all of a share that is not about its users."""
-    candidates = task.candidates
-    return (
-        "a share",
-        *(task.num_items, task.item_ids, task.exclude_seen, task.threshold, task.missing),
-        candidates if candidates is None or candidates.dim() == 1 else "of each user",
-        *(task.catalogue.seen is None, task.user_ids is None, task.num_relations),
-        None if task.query is None else task.query.size(1),
-    )
+    candidates, names = task.candidates, ("num_items", "exclude_seen", "threshold", "missing")
+    return {
+        **{name: getattr(task, name) for name in (*names, "item_ids", "num_relations")},
+        "candidates": "of users" if candidates is not None and candidates.dim() > 1 else candidates,
+        "seen": task.catalogue.seen is None,
+        "user_ids": task.user_ids is None,
+        "query": None if task.query is None else task.query.size(1),
+    }
 
 
 def _check_weights(task: RankingTask) -> None:

@@ -292,7 +292,9 @@ def refusals(me, size):
     return {
         "same integer": ranked_with(user_ids=[10 * min(me, last - 1), 100 + me]),
         "same name": ranked_with(user_ids=["ann" if me in (0, last) else f"b{me}", f"c{me}"]),
-        "same name as a number": ranked_with(user_ids=[7 if me in (0, last) else f"b{me}", f"{me}"]),
+        "same name as a number": ranked_with(
+            user_ids=[7 if me in (0, last) else f"b{me}", f"{me}"]
+        ),
         "same query": ranked_with(user_ids=None, query=torch.tensor([[0, 1], [2, me // 2]])),
         "same row twice": "" if size < 3 else ranked_with(user_ids=[me // 2, 90 + me]),
         "number of items": ranked_with(num_items=4 + (me == last)) if size < 2 else "",
@@ -356,9 +358,7 @@ def main():
     for size in map(int, sys.argv[2:]):
         folder = Path(sys.argv[1]) / str(size)
         folder.mkdir()
-        group = [
-            fork.Process(target=work, args=(me, size, folder, known)) for me in range(size)
-        ]
+        group = [fork.Process(target=work, args=(me, size, folder, known)) for me in range(size)]
         for process in group:
             process.start()
         for process in group:
