@@ -28,6 +28,10 @@ _LOWEST, _HIGHEST = -1073, 1024
 #: How many exponents there are.
 _NUM_PLACES = _HIGHEST - _LOWEST + 1
 
+#: The places that values of metrics have, of about `2^-64` to `2^64`. Others are sent only if there
+#: are any.
+_USUAL = slice(-64 - _LOWEST, 64 - _LOWEST)
+
 #: What a unit of the last digit at the lowest exponent is worth, as a power of two.
 _UNIT = _DIGITS - _LOWEST
 
@@ -190,14 +194,19 @@ def _digits(values: Tensor) -> Tensor:
 
 
 def _add_up_places(digits: Tensor) -> Tensor:
-    """Returns the sums over processes. Only places that any process has are sent."""
-    has_place = (digits != 0).any(dim=0).byte()
-    processes.take_largest(has_place)
-    place = has_place.nonzero().squeeze(1)
-    sent = digits[:, place]
+    """Returns the sums over processes, in two kilobytes for each unless values are unusual."""
+    is_usual = torch.zeros(digits.size(1), dtype=torch.bool, device=digits.device)
+    is_usual[:_NUM_PLACES][_USUAL] = is_usual[_NUM_PLACES:][_USUAL] = True
+    is_usual[2 * _NUM_PLACES :] = True
+    has_others = (digits[:, ~is_usual] != 0).any()
+    sent = torch.cat([digits[:, is_usual].flatten(), has_others.long().view(1)])
     processes.add_up(sent)
-    sums = torch.zeros_like(digits)
-    sums[:, place] = sent
+    sums = digits.clone()
+    sums[:, is_usual] = sent[:-1].view(len(digits), -1)
+    if int(sent[-1]):
+        others = digits[:, ~is_usual]
+        processes.add_up(others)
+        sums[:, ~is_usual] = others
     return sums
 
 
