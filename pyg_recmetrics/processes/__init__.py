@@ -1,5 +1,6 @@
 """What processes that rank together tell each other: their shares, errors and results."""
 
+from pyg_recmetrics.processes.axes import Axis
 from pyg_recmetrics.processes.digests import check_same, digest
 from pyg_recmetrics.processes.errors import fail_together, look_around, watching
 from pyg_recmetrics.processes.exchange import (
@@ -21,6 +22,7 @@ from pyg_recmetrics.processes.group import (
 )
 
 __all__ = [
+    "Axis",
     "add_up",
     "check_same",
     "collect",
