@@ -11,6 +11,9 @@ their bytes, models by their state, and all others by what they say of a few use
 such as weights that were not synchronised, is an error in all processes. Embeddings that each
 process computes by itself may differ in their last bits: broadcast them from one process.
 
+If the task is too large for a process, each is given a share of it: see `is_share` of
+:class:`~pyg_recmetrics.RankingTask`.
+
 While they rank, processes look at each other by way of the store of the process group. If one of
 them ends or raises an error, the others stop after the chunk that they rank, and say which process
 it was, on which host, and why. Within :func:`timeout`, they wait for more or less time for a
