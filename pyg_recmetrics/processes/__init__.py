@@ -18,12 +18,15 @@ from pyg_recmetrics.processes.group import (
     on_its_own,
     process_index,
     share,
+    shares,
     timeout_in_seconds,
 )
+from pyg_recmetrics.processes.packing import bytes_of, pack, unpack
 
 __all__ = [
     "Axis",
     "add_up",
+    "bytes_of",
     "check_same",
     "collect",
     "collect_objects",
@@ -35,10 +38,13 @@ __all__ = [
     "look_around",
     "num_processes",
     "on_its_own",
+    "pack",
     "process_index",
     "share",
+    "shares",
     "take_largest",
     "take_smallest",
     "timeout_in_seconds",
+    "unpack",
     "watching",
 ]
