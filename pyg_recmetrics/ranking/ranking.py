@@ -482,6 +482,16 @@ class _Ranking:
         length[users] = self.lists.size(1)
         return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
 
+    def tables(self) -> Tables:
+        """Returns all that is found out about edges and users."""
+        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
+        if self.lists is not None:
+            by_user["lists"] = self.lists
+        if recommender.mask is not None:
+            by_edge["is_masked"] = recommender.mask.is_masked
+            by_user["num_candidates"] = recommender.mask.num_candidates
+        return Tables(self.task, by_edge, by_user, recommender.noted)
+
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
@@ -511,16 +521,6 @@ class _Ranking:
         self.request.recommender.check()
         if self.finished is not None:
             self.finished.write(is_unsettled)
-
-    def tables(self) -> Tables:
-        """Returns all that is found out about edges and users."""
-        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
-        if self.lists is not None:
-            by_user["lists"] = self.lists
-        if recommender.mask is not None:
-            by_edge["is_masked"] = recommender.mask.is_masked
-            by_user["num_candidates"] = recommender.mask.num_candidates
-        return Tables(self.task, by_edge, by_user, recommender.noted)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)
