@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.plot.arguments import Recommenders, label, mean_of, noun_of
+from pyg_recmetrics.plot.arguments import Recommenders, label, noun_of
 from pyg_recmetrics.plot.picture import (
     Description,
     Picture,
@@ -22,7 +22,7 @@ from pyg_recmetrics.plot.sizes import make_room
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, point_style
 from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
-from pyg_recmetrics.results.runs import common_metrics, runs_of
+from pyg_recmetrics.results.runs import common_metrics, mean_with_interval, runs_of
 from pyg_recmetrics.tables import format_mean, format_p
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def means(
     num_users: list[int] = []
     for index, (name, result) in enumerate(by_name.items()):
         for row, metric in enumerate(asked):
-            mean = mean_of(result, metric, level)
+            mean = mean_with_interval(result, metric, level)
             num_users.append(mean.num_users)
             place = row + _shift(index, len(by_name))
             text = f"{name or 'mean'}, {metric}: {format_mean(mean.value, mean.high - mean.value)}"
