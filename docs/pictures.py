@@ -2,8 +2,7 @@
 
 python docs/pictures.py
 
-Two pictures show what `benchmarks/growth.py` and `benchmarks/coverage.py` have measured, and one
-draws a formula.
+Three pictures show what `benchmarks/` has measured, and one draws a formula.
 """
 
 import contextlib
@@ -16,19 +15,30 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from page_code import code_before
 
 from pyg_recmetrics.plot import style
 
 HERE = Path(__file__).resolve().parent
-PAGES = [HERE / "start.md", HERE / "results.md", HERE / "margin.md"]
+PAGES = [HERE / f"{name}.md" for name in ("start", "groups", "margin")]
 GROWTH = HERE.parent / "benchmarks" / "growth.json"
-COVERAGE = HERE.parent / "benchmarks" / "README.md"
+MEASURED = HERE.parent / "benchmarks" / "README.md"
 
 #: A block of code, and the name of the picture below it if there is one.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n!\[[^\]]*\]\((images/\w+\.png)\))?", flags=re.DOTALL)
 
 #: The margins whose users are drawn, and the standard deviation of NDCG@20 of LightGCN on Gowalla.
 MARGINS, DEVIATION = (0.01, 0.005, 0.002, 0.001), 0.181
+
+#: What stands beside the bars of an evaluation of Gowalla, and how its row in the table begins.
+SPEED = {
+    "evaluate, default metrics": "`evaluate`, default",
+    "evaluate, every metric to 100": "`evaluate`, every",
+    "evaluate, ROC-AUC and PR-AUC": "`evaluate` with ROC-AUC",
+    "PyG's LinkPred* metrics": "lists of 20 and PyG's",
+    "loop of PyG's LightGCN example": "evaluation loop of PyG's",
+    "recometrics": "recometrics 0.1.6, precision",
+}
 
 #: Dots per inch: sharp where the page is as wide as a text.
 RESOLUTION = 150
@@ -39,6 +49,7 @@ def draw(folder: Path) -> None:
     (folder / "images").mkdir(exist_ok=True)
     for page in PAGES:
         draw_page(page, folder)
+    draw_speed(folder)
     draw_growth(folder)
     draw_coverage(folder)
     draw_margins(folder)
@@ -48,12 +59,36 @@ def draw_page(page: Path, folder: Path) -> None:
     """Draws what a page shows, by its code."""
     torch.manual_seed(0)
     namespace: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code_before(page), namespace)
     for code, name in BLOCK.findall(page.read_text()):
         with contextlib.redirect_stdout(io.StringIO()):
             if name:
                 eval(code, namespace).figure.savefig(folder / name, dpi=RESOLUTION)
             else:
                 exec(code, namespace)
+
+
+def draw_speed(folder: Path) -> None:
+    """Draws how long an evaluation of Gowalla takes, ours and with what people use now."""
+    from matplotlib.figure import Figure
+
+    table = MEASURED.read_text()
+    seconds = {}
+    for name, row in SPEED.items():
+        (found,) = re.findall(rf"^\| {re.escape(row)}[^|]*\| ([\d.]+) s \|", table, re.MULTILINE)
+        seconds[name] = float(found)
+    figure = Figure(figsize=(6.5, 2.3), layout="constrained")
+    axes = figure.subplots()
+    colors = [style.COLORS[0] if name.startswith("evaluate") else style.GREY for name in seconds]
+    bars = axes.barh(list(seconds), list(seconds.values()), color=colors, height=0.7)
+    axes.bar_label(bars, fmt="%.1f s", padding=4, fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xlim(right=1.1 * max(seconds.values()))
+    axes.xaxis.set_visible(False)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.tick_params(left=False)
+    figure.savefig(folder / "images" / "speed.png", dpi=RESOLUTION)
 
 
 def draw_growth(folder: Path) -> None:
@@ -175,7 +210,7 @@ def draw_margins(folder: Path) -> None:
 def _read_coverage() -> tuple[list[float], dict[str, dict[str, list[float]]]]:
     """Reads the deviations, and by the number of users what the lines are called and show."""
     (table,) = re.findall(
-        r"^\| interval .*?(?=\n\n)", COVERAGE.read_text(), re.DOTALL | re.MULTILINE
+        r"^\| interval .*?(?=\n\n)", MEASURED.read_text(), re.DOTALL | re.MULTILINE
     )
     head, _, *rows = ([cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines())
     lines: dict[str, dict[str, list[float]]] = {}

@@ -87,6 +87,8 @@ class Margins:
         if not isinstance(margin, Mapping):
             return cls(dict.fromkeys(names, _size(margin)), level, max_users)
         sizes = {str(parse(name)): _size(size) for name, size in margin.items()}
+        if len(sizes) < len(margin):
+            raise ValueError(f"'margin' needs to name each metric once (got {list(margin)})")
         if not sizes or (unknown := sizes.keys() - set(names)):
             wrong = sorted(unknown) if sizes else "none"
             raise ValueError(

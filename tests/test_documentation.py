@@ -17,6 +17,7 @@ import numpy as np
 import pictures
 import pytest
 import torch
+from page_code import code_before
 from reference_pages import PARTS
 from tables import conventions_page, metric_table
 
@@ -93,6 +94,8 @@ def run(page, capsys):
         pytest.importorskip(package, reason=f"needs {package}, which {installed_by} installs")
     torch.manual_seed(0)
     namespace = {}
+    exec(code_before(page), namespace)
+    capsys.readouterr()
     for code, shown in BLOCK.findall(page.read_text()):
         with warnings.catch_warnings():
             if packages:
@@ -130,6 +133,12 @@ def test_the_python_of_a_migration_page_does_too_and_its_numbers_agree(
     assert {name: ours[name] for name in theirs} == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.parametrize("page", ["comparing.md", "migration/pyg.md"])
+def test_a_page_that_goes_on_from_another_runs_its_code_first(page):
+    assert code_before(DOCS / page).startswith("import torch\n")
+    assert not code_before(DOCS / "start.md")
+
+
 def test_the_first_migration_page_lists_all_others():
     index = (DOCS / "migration" / "index.md").read_text()
     (tree,) = re.findall(r"```{toctree}\n:hidden:\n\n(.*?)```", index, flags=re.DOTALL)
@@ -143,12 +152,19 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
-    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png"}
+    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png", "speed.png"}
     assert (
         drawn | {"report.png", "lastfm_report.png"}
         == shown
         == {path.name for path in (DOCS / "images").iterdir()}
     )
+
+
+def test_every_time_on_the_page_of_speed_was_measured():
+    times = re.findall(r"\d[\d.]* (?:m?s|h|MB)\b", (DOCS / "speed.md").read_text())
+    measured = (ROOT / "benchmarks" / "README.md").read_text()
+    assert len(times) > 30
+    assert [time for time in times if time not in measured] == []
 
 
 def test_what_was_printed_is_of_this_version():

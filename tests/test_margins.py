@@ -126,6 +126,18 @@ class TestMeans:
             result.bounds("dcg@5")
         assert "±" not in str(result).split("recall")[0].splitlines()[-1]
 
+    def test_a_metric_has_one_margin(self):
+        with pytest.raises(ValueError, match=r"'margin' needs to name each metric once"):
+            evaluate(SCORES, TASK, METRICS, margin={"ndcg@5": 0.02, "NDCG@5": 0.05})
+
+    def test_samples_without_users_in_common_are_not_compared(self):
+        samples = {
+            f"seed {seed}": evaluate(SCORES, TASK, METRICS, margin=0.1, max_users=5, seed=seed)
+            for seed in (0, 1)
+        }
+        with pytest.raises(ValueError, match=r"ranked \(got none for seed 0, seed 1; with a 'mar"):
+            compare(samples)
+
     def test_more_metrics_take_more_users(self):
         sizes = [
             evaluate(SCORES, TASK, names, margin={"recall@5": 0.02, **more}).sampling.num_ranked

@@ -45,6 +45,8 @@ def report(options: argparse.Namespace) -> int:
 
 def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
+    if same := set(map(_path_of, options.results)) & set(map(_path_of, options.baseline)):
+        raise ValueError(f"the baseline needs to be another file (got {min(same)} twice)")
     new, old = _load_all(options.results), _load_all(options.baseline)
     new_name, old_name = _names_of_sides(options.results[0], options.baseline[0])
     comparison = compare_results(
@@ -107,7 +109,11 @@ def _names_of_sides(new: str, old: str) -> tuple[str, str]:
 
 
 def _load_all(files: Sequence[str]) -> list[EvaluationResult]:
-    return [result for file in files for result in _load(_split(file)[1])]
+    return [result for file in files for result in _load(_path_of(file))]
+
+
+def _path_of(file: str) -> Path:
+    return _split(file)[1]
 
 
 def _split(file: str) -> tuple[str | None, Path]:

@@ -13,15 +13,14 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.files import replacing
-from pyg_recmetrics.ranked_edges import Lists
 
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
 FORMAT = 8
 
-#: The oldest format that can be read.
-OLDEST_FORMAT = 2
+#: The formats that can be read: this one, and that of release 0.2.0.
+READABLE_FORMATS = (5, FORMAT)
 
 #: What stands in the header for a tensor, beside the name of its array.
 _TENSOR = "__tensor__"
@@ -98,10 +97,10 @@ def _parse(content: bytes) -> dict[str, Any]:
             raise ValueError("its header is compressed more than text can be")
         header = json.loads(str(_array(file.read(header_entry))))
         number = header["format"]
-        if number not in range(OLDEST_FORMAT, FORMAT + 1):
+        if number not in READABLE_FORMATS:
             raise ValueError(
-                f"another version of this package wrote it, in format {number} instead of "
-                f"{OLDEST_FORMAT} to {FORMAT}"
+                f"another version of this package wrote it, in format {number}, and this version "
+                f"reads what releases from 0.2.0 on have written: evaluate again"
             )
         _check_sizes(header["fields"], members)
         arrays = {name: _array(file.read(entry)) for name, entry in members.items()}
@@ -115,15 +114,15 @@ def _check_sizes(fields: Any, members: dict[str, zipfile.ZipInfo]) -> None:
     if unused := sorted(members.keys() - shapes.keys()):
         raise ValueError(f"it has arrays that the header does not name, {unused}")
     for name, entry in members.items():
-        shape = shapes[name]  # which is not known in format 2
-        if shape is not None and entry.file_size > _MAX_PREFIX + _MAX_ITEM * math.prod(shape):
+        shape = shapes[name]
+        if entry.file_size > _MAX_PREFIX + _MAX_ITEM * math.prod(shape):
             raise ValueError(f"{name!r} is larger than its shape {shape}")
 
 
-def _shapes(value: Any) -> Iterator[tuple[str, list[int] | None]]:
+def _shapes(value: Any) -> Iterator[tuple[str, list[int]]]:
     """Yields the name and the shape of every array that the header names."""
     if isinstance(value, dict) and _TENSOR in value:
-        yield value[_TENSOR], value.get("shape")
+        yield value[_TENSOR], value["shape"]
     elif isinstance(value, dict):
         for part in value.values():
             yield from _shapes(part)
@@ -140,18 +139,7 @@ def _upgraded_within(fields: Any, number: int) -> Any:
 
 def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:
     """Returns the fields of a result as they are today, given the format they were written in."""
-    upgrades = {
-        2: _from_format_2,
-        3: _from_format_3,
-        4: _from_format_4,
-        5: _from_format_5,
-        6: _from_format_6,
-        7: _from_format_7,
-    }
-    for old, upgrade in upgrades.items():
-        if number <= old:
-            fields = upgrade(fields)
-    return fields
+    return fields if number == FORMAT else _from_format_5(fields)
 
 
 def _array(content: bytes) -> Any:
@@ -163,61 +151,19 @@ def _array(content: bytes) -> Any:
     return array
 
 
-def _from_format_2(fields: dict[str, Any]) -> dict[str, Any]:
+def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns fields as they are today.
 
-    Lists were a matrix, the task said who is evaluated, and ties were broken by the item id.
+    Edges and persons had other names, every row was a user, all truth was a candidate, and nothing
+    said what ranked the items.
     """
     ranked, task = fields["ranked"], fields["task"]
-    items = ranked.pop("items")
-    ranked |= {
-        "lists": None if items is None else Lists.from_matrix(items).to_dict(),
-        "users": None if task is None else task["users"],
-        "ties": "index",
-        "num_above": None,
-        "num_tied": None,
-    }
-    if task is not None:
-        task |= {"exclude_seen": True, "threshold": None}
-    return fields | {"convention": fields["convention"] | {"ties": "index"}}
-
-
-def _from_format_3(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Tasks had no original ids, and scores masked nothing."""
-    fields["ranked"]["num_masked"] = None
-    task = fields["task"]
-    if task is not None:
-        task |= {"user_ids": None, "item_ids": None}
-    return fields
-
-
-def _from_format_4(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Every row of a task was a person."""
-    if fields["task"] is not None:
-        fields["task"] |= {"owner": None}
-    return fields
-
-
-def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Two of them had names that also meant something else."""
-    ranked, task = fields["ranked"], fields["task"]
     ranked["edge_label_index"] = ranked.pop("edge_index")
+    ranked |= {"ranked_by": None, "seed": None}
+    ranked |= {"person": None, "user_of_row": None, "is_candidate": None}
     if task is not None:
         task["person"] = task.pop("owner")
-    return fields
-
-
-def _from_format_6(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Nothing said what ranked the items, or by which seed."""
-    fields["ranked"] |= {"ranked_by": None, "seed": None}
-    return fields
-
-
-def _from_format_7(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today. Every row was a user, and all truth was a candidate."""
-    fields["ranked"] |= {"person": None, "user_of_row": None, "is_candidate": None}
-    if fields["task"] is not None:
-        fields["task"] |= {"missing": "drop", "query": None, "num_relations": None}
+        task |= {"missing": "drop", "query": None, "num_relations": None}
     return fields | {"average_over": "user", "sampling": None}
 
 
@@ -259,8 +205,6 @@ def _put_tensors(value: Any, arrays: dict[str, Any]) -> Any:
     if name not in arrays:
         raise ValueError(f"it has no array {name!r}")
     tensor = torch.from_numpy(arrays[name])
-    if len(value) == 1:  # as in format 2
-        return tensor
     dtypes = {str(dtype): dtype for dtype in _BITS}
     tensor = tensor.view(dtypes.get(f"torch.{value['dtype']}", tensor.dtype))
     found = [str(tensor.dtype).removeprefix("torch."), list(tensor.shape)]

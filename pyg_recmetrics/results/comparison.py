@@ -37,7 +37,7 @@ from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
 from pyg_recmetrics.results.same_numbers import check_same_numbers
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.samples import describe_samples
+from pyg_recmetrics.results.samples import check_users_in_common, describe_samples
 from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import (
     Best,
@@ -474,6 +474,7 @@ def _prepare(
         why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
         raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
     check_same_task(_all_results(runs))
+    check_users_in_common(_all_results(runs))
     nouns = next(iter(runs.values()))[0].nouns
     asked = _metrics(metrics, runs)
     protocol = Protocol(

@@ -1,9 +1,23 @@
 """Several results of which some were made of a sample of users."""
 
 from collections.abc import Mapping
+from functools import reduce
+
+import torch
 
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.results.result import EvaluationResult
+
+
+def check_users_in_common(results: Mapping[str, EvaluationResult]) -> None:
+    """Raises if there is no user whom all results have ranked."""
+    ranked = [result.ranked.users for result in results.values()]
+    some = [users.cpu() for users in ranked if users is not None]
+    if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
+        raise ValueError(
+            f"'results' needs to have users whom all have ranked (got none for "
+            f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
+        )
 
 
 def describe_samples(

@@ -179,12 +179,11 @@ def _look_up(wanted: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _are_columns(value: Any) -> bool:
-    """Returns whether a sequence holds columns, and not numbers."""
-    return (
-        isinstance(value, tuple | list)
-        and len(value) > 0
-        and (isinstance(value[0], tuple | list) or getattr(value[0], "ndim", 0) > 0)
-    )
+    """Returns whether a sequence holds columns, and not numbers or rows, as nested lists do."""
+    if not isinstance(value, tuple | list) or len(value) == 0:
+        return False
+    is_tuple_of_lists = isinstance(value, tuple) and isinstance(value[0], tuple | list)
+    return is_tuple_of_lists or getattr(value[0], "ndim", 0) > 0
 
 
 def _read_columns(value: Any, name: str) -> list[Tensor]:

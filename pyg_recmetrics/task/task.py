@@ -445,8 +445,8 @@ class RankingTask(Frozen):
 
         Args:
             query (tuple of torch.Tensor): The columns of the query of each edge, integers of shape
-                `[num_edges]` that are not negative, or a tensor of shape
-                `[num_edges, num_columns]`.
+                `[num_edges]` that are not negative, or their rows: a tensor of shape
+                `[num_edges, num_columns]`, or nested lists.
             item (torch.Tensor): The item of each edge, of shape `[num_edges]`.
             num_items (int): The number of items.
             seen (tuple, optional): What is left out of the rankings: the columns of queries, as in

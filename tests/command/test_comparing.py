@@ -146,6 +146,7 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
         ),
         ("compare good0.npz good0.npz", "every file needs to be given once"),
         ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "(got '1%x')"),
+        ("gate bad.npz --baseline bad.npz --metric mrr@3 --equivalence 1%", "bad.npz twice)"),
     ],
 )
 def test_mistakes_are_told(results, run, tmp_path, line, part):

@@ -36,16 +36,11 @@ from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 
 #: A result in format 2, as it was written before lists could differ in length.
-FORMAT_2 = Path(__file__).with_name("format_2.npz")
 #: A result in format 3, as it was written before tasks knew original ids.
-FORMAT_3 = Path(__file__).with_name("format_3.npz")
-FORMAT_4 = Path(__file__).with_name("format_4.npz")
 #: A result in format 5, as it was written before truth edges and persons had names of their own.
 FORMAT_5 = Path(__file__).with_name("format_5.npz")
 #: A result in format 6, as it was written before it said what ranked.
-FORMAT_6 = Path(__file__).with_name("format_6.npz")
 #: A result in format 7, as it was written when every row was a user.
-FORMAT_7 = Path(__file__).with_name("format_7.npz")
 #: Two runs of one task in format 5.
 RUNS_IN_FORMAT_5 = Path(__file__).with_name("runs_in_format_5.npz")
 
@@ -224,38 +219,8 @@ class TestFiles:
                 EvaluationResult.load(tmp_path / name)
         with (tmp_path / "new.npz").open("wb") as file:
             np.savez(file, header=np.array(json.dumps({"format": 99})))
-        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99 instead of 2 to 8"):
+        with pytest.raises(ValueError, match=r"new\.npz: .* in format 99, and"):
             EvaluationResult.load(tmp_path / "new.npz")
-
-    def test_files_of_format_2_are_read(self):
-        result = EvaluationResult.load(FORMAT_2)
-        # User 0 has relevant items at the ranks 1 and 4, user 1 at 1, and user 2 at 4.
-        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
-        assert result["mrr@2"] == (1 + 1 + 0) / 3
-        assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
-        assert result.ranked.weight.tolist() == [3, 1, 2, 1]
-        assert result.ranked.pred_index_mat.tolist() == [[2, 3], [0, 3], [0, 1], [-1, -1]]
-        assert result.ranked.catalogue.get("item_embedding").tolist()[4] == [0, 3]
-        assert result.task.users.tolist() == [0, 1, 2]
-
-    def test_files_of_format_3_are_read(self):
-        result = EvaluationResult.load(FORMAT_3)
-        # User 0 has relevant items at the ranks 1 and 4, user 1 shares 1 and 2, and user 2 has 4.
-        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
-        assert result["mrr@2"] == pytest.approx((1 + 1 / 1.5 + 0) / 3)
-        assert (result.ranked.ties, result.num_tied) == ("mean", 1)
-        assert result.ranked.pred_index_mat.tolist() == [[2, 3], [0, 2], [0, 1], [-1, -1]]
-        assert (result.task.user_ids, result.ranked.user_ids) == (None, None)
-        assert (result.task.threshold, result.task.users.tolist()) == (1, [0, 1, 2])
-
-    def test_files_of_format_4_are_read(self):
-        result = EvaluationResult.load(FORMAT_4)
-        # User 0 has relevant items at the ranks 1 and 3, user 1 at 1, and user 2 at 4.
-        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
-        assert result["mrr@3"] == pytest.approx((1 + 1 + 0) / 3)
-        assert result.task.user_ids == ("ann", "bob", "cid", "dee")
-        assert result.ranked.num_masked.tolist() == [1, 0, 0, 0]
-        assert result.person is result.task.person is None
 
     def test_files_of_format_5_are_read(self):
         result = EvaluationResult.load(FORMAT_5)
@@ -264,24 +229,6 @@ class TestFiles:
         assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
         assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
         assert result.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
-
-    def test_files_of_format_6_are_read(self):
-        result = EvaluationResult.load(FORMAT_6)
-        # User 0 has relevant items at the ranks 1 and 4, user 1 at 1, and user 2 at 4.
-        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
-        assert result.ranked.user_ids == ("ann", "bob", "cid", "dee")
-        assert result.ranked.ranked_by is None
-
-    def test_files_of_format_7_are_read(self):
-        result = EvaluationResult.load(FORMAT_7)
-        # User 0 has relevant items at the ranks 1 and 3 of its candidates, and user 1 at 2.
-        assert result["recall@2"] == (1 / 2 + 1) / 2
-        assert (result.task.missing, result.average_over) == ("drop", "user")
-        assert result.ranked.person.tolist() == result.person.tolist() == [0, 0]
-        assert result.ranked.user_of_row is result.ranked.is_candidate is None
-        assert (result.task.query, result.task.num_relations) == (None, None)
-        assert result.sampling is None
-        assert result.bounds("mrr") == (result["mrr"], result["mrr"])
 
     def test_runs_of_format_5_are_read(self):
         first, second = Runs.load(RUNS_IN_FORMAT_5)

@@ -111,6 +111,8 @@ class TestForms:
             torch.stack([SESSION, POSITION], dim=1),
             torch.stack([SESSION, POSITION], dim=1).numpy(),
             (SESSION.tolist(), POSITION.tolist()),
+            torch.stack([SESSION, POSITION], dim=1).tolist(),
+            list(zip(SESSION.tolist(), POSITION.tolist(), strict=True)),
         ],
     )
     def test_columns_and_rows(self, query):

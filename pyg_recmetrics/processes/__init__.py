@@ -1,0 +1,18 @@
+"""What processes that rank together tell each other: their shares, errors and results."""
+
+from pyg_recmetrics.processes.digests import check_same, digest
+from pyg_recmetrics.processes.errors import fail_together
+from pyg_recmetrics.processes.exchange import take_largest, take_smallest
+from pyg_recmetrics.processes.group import is_alone, num_processes, process_index, share
+
+__all__ = [
+    "check_same",
+    "digest",
+    "fail_together",
+    "is_alone",
+    "num_processes",
+    "process_index",
+    "share",
+    "take_largest",
+    "take_smallest",
+]

@@ -1,0 +1,58 @@
+"""Digests tell values from any others."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+from pyg_recmetrics.processes import check_same, digest, digests
+
+
+def test_a_process_alone_compares_with_nobody():
+    values = torch.tensor([3, 1])
+    check_same(values.device, values=values)
+
+
+A_TENSOR = torch.tensor([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((A_TENSOR,), (A_TENSOR.flip(0),)),
+        ((A_TENSOR,), (A_TENSOR.double().nextafter(torch.tensor(9.0)),)),
+        ((A_TENSOR, None), (A_TENSOR, 0)),
+        ((A_TENSOR, True), (A_TENSOR, 1)),
+        ((A_TENSOR, "best"), (A_TENSOR, "worst")),
+        ((A_TENSOR, 1, 2), (A_TENSOR, 2, 1)),
+        ((A_TENSOR, A_TENSOR[:0]), (A_TENSOR,)),
+        ((torch.tensor([1, 10, 50]),), (torch.tensor([6, 7, 50]),)),
+        ((A_TENSOR[None],), (A_TENSOR,)),
+        (({"a": A_TENSOR},), ({"b": A_TENSOR},)),
+    ],
+)
+def test_other_values_have_another_digest(one, other):
+    own, again, of_other = map(digest, (one, deepcopy(one), other))
+    assert torch.equal(own, again)
+    assert not torch.equal(own, of_other)
+
+
+def test_large_and_strided_tensors_are_hashed_in_parts(monkeypatch):
+    tensor = torch.rand(6, 4, 3)
+    whole = digest(tensor)
+    monkeypatch.setattr(digests, "_BYTES_AT_ONCE", 64)
+    for same in (tensor, tensor.transpose(0, 2).contiguous().transpose(0, 2)):
+        assert torch.equal(digest(same), whole)
+    for number in (torch.tensor(2.0), torch.tensor([], dtype=torch.bfloat16), torch.ones(3).bool()):
+        assert torch.equal(digest(number), digest(number.clone()))
+    assert not torch.equal(digest(tensor.flatten()), whole)
+
+
+@pytest.mark.parametrize("place", [0, 12_345, -1])
+def test_any_number_of_a_large_tensor_counts(place):
+    tensor = torch.rand(700, 600)
+    changed = tensor.clone()
+    changed.view(-1)[place] = torch.nextafter(tensor.view(-1)[place], torch.tensor(2.0))
+    digests = [digest(value) for value in (tensor, tensor.clone(), changed)]
+    assert torch.equal(digests[0], digests[1])
+    assert not torch.equal(digests[0], digests[2])
