@@ -212,7 +212,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             perfect is better than popular in mrr on both data sets.
         """
         check_scipy("compare")
-        asked = self._metric(metric)
+        asked = self.metric(metric)
         independent = check_boolean(independent, "independent")
         names = [deterministic] if isinstance(deterministic, str) else deterministic
         if not isinstance(names, Iterable):
@@ -243,7 +243,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             level=level,
         )
         left_out = tuple(data_set for data_set in self if data_set not in compared)
-        return BenchmarkComparison(comparisons, asked, independent, left_out)
+        return BenchmarkComparison(comparisons, asked, self.recommenders, independent, left_out)
 
     def critical_differences(
         self, metric: str | Metric | None = None, *, level: float = 0.95
@@ -304,7 +304,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             ValueError: If a result has no such metric, or there is no such convention, cut-off or
                 order of ties.
         """
-        return Sensitivity.of(self._results, self._metric(metric), conventions, cut_offs, ties)
+        return Sensitivity.of(self._results, self.metric(metric), conventions, cut_offs, ties)
 
     def save(self, path: str | Path) -> None:
         """Saves all results in one file, for :meth:`load`. What they share is stored once.
@@ -353,8 +353,16 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
                 of_one[recommender["name"]] = runs_from_fields(recommender["runs"])
         return cls(found)
 
-    def _metric(self, metric: str | Metric | None) -> Metric:
-        """Returns a metric, or the first that all results have."""
+    def metric(self, metric: str | Metric | None = None) -> Metric:
+        """Returns a metric as methods take it: the first that all results have if none is given.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`)
+
+        Raises:
+            ValueError: If there is no such metric, or none is given and results have none in
+                common.
+        """
         if metric is not None:
             return parse(metric)
         if not self.metrics:
@@ -362,7 +370,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         return self.metrics[0]
 
     def _means(self, metric: str | Metric | None, level: float) -> MeansOnDataSets:
-        return MeansOnDataSets(self._results, self._metric(metric), check_level(level))
+        return MeansOnDataSets(self._results, self.metric(metric), check_level(level))
 
     def __getitem__(self, data_set: str) -> Results:
         return self._results[data_set]

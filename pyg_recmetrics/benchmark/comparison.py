@@ -1,14 +1,18 @@
 """Which recommender is better on how many data sets."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
+from pyg_recmetrics.benchmark.means import Results
 from pyg_recmetrics.benchmark.notes import notes_of_all
 from pyg_recmetrics.benchmark.partial_conjunction import count_with_confidence
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
+from pyg_recmetrics.results.by_name import Name, read_name
 from pyg_recmetrics.results.paired import Verdict, is_higher_better
+from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.tables import Faint, Table, Tabular, format_mean, to_data_frame
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
 
     Attributes:
         metric (Metric): The metric.
+        recommenders (tuple of str): The names of all recommenders of the benchmark.
         counts (tuple of DataSetCount): For each pair, on how many data sets one is better. All
             counts hold together, with the level of the comparison.
         independent (bool): Whether counts are those of Fisher's combination, which needs data sets
@@ -57,11 +62,15 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         self,
         comparisons: Mapping[str, Comparison],
         metric: Metric,
-        independent: bool,
+        recommenders: tuple[str, ...],
+        independent: bool = False,
         left_out: tuple[str, ...] = (),
+        num_pairs: int | None = None,
     ) -> None:
         self._comparisons = dict(comparisons)
-        self.metric, self.independent, self.left_out = metric, independent, left_out
+        self._num_pairs = len(self._rows_by_pair) if num_pairs is None else num_pairs
+        self.metric, self.recommenders = metric, recommenders
+        self.independent, self.left_out = independent, left_out
         self.counts = tuple(self._count(a, b) for a, b in self._rows_by_pair)
         self._freeze()
 
@@ -79,6 +88,43 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         """Returns one sentence for each pair: on how many data sets one is better, and on which."""
         return tuple(self._sentence(count) for count in self.counts)
 
+    def select(self, name: Name) -> "BenchmarkComparison":
+        """Returns the pairs of one recommender. They keep the corrections for all tests.
+
+        Args:
+            name (str): A recommender that is one of each pair.
+
+        Raises:
+            ValueError: If it was compared on no data set.
+        """
+        name = read_name(name, "name", list(dict.fromkeys(chain.from_iterable(self.pairs))))
+        selected = {
+            data_set: found.select(name=name)
+            for data_set, found in self.items()
+            if any(name in (row.a, row.b) for row in found)
+        }
+        left_out = (*self.left_out, *(data_set for data_set in self if data_set not in selected))
+        return BenchmarkComparison(
+            selected, self.metric, self.recommenders, self.independent, left_out, self._num_pairs
+        )
+
+    def check_results(self, results: Mapping[str, Results]) -> None:
+        """Raises if the differences are not those of a benchmark.
+
+        Args:
+            results (mapping): The results by name, for each data set.
+
+        Raises:
+            ValueError: If they are not. The error names the data set, and what differs.
+        """
+        for data_set, found in self.items():
+            if data_set not in results:
+                raise ValueError(f"'comparison' needs to be of {list(results)} (got '{data_set}')")
+            try:
+                found.check_results({name: runs_of(x) for name, x in results[data_set].items()})
+            except ValueError as error:
+                raise ValueError(f"{data_set}: {error}") from error
+
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every pair on every data set.
 
@@ -92,12 +138,12 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
 
     def table(self) -> Table:
         """Returns the printed table: pairs of recommenders down, and data sets across."""
-        head = [f"{self.metric}, a - b", *self, "better on", "worse on"]
+        head = [f"{self.metric}, a - b", "better on", "worse on", *self]
         rows = [
             [
                 f"{count.a} - {count.b}",
-                *(self._cell(data_set, count.a, count.b) for data_set in self),
                 *(_of_all(number, count) for number in (count.better, count.worse)),
+                *(self._cell(data_set, count.a, count.b) for data_set in self),
             ]
             for count in self.counts
         ]
@@ -136,7 +182,7 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
             found = self._found(a, b)
             return DataSetCount(a, b, len(found["better"]), len(found["worse"]), len(tested))
         # Both directions of all pairs share the chance of a mistake.
-        alpha = self._first.protocol.alpha / 2 / len(self._rows_by_pair)
+        alpha = self._first.protocol.alpha / 2 / self._num_pairs
         better, worse = (
             count_with_confidence([_one_sided(row, is_better) for row in tested], alpha, True)
             for is_better in (True, False)

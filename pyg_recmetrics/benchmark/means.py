@@ -13,11 +13,7 @@ from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.results.runs import (
-    mean_with_interval,
-    means_of_all_users,
-    runs_of,
-)
+from pyg_recmetrics.results.runs import mean_of_any, means_of_all_users, runs_of
 from pyg_recmetrics.results.samples import describe_samples
 from pyg_recmetrics.tables import Best, Table, format_mean
 
@@ -106,7 +102,7 @@ class MeansOnDataSets:
         found = {}
         for name, result in self.results[data_set].items():
             try:
-                found[name] = _mean(result, self.metric, self.level)
+                found[name] = mean_of_any(result, self.metric, self.level)
             except ValueError as error:
                 raise ValueError(f"{data_set}, {name}: {error}") from error
         known = {name: mean[0] for name, mean in found.items() if not math.isnan(mean[0])}
@@ -172,21 +168,6 @@ class MeansOnDataSets:
             samples = {str(self.metric): Sample.of(first.contributions(self.metric), first.person)}
             if note := caution(samples, first.nouns):
                 yield note
-
-
-def _mean(
-    result: EvaluationResult | Runs, metric: Metric, level: float
-) -> tuple[float, float, float, int]:
-    """Returns a mean, its interval, and how many users count."""
-    runs = runs_of(result)
-    means = means_of_all_users(runs, metric)
-    if means is None:
-        return mean_with_interval(result, metric, level)
-    num_users = runs[0].user_counts.num_with_list or runs[0].num_evaluated
-    if isinstance(result, Runs):
-        value, low, high, *_ = result.mean(metric, level)
-        return value, low, high, num_users
-    return float(means[0]), math.nan, math.nan, num_users
 
 
 def every_run(results: Results) -> dict[str, EvaluationResult]:

@@ -439,6 +439,21 @@ def mean_with_interval(
     return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))
 
 
+def mean_of_any(
+    result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
+) -> CohortMean:
+    """Returns the mean of any metric. One for all users together varies by runs alone."""
+    runs = runs_of(result)
+    means = means_of_all_users(runs, metric)
+    if means is None:
+        return mean_with_interval(result, metric, level)
+    num_users = runs[0].user_counts.num_with_list or runs[0].num_evaluated
+    if isinstance(result, Runs):
+        value, low, high, *_ = result.mean(metric, level)
+        return CohortMean(value, low, high, num_users)
+    return CohortMean(float(means[0]), math.nan, math.nan, num_users)
+
+
 def exposure_of_runs(runs: Sequence[EvaluationResult], k: int) -> Tensor:
     """Counts for each item how many lists hold it in their top `k`, on average over runs.
 
