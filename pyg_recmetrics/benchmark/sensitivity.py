@@ -272,13 +272,11 @@ def _ranked(result: EvaluationResult, protocol: _Protocol) -> RankedEdges:
         eligible = other.population.is_eligible(task)
         row = ranked.user_of_row
         ranked = ranked.select_users(eligible if row is None else eligible[row])
-    if other is not None:
-        ranked, _ = other.population.select(ranked)
     ties = protocol.ties if other is None else other.ties
     # Lists know no ties, and nothing goes back to the order of items.
-    if ties is None or ranked.num_tied is None or ties in ("index", ranked.ties):
-        return ranked
-    return ranked.with_ties(ties, seed=ranked.seed or 0)
+    if ranked.num_tied is not None and ties not in (None, "index", ranked.ties):
+        ranked = ranked.with_ties(ties, seed=ranked.seed or 0)
+    return ranked if other is None else other.population.select(ranked)[0]
 
 
 def _cell(row: OrderChange) -> str:
