@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE))
 # These stand beside this file.
 import mathml  # noqa: E402
 from reference_pages import PARTS, index_page, reference_page  # noqa: E402
-from tables import conventions_page, metric_table  # noqa: E402
+from tables import conventions_page, live_tables, metric_table  # noqa: E402
 
 project = "pyg_recmetrics"
 release = version = pyg_recmetrics.__version__
@@ -38,6 +38,23 @@ html_show_copyright = False
 html_show_sphinx = False
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
+html_favicon = html_logo = "_static/favicon.svg"
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#00705e",
+        "color-brand-content": "#00705e",
+        "color-brand-visited": "#5b4a8a",
+        "hit": "#b85c00",
+        "shadow": "rgb(0 0 0 / 20%)",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#4fd1b5",
+        "color-brand-content": "#4fd1b5",
+        "color-brand-visited": "#b9a6f0",
+        "hit": "#ff9f43",
+        "shadow": "rgb(0 0 0 / 80%)",
+    },
+}
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -54,7 +71,8 @@ python_maximum_signature_line_length = 88
 
 def generate(app: Sphinx) -> None:
     """Writes the pages and tables whose content comes from elsewhere in the repository."""
-    write("generated", {"metric_table.md": metric_table(), "conventions.md": conventions_page()})
+    tables = {"metric_table.md": metric_table(), "conventions.md": conventions_page()}
+    write("generated", {**tables, "live_tables.html": live_tables()})
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
     write("reference", {"index.md": index_page(), **pages})
     write("notebooks", {path.name: path.read_text() for path in NOTEBOOKS.glob("*.ipynb")})

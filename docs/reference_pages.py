@@ -142,10 +142,11 @@ PARTS = {
 
 
 def index_page() -> str:
-    """Returns the page that lists the parts."""
+    """Returns the page that lists the parts and their names."""
     lines = ["# Reference", "", "Every public name, with its arguments and the errors it raises."]
-    lines += ["", "| part | what it is for |", "|---|---|"]
-    lines += [f"| [{part.title}]({name}.rst) | {part.about} |" for name, part in PARTS.items()]
+    for page, part in PARTS.items():
+        targets = [f"{{py:obj}}`~{part.module_name}.{name}`" for name in part.documented]
+        lines += ["", f"## [{part.title}]({page}.rst)", "", part.about, "", " · ".join(targets)]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *PARTS, "```", ""])
 
 

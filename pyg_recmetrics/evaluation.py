@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
@@ -76,7 +77,7 @@ def evaluate(
     level: float = 0.95,
     max_users: int | None = None,
     progress: bool = False,
-    resume: EvaluationResult | None = None,
+    resume: EvaluationResult | str | Path | None = None,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -153,8 +154,8 @@ def evaluate(
             (default: `None`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items, as deep
-            as users are ranked, or how many items of each list to keep. Metrics of lists, such as
+        keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
+            integer keeps that many items of each. Metrics of lists, such as
             `coverage@20`, keep at least as many as they need. Lists take memory for all users of
             the task. (default: `False`)
         ties (str, optional): How equal scores are ranked: `"index"` ranks the lower item id first;
@@ -173,8 +174,10 @@ def evaluate(
             margins together. (default: `0.95`)
         max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        resume (EvaluationResult, optional): An earlier result of the same recommender and task with
-            a wider margin, to go on from. (default: `None`)
+        resume (EvaluationResult or str or Path, optional): An earlier result of the same
+            recommender and task with a wider margin, to go on from; or, with or without a margin, a
+            folder that keeps the users who are finished, so that the same call goes on from there
+            if this one ends before its time. See :func:`rank`. (default: `None`)
 
     Returns:
         The mean of every metric, and its value for every user who was ranked.
@@ -183,6 +186,7 @@ def evaluate(
         TypeError: If an argument has a wrong type.
         ValueError: If an argument does not fit the others. The error names the argument, what was
             wanted, and what came.
+        OSError: If a folder cannot be read or written.
         RuntimeError: If another process of an initialised process group raised an error.
 
     Example:
@@ -356,7 +360,7 @@ class Evaluator(Frozen):
         self._freeze()
 
     def __call__(
-        self, recommender: RecommenderLike, *, resume: EvaluationResult | None = None
+        self, recommender: RecommenderLike, *, resume: EvaluationResult | str | Path | None = None
     ) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
@@ -364,16 +368,19 @@ class Evaluator(Frozen):
 
         Args:
             recommender: What to evaluate.
-            resume (EvaluationResult, optional): See :func:`evaluate`. (default: `None`)
+            resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
+                recommender needs a folder of its own. (default: `None`)
         """
-        if resume is not None and self._frame is None:
+        earlier = resume if isinstance(resume, EvaluationResult) else None
+        folder = None if isinstance(resume, EvaluationResult) else resume
+        if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender):
-            ranking = self._open(recommender, resume)
+            ranking = self._open(recommender, earlier, folder)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
-                result = self._sample(ranking, self._frame, resume)
+                result = self._sample(ranking, self._frame, earlier)
         self.history.append(result)
         return result
 
@@ -440,13 +447,15 @@ class Evaluator(Frozen):
         return Frame(self.task, self._margins, action, self._seed)
 
     def _open(
-        self, recommender: RecommenderLike, resume: EvaluationResult | None = None
+        self,
+        recommender: RecommenderLike,
+        earlier: EvaluationResult | None = None,
+        folder: str | Path | None = None,
     ) -> OpenRanking:
         """Prepares a recommender to rank."""
-        resumed = isinstance(resume, EvaluationResult) and (resume.sampling, resume.ranked.rank)
         processes.check_same(
             self.task.device,
-            resume=resumed,
+            resume=None if earlier is None else (earlier.sampling, earlier.ranked.rank),
             metrics=(*self.metrics, self._convention),
             options=(
                 *(self._ranked_ties, self._seed, self._empty_target_action),
@@ -465,6 +474,7 @@ class Evaluator(Frozen):
             keep_items=self._kept_items,
             progress=self._progress,
             needs_degree=self._needs_degree,
+            resume=folder,
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)

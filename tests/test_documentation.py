@@ -17,9 +17,9 @@ import numpy as np
 import pictures
 import pytest
 import torch
-from page_code import code_before
+from page_code import code_before, code_of
 from reference_pages import PARTS
-from tables import conventions_page, metric_table
+from tables import conventions_page, live_tables, metric_table
 
 import pyg_recmetrics
 from pyg_recmetrics import conventions, metrics, plot
@@ -66,6 +66,13 @@ NEEDED = {
     "migration/recbole.md": ("tests/peers.txt", "recbole", "sklearn", "tensorboard"),
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
+
+#: Persons without a name, and clauses without a subject: who reads these has to read twice.
+RIDDLES = re.compile(
+    r"\b(?:whom|whoever|(?:no|any|some|every)body(?:'s)?|says so|keeps apart|what becomes of"
+    r"|what changes)\b",
+    flags=re.IGNORECASE,
+)
 
 #: A block of code, and the block of its output if the page shows it.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
@@ -167,6 +174,12 @@ def test_every_time_on_the_page_of_speed_was_measured():
     assert [time for time in times if time not in measured] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_no_page_has_a_word_that_readers_stumbled_over(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert RIDDLES.findall(prose) == []
+
+
 def test_what_was_printed_is_of_this_version():
     texts = [page.read_text() for page in (*PAGES, ROOT / "README.md", *ROOT.glob("*/*.ipynb"))]
     found = {
@@ -183,6 +196,35 @@ def test_the_page_of_metrics_lists_every_metric():
         assert row.startswith((f"| `{name}@k`", f"| `{name}`"))
     for line in (head, rule, *rows):
         assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
+
+
+def test_the_first_page_has_the_first_code_of_the_readme():
+    train, evaluation = code_of(DOCS / "index.md")
+    assert f"{train}\n{evaluation}" == code_of(ROOT / "README.md")[0]
+
+
+def test_the_live_tables_are_sorted_and_filtered_as_in_the_report():
+    assert ":file: generated/live_tables.html" in (DOCS / "live_table.md").read_text()
+    html = live_tables()
+    assert html.count('<table aria-labelledby="caption-') == html.count('class="sortable"') == 3
+    choices = re.findall(r'<input type="checkbox" id="(\w+)-(\d)" checked>', html)
+    assert len(choices) == 6
+    for kind, number in choices:
+        assert f"body:has(#{kind}-{number}:not(:checked))" in html
+        assert f'data-{kind}="{number}' in html
+    page = (ROOT / "pyg_recmetrics" / "reporting" / "page.html").read_text()
+    assert re.search("<script>.*</script>", page, flags=re.DOTALL)[0] in html
+
+
+def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
+    shown = re.findall(r">([\w@]+)</text><text[^>]*>(\d\.\d\d)<", (DOCS / "idea.html").read_text())
+    lists, relevant = torch.tensor([[0, 1, 2, 3, 4, 5]]), torch.tensor([[0, 0], [1, 4]])
+    result = pyg_recmetrics.evaluate(
+        lists, pyg_recmetrics.RankingTask(relevant, num_users=1, num_items=6), list(dict(shown))
+    )
+    assert len(shown) == 5
+    for metric, value in shown:
+        assert f"{result[metric]:.2f}" == value
 
 
 def test_the_page_of_conventions_holds_their_table():
@@ -237,6 +279,13 @@ def test_every_public_name_is_in_the_reference(module_name, explained):
         and f"{home_of(value, module_name)}.{name}" not in explained
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_first_page_of_the_reference_names_every_name(name, site):
+    html = (site / "reference" / "index.html").read_text()
+    for documented in PARTS[name].documented:
+        assert f'href="{name}.html#{PARTS[name].module_name}.{documented}"' in html
 
 
 def test_every_module_and_every_metric_is_in_the_reference(explained):

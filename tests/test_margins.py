@@ -342,7 +342,7 @@ class TestFurtherMargins:
             evaluate(SCORES, TASK, METRICS, resume=sampled)
         with pytest.raises(ValueError, match="'resume' needs to be a result with a 'margin'"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=FULL)
-        with pytest.raises(TypeError, match="'resume' needs to be an 'EvaluationResult'"):
+        with pytest.raises(TypeError, match="'resume' needs to be the path of a folder"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
 
 

@@ -133,7 +133,7 @@ class TestPopulation:
 
     def test_the_words_of_a_result_say_it(self):
         result = evaluate(self.scores, self.task, "recall@2", population=self.few)
-        assert "if they have at least 2 relevant items (2 are left out)" in " ".join(
+        assert "and at least 2 relevant items (2 others excluded)" in " ".join(
             result.recipe().split()
         )
         assert str(result).endswith("2 users evaluated, 2 left out of the population")

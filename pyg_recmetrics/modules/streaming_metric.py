@@ -87,9 +87,7 @@ class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
 
     def __init__(self, **kwargs: Any) -> None:
         if kwargs:
-            raise ImportError(
-                f"'{min(kwargs)}' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'"
-            )
+            raise ImportError(f"'{min(kwargs)}' needs torchmetrics: pip install torchmetrics")
         link_pred.BaseMetric.__init__(self)
 
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
@@ -111,7 +109,7 @@ class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
 
     def draw(self, *_: Any) -> Any:
         """Raises, because the plots are those of torchmetrics."""
-        raise ImportError("'plot' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'")
+        raise ImportError("'plot' needs torchmetrics: pip install torchmetrics")
 
     draw_curve = draw
 

@@ -2,11 +2,22 @@
 
 from pyg_recmetrics.processes.digests import check_same, digest
 from pyg_recmetrics.processes.errors import fail_together
-from pyg_recmetrics.processes.exchange import take_largest, take_smallest
+from pyg_recmetrics.processes.exchange import (
+    add_up,
+    collect,
+    collect_objects,
+    deal,
+    take_largest,
+    take_smallest,
+)
 from pyg_recmetrics.processes.group import is_alone, num_processes, process_index, share
 
 __all__ = [
+    "add_up",
     "check_same",
+    "collect",
+    "collect_objects",
+    "deal",
     "digest",
     "fail_together",
     "is_alone",

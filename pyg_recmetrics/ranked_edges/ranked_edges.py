@@ -37,6 +37,7 @@ from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
+from pyg_recmetrics.totals import Totals, check_is_whole
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -83,6 +84,8 @@ class RankedEdges:
             `[num_users]`, after :meth:`each_edge`; `None` if every row is a user.
         is_candidate (torch.Tensor or None): Whether each edge is among the candidates of its user,
             of shape `[num_edges]`; `None` if all are.
+        is_share (bool): Whether other processes hold the ranking of other users, see
+            :class:`RankingTask`.
 
     Example:
         >>> import torch
@@ -117,6 +120,7 @@ class RankedEdges:
     person: Tensor | None = None
     user_of_row: Tensor | None = None
     is_candidate: Tensor | None = None
+    is_share: bool = False
 
     @classmethod
     def from_topk(
@@ -127,8 +131,8 @@ class RankedEdges:
     ) -> "RankedEdges":
         r"""Ranks edges by their position in given lists, with PyG's argument names.
 
-        An item that is not in its user's list is not retrieved at any k. The lists are taken for
-        all there is: a metric at a k that is larger than `K` looks at `K` items, without a warning.
+        An item that is not in its user's list is not retrieved at any k. The lists are assumed to
+        be complete: a metric at a k that is larger than `K` looks at `K` items, without a warning.
         The padding `-1` matches no item but keeps its position. A repeated item counts once, at its
         first position. Repeated edges are one edge.
 
@@ -354,6 +358,7 @@ class RankedEdges:
             ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
                 there are ties that `ties` ranks in another order than the lists.
         """
+        check_is_whole(self.is_share, "to_trec")
         lists, judged = self._named_lists(), self._named_truth()
         trec.write_run(run, lists)
         trec.write_qrels(qrels, judged)
@@ -369,6 +374,7 @@ class RankedEdges:
             ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
                 there are ties that `ties` ranks in another order than the lists.
         """
+        check_is_whole(self.is_share, "to_ranx")
         lists, judged = self._named_lists(), self._named_truth()
         return trec.to_ranx(judged, lists)
 
@@ -440,6 +446,8 @@ class RankedEdges:
         seed = check_ties(ties, seed)
         if ties == self.ties and ties != "random":
             return self
+        if ties == "random":
+            check_is_whole(self.is_share, "ties='random'", "draws the places of all users together")
         if ties == "index":
             raise ValueError(
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
@@ -586,11 +594,19 @@ class RankedEdges:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
-        return arguments_of(self) | {
+        """Returns all fields by name, with lists and catalogue as dictionaries of their own.
+
+        Raises:
+            ValueError: If this is the share of a process, which nobody could read without the
+                others.
+        """
+        check_is_whole(self.is_share, "to_dict")
+        fields = arguments_of(self) | {
             "lists": self.lists and self.lists.to_dict(),
             "catalogue": self.catalogue and self.catalogue.to_dict(),
         }
+        del fields["is_share"]
+        return fields
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
@@ -600,7 +616,8 @@ class RankedEdges:
             TypeError: If a field has another type.
             ValueError: If a field is missing, or fields do not fit together.
         """
-        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "ranked")
+        names = [field.name for field in dataclasses.fields(cls) if field.name != "is_share"]
+        check_fields(fields, names, "ranked")
         check_ranking(fields)
         lists, catalogue = fields["lists"], fields["catalogue"]
         num_users = fields["ptr"].numel() - 1
@@ -659,6 +676,11 @@ class RankedEdges:
         return depth_of_each_edge(depth, int(self.degree.max()), is_given)
 
     # For metrics and results: what the formulas of many metrics have in common.
+
+    @property
+    def totals(self) -> Totals:
+        """What adds up values of all users, those of other processes included."""
+        return Totals(self.rank.device, self.is_share)
 
     @cached_property
     def position(self) -> Tensor:

@@ -21,7 +21,13 @@ from pyg_recmetrics.checks import (
     check_shape,
     check_weight,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
+from pyg_recmetrics.inputs import (
+    EdgesLike,
+    TensorLike,
+    as_tensor,
+    is_sparse_matrix,
+    to_coordinates,
+)
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.by_id import (
@@ -149,14 +155,15 @@ def ask_model(
 
 
 def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
+    edges = _message_passing(model, task, given)
     recommender = ModelRecommender(
-        model.with_edges(*_message_passing(model, task, given)),
+        model.with_edges(*edges),
         task,
         takes_users="src_index" in model.form.arguments,
         takes_items="dst_index" in model.form.arguments,
     )
     recommender.in_words = f"{model.form} of {model.name}"
-    recommender.state = state_of(model.recommend)
+    recommender.state = _state(model, *edges)
     return recommender
 
 
@@ -165,15 +172,29 @@ def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Rec
         return _ask(model, task, given)
     _check_num_nodes(model.lightgcn.num_nodes, task)
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
-    embedding = model.lightgcn.get_embedding(*_message_passing(model, task, given))
+    edges = _message_passing(model, task, given)
+    embedding = model.lightgcn.get_embedding(*edges)
     embedding = check_scores(embedding, "recommender.get_embedding()")
     shape = (task.num_users + task.num_items, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
     # Not its embeddings: some devices add up messages in another order in each process.
-    recommender.state = state_of(model.recommend)
+    recommender.state = _state(model, *edges)
     return recommender
+
+
+def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[str, Tensor] | None:
+    """Returns the state of a model and the edges that it propagates over, if it has a state."""
+    state = state_of(model.recommend)
+    if state is None or edges is None or not model.takes_edges:
+        return state
+    if is_sparse(edges):
+        index, weight = to_coordinates(edges)
+    else:
+        index = as_tensor(edges, "edge_index")
+    state["edge_index"] = index
+    return state if weight is None else state | {"edge_weight": weight}
 
 
 def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:

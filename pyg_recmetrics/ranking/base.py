@@ -40,8 +40,11 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: The state of the model behind it, if it has one.
+    #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
+
+    #: Numbers that are warned about in the end: the largest of all chunks and processes count.
+    noted: Tensor | None = None
 
     @abstractmethod
     def answer(self, users: Tensor) -> object:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,6 +31,8 @@ from pyg_recmetrics.ranking.algorithms import (
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from pyg_recmetrics.ranking.finished import Finished, Tables
+from pyg_recmetrics.ranking.resume_folder import ResumeFolder
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
@@ -55,6 +59,7 @@ def rank(
     seed: int = 0,
     algorithm: Algorithm = "auto",
     progress: bool = False,
+    resume: str | Path | None = None,
 ) -> RankedEdges:
     r"""Ranks every ground-truth edge. This is the one expensive step of an evaluation.
 
@@ -144,6 +149,12 @@ def rank(
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
+        resume (str or Path, optional): A folder that keeps the users who are finished. If the call
+            ends before its time, the same call goes on from there, and returns what it would have
+            returned. The folder is made if there is none, written every half a minute, and stays.
+            Processes need to share it. Chunks, processes, devices and `ties` may be others; task,
+            recommender and depth may not. A function, or a model whose state is not known, is told
+            from another by what it says of a few users. (default: `None`)
 
     Returns:
         The ground-truth edges with their ranks.
@@ -156,7 +167,9 @@ def rank(
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
             is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known, or arguments differ between processes.
+            `"index"` and scores are not known, `resume` is a folder of something else, or arguments
+            differ between processes.
+        OSError: If `resume` cannot be read or written.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -193,6 +206,7 @@ def rank(
             algorithm=algorithm,
             progress=progress,
             needs_degree=True,
+            resume=resume,
         )
         ranking.rank(task.users)
     return ranking.to_ranked_edges()
@@ -213,6 +227,7 @@ def open_ranking(
     algorithm: Algorithm = "auto",
     progress: bool,
     needs_degree: bool,
+    resume: str | Path | None = None,
 ) -> "OpenRanking":
     """Prepares a recommender once, to rank one batch of users after the other.
 
@@ -226,6 +241,10 @@ def open_ranking(
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")
+        if not isinstance(resume, str | PathLike | None):
+            raise TypeError(
+                f"'resume' needs to be the path of a folder (got {type(resume).__name__})"
+            )
         depth = _depth(task, k, full)
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
@@ -236,15 +255,19 @@ def open_ranking(
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
-        answer = _answer(ranker, task)
+        is_compared = processes.num_processes() > 1 or resume is not None
+        answer = _answer(ranker, task) if is_compared else None
     processes.check_same(
         task.device,
         data=task,
         recommender=answer,
-        options=(k, full, keep_items, ties, seed),
+        options=(k, full, keep_items, ties, seed, resume is None),
     )
     missed = None if is_candidate is None else ~is_candidate
-    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
+    ranking = OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
+    if resume is not None:
+        ranking.resume(resume, answer)
+    return ranking
 
 
 class OpenRanking:
@@ -281,19 +304,44 @@ class OpenRanking:
             self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
             of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
             self._of_lists = _Ranking(request.of_lists(), of_lists)
+            self._rankings = {"ranks": self._of_ranks, "lists": self._of_lists}
         else:
             self._of_ranks = self._of_lists = _Ranking(request, algorithm)
+            self._rankings = {"users": self._of_ranks}
 
     @property
     def in_words(self) -> str:
         """What ranks, in words."""
         return self.recommender.in_words
 
+    def resume(self, path: str | Path, answer: object) -> None:
+        """Takes over who is finished in a folder, and keeps there who will be.
+
+        Args:
+            path (str or Path): The folder.
+            answer (object): What tells the recommender from others.
+        """
+        request = self._of_ranks.request
+        identity = {
+            "task": self.task,
+            "recommender": answer,
+            "depth": "all" if request.is_full else request.depth,
+            "number of items to keep": self._of_lists.request.list_width,
+        }
+        with processes.fail_together(self.task.device):
+            folder = ResumeFolder(path, identity)
+            finished = {
+                kind: Finished(folder, kind, ranking.tables)
+                for kind, ranking in self._rankings.items()
+            }
+        for kind, ranking in self._rankings.items():
+            finished[kind].agree()
+            ranking.finished = finished[kind]
+
     def rank(self, users: Tensor) -> None:
         """Ranks users of the task. The processes of a group share them between them."""
-        rankings = dict.fromkeys([self._of_ranks, self._of_lists])
         with processes.fail_together(self.task.device):
-            for ranking in rankings:
+            for ranking in self._rankings.values():
                 ranking.rank_share(users, self._batch_size, self._progress)
         self._of_ranks.combine_ranks(users)
         self._of_lists.combine_lists(users)
@@ -369,6 +417,8 @@ class _Ranking:
             shape = (self.task.num_users, request.list_width)
             self.lists = torch.full(shape, -1, device=self.task.device)
         self._algorithm = algorithm
+        #: Who is finished, if a folder keeps them.
+        self.finished: Finished | None = None
 
     @cached_property
     def _algorithms(self) -> list[RankingAlgorithm]:
@@ -379,13 +429,14 @@ class _Ranking:
         task = self.task
         if self.lists is None:
             users = users[task.degree[users] > 0]
+        if self.finished is not None:
+            users = self.finished.without(users)
         pending = processes.share(users)
         is_quiet = not progress or processes.process_index() > 0
         with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
             for way in self._algorithms:
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
-                    self.request.recommender.check()
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         self.ranks.forget_beyond(task.degree.clamp(min=self.request.depth)[task.truth[0]])
@@ -428,10 +479,31 @@ class _Ranking:
             if findings.is_unsettled is not None:
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
+            if self.finished is not None:
+                self.finished.add(chunk.users)
+                if self.finished.is_due:
+                    self._settle(is_unsettled)
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
+        self._settle(is_unsettled)
         unsettled = users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
+
+    def _settle(self, is_unsettled: Tensor) -> None:
+        """Checks what the recommender has said so far, and keeps those who are settled by it."""
+        self.request.recommender.check()
+        if self.finished is not None:
+            self.finished.write(is_unsettled)
+
+    def tables(self) -> Tables:
+        """Returns all that is found out about edges and users."""
+        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
+        if self.lists is not None:
+            by_user["lists"] = self.lists
+        if recommender.mask is not None:
+            by_edge["is_masked"] = recommender.mask.is_masked
+            by_user["num_candidates"] = recommender.mask.num_candidates
+        return Tables(self.task, by_edge, by_user, recommender.noted)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)
@@ -441,9 +513,7 @@ class _Ranking:
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:
-    """Returns what has to be the same in every process for one recommender to be ranked."""
-    if processes.num_processes() == 1:
-        return None
+    """Returns what tells a recommender from others: it is the same in every process and call."""
     kind = (type(recommender).__name__, recommender.in_words)
     if recommender.state is not None:
         return *kind, recommender.state

@@ -29,6 +29,7 @@ from pyg_recmetrics.tables import (
     format_mean,
     to_data_frame,
 )
+from pyg_recmetrics.totals import Totals, totals_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,7 @@ class Intervals:
             runs, as in :meth:`Runs.mean`.
         nouns (Nouns): What the rows are called.
         sample (str or None): Which users stand for all, if some do.
+        totals (Totals or None): What adds up values of users; `None` if these are all users.
     """
 
     person: Tensor | None
@@ -78,10 +80,11 @@ class Intervals:
     method: IntervalMethod = "t"
     nouns: Nouns = USERS
     sample: str | None = None
+    totals: Totals | None = None
 
     def notes(self, num_runs: int = 1) -> list[str]:
         """Returns what a table says about them."""
-        note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
+        note = note_on_intervals(self.level, self.person, self.nouns, num_runs, self.totals)
         return [note] if self.sample is None else [note, self.sample]
 
     def mean(self, values: Tensor) -> CohortMean:
@@ -91,8 +94,12 @@ class Intervals:
             values (torch.Tensor): The values of users in each run, of shape
                 `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
         """
-        sample = Sample.of(values.mean(dim=0), self.person)
-        return CohortMean(sample.mean, *self._ends(sample, values), sample.values.numel())
+        sample = Sample.of(values.mean(dim=0), self.person, self.totals)
+        return CohortMean(sample.mean, *self._ends(sample, values), sample.num_rows)
+
+    def estimate(self, values: Tensor) -> Estimate:
+        """Returns the same mean, as one that can be compared with that of other users."""
+        return mean_of_users_and_runs(values, self.person, self.totals)
 
     def _ends(self, sample: Sample, values: Tensor) -> Interval:
         if len(values) == 1 or sample.num_drawn < 2:
@@ -346,7 +353,7 @@ def by_groups(
         parts = split_by(contributed, group.to(contributed.device), num_groups)
         for label, part, found in zip(labels, parts, of_group, strict=True):
             means[label][metric] = found.mean(part)
-    estimate = partial(_estimate_of_group, values, group, labels, person)
+    estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
     notes = intervals.notes(num_runs)
     return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns)
@@ -356,31 +363,39 @@ def _estimate_of_group(
     values: Mapping[str, Tensor],
     group: Tensor,
     labels: Sequence[Hashable],
-    person: Tensor | None,
+    intervals: Intervals,
     label: Hashable,
     metric: str,
 ) -> Estimate:
     contributed = values[metric]
     is_other = group.to(contributed.device) != labels.index(label)
-    return mean_of_users_and_runs(contributed.masked_fill(is_other, torch.nan), person)
+    return intervals.estimate(contributed.masked_fill(is_other, torch.nan))
 
 
-def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
+def group_by_degree(
+    degree: Tensor, is_counted: Tensor, bins: int, totals: Totals | None = None
+) -> tuple[Tensor, list[Hashable]]:
     """Groups users by their degree.
 
     Args:
         degree (torch.Tensor): The degree of every user, of shape `[num_users]`.
         is_counted (torch.Tensor): The users to group, a mask of shape `[num_users]`.
         bins (int): The number of groups.
+        totals (Totals, optional): What adds up numbers of users. (default: `None`, these are all
+            users)
 
     Returns:
         The number of each user's group, `-1` for users without one; and the labels of the groups.
     """
+    totals = totals or totals_of(degree)
     counted = degree[is_counted]
-    bin_of_user = quantile_bins(counted, bins)
+    largest = totals.largest(int(counted.max()) if counted.numel() else -1)
+    num_users = totals.of_each_item(torch.bincount(counted, minlength=largest + 1))
+    values = num_users.nonzero().squeeze(1)
+    bounds = _bounds(values, num_users[values], bins)
     group = torch.full_like(degree, -1)
-    group[is_counted] = bin_of_user
-    return group, range_labels(counted, bin_of_user)
+    group[is_counted] = torch.bucketize(counted, bounds)
+    return group, range_labels(values, torch.bucketize(values, bounds))
 
 
 def by_popularity(
@@ -407,15 +422,15 @@ def by_popularity(
         for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
     }
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
-    estimate = partial(_estimate_of_label, values, intervals.person)
+    estimate = partial(_estimate_of_label, values, intervals)
     notes = intervals.notes(len(runs))
     return Cohorts(means, estimate, "popularity", intervals.level, notes, intervals.nouns)
 
 
 def _estimate_of_label(
-    values: Mapping[Hashable, Tensor], person: Tensor | None, label: Hashable, metric: str
+    values: Mapping[Hashable, Tensor], intervals: Intervals, label: Hashable, metric: str
 ) -> Estimate:
-    return mean_of_users_and_runs(values[label], person)
+    return intervals.estimate(values[label])
 
 
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
@@ -433,12 +448,21 @@ def quantile_bins(values: Tensor, bins: int) -> Tensor:
     The bounds are quantiles of the values. Equal values are always in the same bin, so bins may
     differ in size, and there may be fewer than asked for.
     """
+    distinct, counts = values.unique(return_counts=True)
+    return torch.bucketize(values, _bounds(distinct, counts, bins))
+
+
+def _bounds(values: Tensor, counts: Tensor, bins: int) -> Tensor:
+    """Returns the largest value of every bin but the last, given how often each value occurs."""
     check_positive_integer(bins, "bins")
+    up_to = counts.cumsum(0)
     if values.numel() == 0:
-        return torch.empty_like(values)
-    last_of_bin = [max(0, math.ceil(values.numel() * bin / bins) - 1) for bin in range(1, bins)]
-    bounds = values.sort().values[last_of_bin].unique()
-    return torch.bucketize(values, bounds)
+        return values
+    num_values = int(up_to[-1])
+    last_of_bin = [max(0, math.ceil(num_values * bin / bins) - 1) for bin in range(1, bins)]
+    place = torch.searchsorted(up_to, up_to.new_tensor(last_of_bin), right=True)
+    bounds: Tensor = values[place].unique()
+    return bounds
 
 
 def range_labels(values: Tensor, group: Tensor) -> list[Hashable]:

@@ -33,6 +33,7 @@ from pyg_recmetrics.results.uncertainty import (
 )
 from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.totals import check_is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +162,8 @@ class Runs(Rows[EvaluationResult]):
             ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
         """
         group, labels = self[0]._read_groups(groups)
-        return by_groups(self._values_of(group), group, labels, "group", self._intervals(level))
+        values = self._values_of(group, len(labels))
+        return by_groups(values, group, labels, "group", self._intervals(level))
 
     def by_degree(self, bins: int = 5, *, level: float = 0.95) -> Cohorts:
         """Measures users with few and with many seen edges separately, as the mean over runs.
@@ -191,7 +193,11 @@ class Runs(Rows[EvaluationResult]):
         is_counted = torch.stack([result._is_counted.to(degree.device) for result in self])
         group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
         return by_groups(
-            self._values_of(group), group, labels, "training degree", self._intervals(level)
+            self._values_of(group, len(labels)),
+            group,
+            labels,
+            "training degree",
+            self._intervals(level),
         )
 
     def recall_by_popularity(self, k: int = 20, bins: int = 5, *, level: float = 0.95) -> Cohorts:
@@ -267,13 +273,13 @@ class Runs(Rows[EvaluationResult]):
             return uncertainty_of_means(means), means
         return uncertainty_over_runs(values_of_runs(self, metric), self[0].person)
 
-    def _values_of(self, group: Tensor) -> dict[str, Tensor]:
+    def _values_of(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
         """Returns what users contribute to the mean of their group in every run.
 
         It is of shape `[num_runs, num_users]` for each metric, on the device of the first run.
         """
         device = self[0].ranked.rank.device
-        of_runs = [result._values_of(group) for result in self]
+        of_runs = [result._values_of(group, num_groups) for result in self]
         return {
             name: torch.cat([values[name].to(device) for values in of_runs])
             for name in of_runs[0]
@@ -358,7 +364,7 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
         ValueError: If there is none.
     """
     if isinstance(results, EvaluationResult):
-        return (results,)
+        results = [results]
     if isinstance(results, str | Mapping) or not isinstance(results, Iterable):
         raise TypeError(
             f"'results' needs to hold 'EvaluationResult' or sequences of these "
@@ -372,6 +378,8 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
             )
     if not runs:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
+    for result in runs:
+        check_is_whole(result.is_share, "results")
     return runs
 
 

@@ -1,10 +1,12 @@
 """How many users stand behind a result, and what becomes of the others."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.nouns import USERS, Nouns
+from pyg_recmetrics.totals import Totals
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,6 @@ class UserCounts:
         has_truth = is_evaluated & (ranked.degree > 0)
         num_evaluated = int(has_truth.sum())
         num_without_truth = int(is_evaluated.sum()) - num_evaluated
-        check_num_without_truth(num_without_truth, action)
         num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
             num_without_candidates = num_with_few_candidates = 0
@@ -67,7 +68,7 @@ class UserCounts:
                 )
         if ranked.lists is not None:
             num_with_list = int((is_evaluated & ranked.has_list).sum())
-        return cls(
+        counts = cls(
             num_evaluated,
             num_without_truth,
             num_without_candidates,
@@ -75,7 +76,15 @@ class UserCounts:
             num_with_few_candidates,
             num_with_list,
             nouns,
-        )
+        )._added_up(ranked.totals)
+        check_num_without_truth(counts.num_without_truth, action)
+        return counts
+
+    def _added_up(self, totals: Totals) -> "UserCounts":
+        """Returns the counts of all processes that hold a share of the users each."""
+        counts = {name: number for name, number in vars(self).items() if isinstance(number, int)}
+        sums: dict[str, Any] = dict(zip(counts, totals.numbers(*counts.values()), strict=True))
+        return replace(self, **sums)
 
     def of_all(self, num_without_truth: int) -> "UserCounts":
         """Returns the counts of a sample, with all users of the task who have no truth."""
