@@ -37,7 +37,7 @@ _MAX_COLUMNS = 3
 _WIDTH, _WIDTH_OF_NAMES = 2.6, 1.6
 
 #: The height of a row, and of all else of axes, in inches.
-_HEIGHT_OF_ROW, _HEIGHT = 0.28, 1.2
+_HEIGHT_OF_ROW, _HEIGHT = 0.3, 1.5
 
 
 def benchmark(
@@ -173,7 +173,7 @@ def _differences(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -
     common = f" from {baselines.pop()}" if len(baselines) == 1 else ""
     protocol = found.protocol
     grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
-    note = f"{percent(protocol.level)} intervals, filled: significant{grey}"
+    note = f"{percent(protocol.level)} intervals{grey}"
     return _finish(axes, data_set, f"{comparison.metric}, difference{common}", note)
 
 

@@ -199,7 +199,24 @@ def _warnings(contents: BenchmarkContents) -> Iterator[str]:
         counts = ", ".join(f"{num:,} on {data_set}" for data_set, num in tied.items() if num)
         yield f"Relevant items with the same score as another candidate, at most: {counts}."
     if contents.sensitivity.changes:
-        yield contents.sensitivity.claim()
+        yield f"{contents.sensitivity.claim()}{_on_changes(contents)}"
+
+
+def _on_changes(contents: BenchmarkContents) -> str:
+    """Says so if no recommenders that change places differ significantly."""
+    comparison, changes = contents.comparison, contents.sensitivity.changes
+    if comparison is None:
+        return ""
+    is_found = {
+        (data_set, frozenset((row.a, row.b))): found.is_significant(row)
+        for data_set, found in comparison.items()
+        for row in found
+    }
+    swapped = [(change.data_set, frozenset(pair)) for change in changes for pair in change.swapped]
+    # What was not compared may differ.
+    if any(is_found.get(pair, True) for pair in swapped):
+        return ""
+    return " None of them differ significantly on that data set."
 
 
 def _num_tied(contents: BenchmarkContents, data_set: str) -> int:
