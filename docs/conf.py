@@ -4,6 +4,7 @@ The reference, the table of metrics and the page of conventions are written from
 the notebooks are shown with the outputs they were saved with.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -15,10 +16,13 @@ import pyg_recmetrics
 
 HERE = Path(__file__).parent
 NOTEBOOKS = HERE.parent / "notebooks"
+#: `owner/name` on GitHub, from where Colab opens the notebooks, once they are there.
+REPOSITORY = os.environ.get("PYG_RECMETRICS_REPOSITORY")
 sys.path.insert(0, str(HERE))
 
 # These stand beside this file.
 import mathml  # noqa: E402
+from colab import with_badge  # noqa: E402
 from reference_pages import PARTS, index_page, reference_page  # noqa: E402
 from tables import conventions_page, live_tables, metric_table  # noqa: E402
 
@@ -75,7 +79,8 @@ def generate(app: Sphinx) -> None:
     write("generated", {**tables, "live_tables.html": live_tables()})
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
     write("reference", {"index.md": index_page(), **pages})
-    write("notebooks", {path.name: path.read_text() for path in NOTEBOOKS.glob("*.ipynb")})
+    notebooks = {path.name: with_badge(path, REPOSITORY) for path in NOTEBOOKS.glob("*.ipynb")}
+    write("notebooks", notebooks)
 
 
 def write(folder_name: str, files: dict[str, str]) -> None:

@@ -69,6 +69,7 @@ def evaluate(
     item_embedding: TensorLike | None = None,
     item_category: TensorLike | None = None,
     propensity: TensorLike | None = None,
+    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties | None = None,
@@ -152,6 +153,9 @@ def evaluate(
             observed, of shape `[num_items]`, for metrics that correct for it, such as
             `recall(average=micro,propensity=given)@20`; see :class:`Catalogue`.
             (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings that this process holds,
+            if each process of a group holds some of them. A `DTensor` that is sharded by rows says
+            so by itself. See :func:`rank`. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
         keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
@@ -231,7 +235,7 @@ def evaluate(
         max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender, resume=resume)
+    return evaluator(recommender, item_offset=item_offset, resume=resume)
 
 
 class Evaluator(Frozen):
@@ -360,7 +364,11 @@ class Evaluator(Frozen):
         self._freeze()
 
     def __call__(
-        self, recommender: RecommenderLike, *, resume: EvaluationResult | str | Path | None = None
+        self,
+        recommender: RecommenderLike,
+        *,
+        item_offset: int | None = None,
+        resume: EvaluationResult | str | Path | None = None,
     ) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
@@ -368,6 +376,7 @@ class Evaluator(Frozen):
 
         Args:
             recommender: What to evaluate.
+            item_offset (int, optional): See :func:`evaluate`. (default: `None`)
             resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
                 recommender needs a folder of its own. (default: `None`)
         """
@@ -375,8 +384,8 @@ class Evaluator(Frozen):
         folder = None if isinstance(resume, EvaluationResult) else resume
         if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
-        with evaluation_mode(recommender):
-            ranking = self._open(recommender, earlier, folder)
+        with evaluation_mode(recommender), processes.watching(self.task.device):
+            ranking = self._open(recommender, earlier, folder, item_offset)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
@@ -395,7 +404,15 @@ class Evaluator(Frozen):
         return self.history.should_stop
 
     def to(self, device: torch.device | str) -> "Evaluator":
-        """Returns an evaluator on another device, which adds to the same history."""
+        """Returns an evaluator on another device, which adds to the same history.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> Evaluator(task, "mrr").to("cpu").task.device
+            device(type='cpu')
+        """
         moved = copy.copy(self)
         for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
             value = getattr(self, name)
@@ -429,6 +446,13 @@ class Evaluator(Frozen):
             TypeError: If `recommender` is not a function.
             ValueError: If `every_n_epochs` is not a positive integer, or two metrics would have
                 one name.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluator = Evaluator(task, "mrr", patience=3)
+            >>> callbacks = [evaluator.as_callback(lambda module: module.model)]  # of `pl.Trainer`
         """
         return make_callback(self, recommender, every_n_epochs, sep)
 
@@ -451,6 +475,7 @@ class Evaluator(Frozen):
         recommender: RecommenderLike,
         earlier: EvaluationResult | None = None,
         folder: str | Path | None = None,
+        item_offset: int | None = None,
     ) -> OpenRanking:
         """Prepares a recommender to rank."""
         processes.check_same(
@@ -470,6 +495,7 @@ class Evaluator(Frozen):
             full=self._k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
+            item_offset=item_offset,
             batch_size=self._batch_size,
             keep_items=self._kept_items,
             progress=self._progress,

@@ -1,16 +1,20 @@
 """Several processes rank together: the same results, and the same errors."""
 
+import math
 import os
 import re
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules, rank
+from pyg_recmetrics import Catalogue, RankedEdges, distributed, metrics, modules, rank
+from pyg_recmetrics.processes import timeout_in_seconds
 from pyg_recmetrics.ranking.scores_and_lists import name_users_in_errors
 from tests.support.machines import processes
 
@@ -24,6 +28,8 @@ pytestmark = pytest.mark.skipif(
 
 #: How many processes evaluate together.
 SIZES = [2, 3]
+
+HOST = socket.gethostname()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +88,7 @@ def test_all_raise_if_one_does(seen):
     ):
         for number, process in enumerate(seen):
             message, is_training = process["failures"][name]
-            told = f"RuntimeError: process {culprit} of {len(seen)} could not rank: "
+            told = f"RuntimeError: process {culprit} of {len(seen)} on {HOST} could not rank: "
             start = error if number == culprit else told + error
             assert message.startswith(start)
             named = re.findall(r"\d+", message.removeprefix(start))
@@ -93,7 +99,11 @@ def test_all_raise_if_one_does(seen):
 
 def test_also_for_arguments_of_one(seen):
     for number, process in enumerate(seen):
-        told = "" if number == 1 else f"RuntimeError: process 1 of {len(seen)} could not rank: "
+        told = (
+            ""
+            if number == 1
+            else f"RuntimeError: process 1 of {len(seen)} on {HOST} could not rank: "
+        )
         wanted = f"{told}ValueError: 'k' needs to be a positive integer (got 0)"
         assert process["failures"]["argument"] == wanted
         assert "'recommender' needs to hold scores" in process["failures"]["shape"]
@@ -109,6 +119,13 @@ def test_also_for_arguments_of_one(seen):
         ("depth", "options"),
         ("ties", "options"),
         ("margin", "options"),
+        ("kept items", "options"),
+        ("metric", "metrics"),
+        ("level", "options"),
+        ("equivalence", "options"),
+        ("racers", "recommenders"),
+        ("edges of a model", "recommender"),
+        ("edges of a LightGCN", "recommender"),
         ("seed", "options"),
         ("convention", "metrics"),
         ("category", "catalogue"),
@@ -136,7 +153,11 @@ def test_processes_that_do_different_things_are_told(seen, what, name):
 
 def test_an_error_that_cannot_be_sent_ends_all_processes(seen):
     for number, process in enumerate(seen):
-        told = "" if number == 1 else f"RuntimeError: process 1 of {len(seen)} could not rank: "
+        told = (
+            ""
+            if number == 1
+            else f"RuntimeError: process 1 of {len(seen)} on {HOST} could not rank: "
+        )
         assert process["failures"]["odd letters"].startswith(f"{told}ValueError: ")
         assert process["failures"]["without words"].startswith(f"{told}Silent: ")
 
@@ -164,8 +185,9 @@ def test_a_process_can_rank_by_itself(seen):
 
 
 def test_a_killed_process_is_an_error_in_the_others(seen):
+    name = f"process {len(seen) - 1} of {len(seen)} on {HOST}"
     for process in seen[:-1]:
-        assert process["killed"].startswith("RuntimeError: a process ended while others ranked")
+        assert process["killed"].startswith(f"RuntimeError: {name} ended while others ranked")
 
 
 def test_metric_classes_are_merged_by_torchmetrics(seen):
@@ -221,6 +243,20 @@ def test_the_example_under_torchrun():
     assert done.stdout.count("users evaluated") == 1
     assert "2 processes" in done.stdout
     assert "the same ranks" in done.stdout
+
+
+class TestTimeout:
+    @pytest.mark.parametrize("seconds", [0, -1, math.inf])
+    def test_it_is_a_positive_number(self, seconds):
+        with pytest.raises(ValueError, match="'seconds' needs to be"), distributed.timeout(seconds):
+            pass
+
+    def test_it_is_what_it_was_afterwards(self):
+        before = timeout_in_seconds.get()
+        with suppress(KeyError), distributed.timeout(7):
+            assert timeout_in_seconds.get() == 7
+            raise KeyError
+        assert timeout_in_seconds.get() == before
 
 
 class TestNamingUsers:

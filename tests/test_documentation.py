@@ -1,8 +1,10 @@
 """The documentation builds without warnings, its code runs, and its tables are complete."""
 
+import doctest
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -17,8 +19,9 @@ import numpy as np
 import pictures
 import pytest
 import torch
+from colab import with_badge
 from page_code import code_before, code_of
-from reference_pages import PARTS
+from reference_pages import PARTS, is_for_users
 from tables import conventions_page, live_tables, metric_table
 
 import pyg_recmetrics
@@ -300,6 +303,58 @@ def test_every_module_and_every_metric_is_in_the_reference(explained):
     assert {f"pyg_recmetrics.modules.{name}" for name in classes if name[0].isupper()} <= explained
 
 
+#: Classes that functions and class methods make, which say what they raise.
+MADE_BY_FUNCTIONS = {"Picture", "RankedEdges", "SplitReport"}
+
+
+def code_of_docstrings(explained):
+    """The code of the examples of a class with its methods and its bases, or of a function."""
+    values = [explained]
+    if inspect.isclass(explained):
+        bases = [base for base in explained.__mro__ if base.__module__.startswith("pyg_recmetrics")]
+        values += [*bases, *(value for base in bases for value in vars(base).values())]
+    docstrings = (getattr(value, "__doc__", None) or "" for value in values)
+    parser = doctest.DocTestParser()
+    return "".join(x.source for text in docstrings for x in parser.get_examples(text))
+
+
+def public_methods(explained):
+    """The methods of a class that people call, by their names."""
+    for name, value in vars(explained).items():
+        method = getattr(value, "__func__", value)
+        if inspect.isfunction(method) and name[0] != "_" and is_for_users(explained, name):
+            yield name
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_class_every_method_and_every_function_has_an_example(name):
+    without = []
+    for documented in PARTS[name].documented:
+        value = PARTS[name].value(documented)
+        code = code_of_docstrings(value)
+        if inspect.isclass(value):
+            called = [f".{method}(" for method in public_methods(value)]
+            without += [f"{documented}{call}" for call in called if call not in code]
+            without += [] if code else [documented]
+        elif f"{documented}(" not in code:
+            without += [documented]
+    assert without == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_class_that_people_make_says_what_it_raises(name):
+    part = PARTS[name]
+    values = {each: part.value(each) for each in part.documented if each not in part.last}
+    silent = [
+        each
+        for each, value in values.items()
+        if inspect.isclass(value)
+        and each not in MADE_BY_FUNCTIONS
+        and "\nRaises:\n" not in inspect.getdoc(value)
+    ]
+    assert silent == []
+
+
 def test_what_methods_return_is_in_the_reference(explained):
     assert set(RETURNED) <= explained
 
@@ -338,6 +393,19 @@ def test_notebooks_are_shown_with_their_outputs(name, site):
     html = (site / "notebooks" / f"{name}.html").read_text()
     assert html.count('class="output') > 10
     assert "<img" in html
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "migrate"])
+def test_notebooks_open_in_colab_and_install_the_package_there(name, site):
+    path = ROOT / "notebooks" / f"{name}.ipynb"
+    shown = json.loads(with_badge(path, "owner/name"))["cells"][0]["source"]
+    assert f"colab.research.google.com/github/owner/name/blob/main/notebooks/{name}.ipynb" in shown
+    html = (site / "notebooks" / f"{name}.html").read_text()
+    assert 'class="badge" href="https://colab.research.google.com/' in html
+    assert f"notebooks/{name}.ipynb" in html
+    first, *_ = (x for x in json.loads(path.read_text())["cells"] if x["cell_type"] == "code")
+    (line,) = re.findall(r"%pip install (.*)", "".join(first["source"]))
+    assert line == '-q --find-links release "pyg-recmetrics[all]" torchmetrics'
 
 
 def test_links_within_the_site_lead_somewhere(site):

@@ -317,13 +317,17 @@ class TestFormats:
         kinds = {kind for kind in kinds if "pyg_recmetrics" in kind.__module__}
         assert kinds == {type(shown) for shown in tables.values()}
         assert {kind.__name__ for kind in kinds} == {
+            "Benchmark",
+            "BenchmarkComparison",
             "Cohorts",
             "Comparison",
+            "CriticalDifferences",
             "EvaluationResult",
             "Gaps",
             "History",
             "Race",
             "Runs",
+            "Sensitivity",
             "SideBySide",
             "SplitReport",
             "Table",

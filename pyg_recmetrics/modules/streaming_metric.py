@@ -126,6 +126,24 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     holds the metric is converted to another precision. If a device holds no double precision, as
     Apple's do not, the state stays on the CPU. Results are in the default dtype, and on the device
     that the metric was moved to.
+
+    Raises:
+        ImportError: If an argument is one of torchmetrics, which is not installed.
+        TypeError: If an argument is unknown.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.Recall(k=2)
+        >>> metric.update(lists, truth)
+        >>> metric.compute()
+        tensor(0.7500)
+        >>> metric.reset()
+        >>> metric.update(lists[:1], truth[:, :2])
+        >>> metric.compute()
+        tensor(0.5000)
     """
 
     is_differentiable: ClassVar[bool] = False

@@ -36,6 +36,15 @@ class Picture(NamedTuple):
     Attributes:
         figure: The figure; `figure.savefig("figure.pdf")` saves it.
         axes: The axes, to change labels, limits and titles.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task)
+        >>> picture = plot.metric_at_k(result, "recall", max_k=2)
+        >>> picture.axes.get_ylabel()
+        'recall@k'
     """
 
     figure: "Figure"

@@ -357,6 +357,18 @@ class RankedEdges:
             OSError: If a file cannot be written.
             ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
                 there are ties that `ties` ranks in another order than the lists.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 1], [1, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     ranked.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
+            ...     print(Path(folder, "qrels.txt").read_text().splitlines())
+            ['0 0 1 1', '1 0 5 1']
         """
         check_is_whole(self.is_share, "to_trec")
         lists, judged = self._named_lists(), self._named_truth()
@@ -373,6 +385,13 @@ class RankedEdges:
             ImportError: If ranx is not installed.
             ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
                 there are ties that `ties` ranks in another order than the lists.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 1], [1, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> qrels, run = ranked.to_ranx()  # doctest: +SKIP
         """
         check_is_whole(self.is_share, "to_ranx")
         lists, judged = self._named_lists(), self._named_truth()
@@ -583,6 +602,14 @@ class RankedEdges:
         """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
 
         The truth and the lists of all others are left out.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.select_users(torch.tensor([True, False])).degree
+            tensor([2, 0])
         """
         if self.users is not None:
             is_selected = is_selected & self.is_evaluated
@@ -641,6 +668,14 @@ class RankedEdges:
 
         Raises:
             ValueError: If the device has no double precision, which metrics need.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.to("cpu").rank.device
+            device(type='cpu')
         """
         check_double_precision(torch.device(device), "device")
         moved: dict[str, Any] = {
@@ -694,13 +729,30 @@ class RankedEdges:
         Args:
             k (int, torch.Tensor or None): The cut-off; one for every user, of shape `[num_users]`;
                 or `None` for no cut-off.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.is_hit(1), ranked.is_hit(2)
+            (tensor([False, False, False]), tensor([ True, False,  True]))
         """
         if k is None:
             return self.rank < NOT_RETRIEVED
         return self.rank <= (k[self.edge_label_index[0]] if isinstance(k, Tensor) else k)
 
     def hits(self, k: int | Tensor | None) -> Tensor:
-        """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
+        """How many relevant items each user has in the top `k`, of shape `[num_users]`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.hits(2)
+            tensor([1., 1.], dtype=torch.float64)
+        """
         if isinstance(k, Tensor):
             return self.sum(self.is_hit(k))
         if k not in self._hits:
@@ -717,6 +769,14 @@ class RankedEdges:
 
         Raises:
             ValueError: If neither lists nor the number of candidates are known.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.list_length(1), ranked.list_length(5)
+            (tensor([1, 1]), tensor([2, 2]))
         """
         if self.num_candidates is not None:
             return self.num_candidates.clamp(max=k)
@@ -725,7 +785,16 @@ class RankedEdges:
         raise ValueError("'ranked' needs to hold lists, or the number of candidates of every user")
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sums a value per edge for each user, in double precision: `[num_users]`."""
+        """Sums a value per edge for each user, in double precision: `[num_users]`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.sum(1 / ranked.rank)
+            tensor([0.5000, 0.5000], dtype=torch.float64)
+        """
         # Double precision makes the sum independent of the order in which a device adds up.
         total: Tensor = segment(values.double(), self.ptr, reduce="sum")
         return total

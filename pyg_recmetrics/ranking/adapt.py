@@ -17,6 +17,7 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_ids,
     check_labels,
+    check_range,
     check_scores,
     check_shape,
     check_weight,
@@ -28,6 +29,7 @@ from pyg_recmetrics.inputs import (
     is_sparse_matrix,
     to_coordinates,
 )
+from pyg_recmetrics.kernels.exact.factors import largest_number
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.by_id import (
@@ -53,6 +55,8 @@ from pyg_recmetrics.ranking.scores_and_lists import (
     FunctionRecommender,
     MatrixRecommender,
 )
+from pyg_recmetrics.ranking.sharded import ShardedRecommender
+from pyg_recmetrics.ranking.shards import find_shards
 from pyg_recmetrics.task import RankingTask
 
 #: Embeddings, which may be labelled by ids.
@@ -86,6 +90,7 @@ def as_recommender(
     task: RankingTask,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
+    item_offset: int | None = None,
 ) -> Recommender:
     """Converts `value` to a recommender, and checks that it fits the task.
 
@@ -95,11 +100,15 @@ def as_recommender(
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over. (default: `None`, those of the task)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings of this process.
+            (default: `None`)
 
     Raises:
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
+    if (shards := find_shards(value, item_offset, task)) is not None:
+        return ShardedRecommender(shards, task)
     if _are_tables(value):  # nothing else is as fast to rank, so that questions take time
         return _from_embeddings(value, task)
     if isinstance(value, PairScorer):
@@ -136,6 +145,7 @@ def ask_model(
     task: RankingTask,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
+    item_offset: int | None = None,
 ) -> Recommender:
     """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
 
@@ -145,6 +155,11 @@ def ask_model(
         TypeError: If `recommend` cannot be asked.
         ValueError: If `value` has no `recommend`, or does not fit the task.
     """
+    if item_offset is not None:
+        raise ValueError(
+            f"'item_offset' needs algorithm='auto', for embeddings that several processes hold "
+            f"together (got {item_offset} with 'recommend')"
+        )
     model = find_model(value)
     if model is None:
         raise ValueError(
@@ -254,7 +269,8 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_finite(part, "recommender")
     for bias in biases:
         check_shape(bias, "recommender", (task.num_items,), "item biases")
-        _check_range(user, item, bias)
+        largest = largest_number(user), largest_number(item), largest_number(bias)
+        check_range(*largest, user.size(1))
     return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
 
 
@@ -327,20 +343,6 @@ def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
         check_labels(value, "recommender", task.user_ids, task.item_ids)
     else:
         check_labels(value, "recommender", task.user_ids)
-
-
-def _check_range(user: Tensor, item: Tensor, bias: Tensor) -> None:
-    # A bias and the products it is added to share one scale. Otherwise, any size would do.
-    largest = _largest(user) * _largest(item) * user.size(1) + _largest(bias)
-    if largest > torch.finfo(torch.float32).max:
-        raise ValueError(
-            f"'recommender' needs to have scores in the range of single precision (got embeddings "
-            f"whose scores may reach {largest:.1e})"
-        )
-
-
-def _largest(values: Tensor) -> float:
-    return max(abs(float(bound)) for bound in values.aminmax())
 
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
@@ -40,6 +41,12 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
+    #: Whether each process holds a part of it, so that all of them rank the same chunks.
+    is_divided = False
+
+    #: What tells apart the parts that processes hold, once they have joined.
+    parts: object = None
+
     #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
 
@@ -56,6 +63,22 @@ class Recommender(ABC):
 
         `-1` stands where no item is left.
         """
+
+    def join(self) -> None:  # noqa: B027 (each process may have all there is)
+        """Finds out together with all other processes who holds what, before anything is ranked.
+
+        Raises:
+            ValueError: In all processes, if what they hold does not belong together.
+        """
+
+    @property
+    def num_shares(self) -> int:
+        """Among how many processes users are divided."""
+        return processes.num_processes()
+
+    def share(self, users: Tensor) -> Tensor:
+        """Returns those of some users whom this process ranks."""
+        return processes.share(users)
 
     def check(self) -> None:  # noqa: B027 (there may be nothing to check)
         """Raises if the recommender returned invalid scores or ids.

@@ -40,6 +40,7 @@ class EmbeddingRecommender(ScoreRecommender):
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor or None): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
+        largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
@@ -48,16 +49,26 @@ class EmbeddingRecommender(ScoreRecommender):
     items_at_once: int
 
     def __init__(
-        self, user: Tensor, item: Tensor, bias: Tensor | None, device: torch.device
+        self,
+        user: Tensor,
+        item: Tensor,
+        bias: Tensor | None,
+        device: torch.device,
+        largest: float | None = None,
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
-        self.items = ItemFactors(item, bias, device)
+        self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
-        self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
+        self.in_words = self.words(self.has_bias)
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
+
+    @staticmethod
+    def words(has_bias: bool) -> str:
+        """Says what ranks, in words."""
+        return "embeddings and item biases" if has_bias else "embeddings"
 
     def answer(self, users: Tensor) -> object:
         return self.tables
@@ -108,8 +119,12 @@ class EmbeddingRecommender(ScoreRecommender):
         return BestItems(items[0], keys[0], key_of(own))
 
     def ranks(self, chunk: Chunk) -> Ranks:
-        user, pairs = self.users(chunk.users), chunk.truth.pairs
-        ranked, own = Entries(*pairs, user.size(0)), self.items.exact_scores(user, *pairs)
+        user = self.users(chunk.users)
+        return self.count(chunk, user, self.items.exact_scores(user, *chunk.truth.pairs))
+
+    def count(self, chunk: Chunk, user: Tensor, own: Tensor) -> Ranks:
+        """Returns the ranks of truth edges of given scores, however deep."""
+        ranked = Entries(*chunk.truth.pairs, user.size(0))
         return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
 
     def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:

@@ -57,7 +57,9 @@ class ModelRecommender(ListRecommender):
             items = task.candidates
         self.dst_index = items + self.first_item
         self.max_excluded = max_excluded
-        self.takes_users, self.of_all_users = takes_users, items.new_empty(self.num_users, 0)
+        self.takes_users = takes_users
+        #: What came when all users were asked about at once, and how many items were asked for.
+        self.of_all_users, self.num_asked_of_all = items.new_empty(self.num_users, 0), 0
         self.num_candidates = task.num_candidates
         self.device = task.device
         noted = [0, 0, 0, -task.num_items, -task.num_items]
@@ -113,10 +115,10 @@ class ModelRecommender(ListRecommender):
         """Returns local ids of items for the users of a chunk: `[num_rows, ?]`."""
         if self.takes_users:
             return self._ask(chunk.users, k)
-        if self.of_all_users.size(1) == 0:
-            # The first chunk is the deepest.
-            k = min(chunk.max_depth + self.max_excluded, self.num_items)
-            self.of_all_users = self._ask_about_all(k)
+        if k > self.num_asked_of_all:
+            # Of users who are ranked together, the first chunk is the deepest.
+            self.num_asked_of_all = min(chunk.max_depth + self.max_excluded, self.num_items)
+            self.of_all_users = self._ask_about_all(self.num_asked_of_all)
         return self.of_all_users[chunk.users, :k]
 
     def _ask_about_all(self, k: int) -> Tensor:

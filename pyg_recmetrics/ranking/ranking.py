@@ -53,6 +53,7 @@ def rank(
     num_items: int | None = None,
     exclude_seen: bool | None = None,
     threshold: float | None = None,
+    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
@@ -70,7 +71,8 @@ def rank(
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. If the function raises in one process after
+    return the ranks that a single process would return. Where items are divided among processes,
+    these rank the same users, each among its own items. If the function raises in one process after
     it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     Args:
@@ -91,7 +93,9 @@ def rank(
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
-              file. It then passes through the device of the task in parts;
+              file. It then passes through the device of the task in parts. The processes of a group
+              may hold a part of the items each: as a `DTensor` of this group, or as said by
+              `item_offset`;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
@@ -127,6 +131,9 @@ def rank(
         num_items (int, optional): See :func:`evaluate`. (default: `None`)
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings that this process holds,
+            if each process of a group holds some of them, side by side. A `DTensor` that is sharded
+            by rows says so by itself. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -191,7 +198,7 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    with evaluation_mode(recommender):
+    with evaluation_mode(recommender), processes.watching(task.device):
         ranking = open_ranking(
             recommender,
             task,
@@ -199,6 +206,7 @@ def rank(
             full=full,
             edge_index=edge_index,
             edge_weight=edge_weight,
+            item_offset=item_offset,
             batch_size=batch_size,
             keep_items=keep_items,
             ties=ties,
@@ -220,6 +228,7 @@ def open_ranking(
     full: bool,
     edge_index: EdgesLike | None,
     edge_weight: TensorLike | None,
+    item_offset: int | None = None,
     batch_size: int | None,
     keep_items: bool | int,
     ties: Ties = "index",
@@ -250,7 +259,7 @@ def open_ranking(
         adapt = ask_model if algorithm == "recommend" else as_recommender
         is_candidate = task.is_candidate
         present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight)
+        ranker = adapt(recommender, present, edge_index, edge_weight, item_offset)
         max_degree = int(task.degree.max()) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
@@ -261,12 +270,17 @@ def open_ranking(
         task.device,
         data=task,
         recommender=answer,
-        options=(k, full, keep_items, ties, seed, resume is None),
+        options=(
+            *(k, full, keep_items, ties, seed, resume is None),
+            ranker.is_divided and batch_size,
+        ),
     )
+    with processes.fail_together(task.device):
+        ranker.join()
     missed = None if is_candidate is None else ~is_candidate
     ranking = OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
     if resume is not None:
-        ranking.resume(resume, answer)
+        ranking.resume(resume, answer if ranker.parts is None else (answer, ranker.parts))
     return ranking
 
 
@@ -431,7 +445,7 @@ class _Ranking:
             users = users[task.degree[users] > 0]
         if self.finished is not None:
             users = self.finished.without(users)
-        pending = processes.share(users)
+        pending = self.request.recommender.share(users)
         is_quiet = not progress or processes.process_index() > 0
         with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
             for way in self._algorithms:
@@ -443,7 +457,7 @@ class _Ranking:
 
     def combine_ranks(self, users: Tensor) -> None:
         """Combines what all processes found out about the edges of some users."""
-        if processes.num_processes() == 1:
+        if self.request.recommender.num_shares == 1:
             return
         edges = edges_of(self.task.truth, users, self.task.num_users)
         ranks = Ranks(*(known[edges] for known in self.ranks))
@@ -454,7 +468,7 @@ class _Ranking:
 
     def combine_lists(self, users: Tensor) -> None:
         """Combines what all processes found out about the lists of some users."""
-        if self.lists is not None and processes.num_processes() > 1:
+        if self.lists is not None and self.request.recommender.num_shares > 1:
             lists = self.lists[users]
             processes.take_largest(lists)
             self.lists[users] = lists
@@ -479,6 +493,8 @@ class _Ranking:
             if findings.is_unsettled is not None:
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
+            if not self.request.recommender.is_divided:  # or else processes look in each chunk
+                processes.look_around()
             if self.finished is not None:
                 self.finished.add(chunk.users)
                 if self.finished.is_due:

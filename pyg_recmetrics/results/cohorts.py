@@ -47,6 +47,15 @@ class CohortMean(NamedTuple):
         low: The lower end of its confidence interval; `NaN` for fewer than two users.
         high: The upper end.
         num_users: The number of users who count.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+        >>> mean = result.by(["old", "new"])["old"]["mrr"]
+        >>> mean.value, mean.num_users
+        (0.5, 1)
     """
 
     value: float
@@ -213,6 +222,15 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     Attributes:
         name (str): What the labels say about a cohort.
         level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+        >>> cohorts = result.by(["old", "new"])
+        >>> list(cohorts), cohorts["old"]["mrr"].value
+        (['new', 'old'], 0.5)
     """
 
     def __init__(
@@ -297,6 +315,14 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+            >>> result.by(["old", "new"]).to_pandas().columns.tolist()
+            ['group', 'metric', 'value', 'low', 'high', 'num_users']
         """
         rows = [
             (label, metric, *mean)

@@ -845,6 +845,15 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
         Raises:
             ValueError: If lists were not kept: evaluate with `keep_items=True`.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     result.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
         """
         self.ranked.to_trec(run, qrels)
 
@@ -854,6 +863,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         Raises:
             ImportError: If ranx is not installed.
             ValueError: If lists were not kept: evaluate with `keep_items=True`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
+            >>> qrels, run = result.to_ranx()  # doctest: +SKIP
         """
         return self.ranked.to_ranx()
 

@@ -131,6 +131,16 @@ class Runs(Rows[EvaluationResult]):
 
         Raises:
             ValueError: If there is no such metric, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> round(runs.mean("mrr").value, 4)
+            0.5472
         """
         return _mean_of(*self._measure(metric), check_level(level))
 
@@ -141,6 +151,16 @@ class Runs(Rows[EvaluationResult]):
 
         Raises:
             ValueError: If there is no such metric, or it has one value for all users together.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> runs.contributions("mrr").shape
+            torch.Size([3])
         """
         return values_of_runs(self, metric).mean(dim=0)
 
@@ -160,6 +180,17 @@ class Runs(Rows[EvaluationResult]):
         Raises:
             TypeError: If `groups` does not hold labels.
             ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> groups = runs.by(["old", "old", "new"])
+            >>> {name: round(means["mrr"].value, 4) for name, means in groups.items()}
+            {'new': 0.625, 'old': 0.5083}
         """
         group, labels = self[0]._read_groups(groups)
         values = self._values_of(group, len(labels))
@@ -213,6 +244,16 @@ class Runs(Rows[EvaluationResult]):
             ValueError: If seen edges are not known or not the same, the convention has no recall,
                 `k` is deeper than was ranked, `bins` is not a positive integer, or `level` is not
                 between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> print(list(runs.recall_by_popularity(k=1, bins=2)))
+            ['0', '1']
         """
         common_popularity(self, "recall_by_popularity")
         recalls = [result._partial_recall(k) for result in self]
@@ -227,6 +268,16 @@ class Runs(Rows[EvaluationResult]):
         Raises:
             ImportError: If pandas is not installed.
             ValueError: If `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> runs.to_pandas().columns.tolist()
+            ['metric', 'k', 'value', 'low', 'high', 'deviation', 'user_error', 'run_error']
         """
         rows = [(metric.label, metric.k, *self.mean(metric, level)) for metric in self.metrics]
         columns = ["metric", "k", *MeanOfRuns._fields]
@@ -241,6 +292,19 @@ class Runs(Rows[EvaluationResult]):
 
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     runs.save(f"{folder}/runs.npz")
+            ...     len(Runs.load(f"{folder}/runs.npz"))
+            2
         """
         archive.write(path, {"runs": fields_of_runs(self)})
 
@@ -255,6 +319,20 @@ class Runs(Rows[EvaluationResult]):
             OSError: If the file cannot be opened, such as `FileNotFoundError`.
             ValueError: If `path` does not hold saved runs, is damaged, or has an unsupported
                 format.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     runs.save(f"{folder}/runs.npz")
+            ...     again = Runs.load(f"{folder}/runs.npz")
+            >>> again.mean("mrr") == runs.mean("mrr")
+            True
         """
         return archive.read(path, cls._from_fields)
 

@@ -42,6 +42,15 @@ class Sampling:
         forecasts (tuple): How many users were expected to be needed at each look.
         stakes (tuple): Up to how many users each mapping of margins was bet on, which a result that
             goes on from this one keeps.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> users = torch.arange(20_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=20_000, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1", margin=0.05)
+        >>> result.sampling.num_ranked < 20_000, result.sampling.seed
+        (True, 0)
     """
 
     num_users: int

@@ -23,6 +23,14 @@ class UserCounts:
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
         nouns (Nouns): What the users are called: they may be queries, or edges of them.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> users = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").user_counts
+        >>> users.num_evaluated, users.num_without_truth
+        (2, 0)
     """
 
     num_evaluated: int

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ from torch_geometric.nn import LightGCN
 from pyg_recmetrics import Evaluator, PairScorer, RankingTask, evaluate, rank
 from pyg_recmetrics.ranking import finished
 from pyg_recmetrics.ranking.finished import Tables
+from pyg_recmetrics.ranking.resume_folder import ResumeFolder
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines import kills
 from tests.support.machines.interruptions import Interruptions, assert_same, in_pieces
@@ -71,6 +73,15 @@ def test_the_last_to_rank_may_be_another_number_of_processes(name, killed):
         found = kills.seen(kills.rankings()[name], resume=folder / name / "resume")
     assert nobody.users == []
     assert_same(found, kills.seen(kills.rankings()[name]))
+
+
+@pytest.mark.parametrize("name", kills.rankings())
+@pytest.mark.parametrize("seed", range(3))
+def test_one_process_goes_on(name, seed, tmp_path):
+    ranking = kills.rankings()[name]
+    found, num_interrupted = in_pieces(partial(kills.seen, ranking, resume=tmp_path), Random(seed))
+    assert_same(found, kills.seen(ranking))
+    assert num_interrupted > 0
 
 
 def test_a_finished_folder_ranks_nobody(tmp_path):
@@ -243,6 +254,13 @@ def test_a_damaged_file_is_ranked_again(damage, tmp_path):
         again = rank(EMBEDDINGS, TASK, k=5, resume=tmp_path)
     assert_same(again, rank(EMBEDDINGS, TASK, k=5))
     assert file.exists()
+
+
+def test_so_is_a_file_of_others(tmp_path, monkeypatch):
+    parts = [(tmp_path / "strange.npz", {"users": torch.tensor([99])})]
+    monkeypatch.setattr(ResumeFolder, "read", lambda *_: parts)
+    with pytest.warns(UserWarning, match=r"ranked again: strange\.npz"):
+        assert_same(rank(EMBEDDINGS, TASK, k=5, resume=tmp_path), rank(EMBEDDINGS, TASK, k=5))
 
 
 def test_a_part_is_about_users_of_the_task():

@@ -33,14 +33,22 @@ class ItemFactors:
         embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
+        largest (float, optional): The largest number, whatever its sign, if these items are some of
+            more that share one scale. (default: `None`, that of these items)
     """
 
-    def __init__(self, embedding: Tensor, bias: Tensor | None, device: torch.device) -> None:
+    def __init__(
+        self,
+        embedding: Tensor,
+        bias: Tensor | None,
+        device: torch.device,
+        largest: float | None = None,
+    ) -> None:
         self.embedding, self.bias, self.device = embedding, bias, device
         self.num_items = embedding.size(0)
         self.dim = embedding.size(1) + (bias is not None)
         parts = [embedding] if bias is None else [embedding, bias]
-        largest = max(map(_largest, parts))
+        largest = max(map(largest_number, parts)) if largest is None else largest
         self.largest = torch.tensor(largest, dtype=torch.double, device=device)
         exponent = math.frexp(largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
@@ -126,11 +134,13 @@ class ItemFactors:
 def is_moderate(embedding: Tensor) -> bool:
     """Returns whether embeddings are in single precision, and their largest number is moderate."""
     is_single = embedding.dtype != torch.double
-    return is_single and math.frexp(_largest(embedding))[1] in _MODERATE_EXPONENTS
+    return is_single and math.frexp(largest_number(embedding))[1] in _MODERATE_EXPONENTS
 
 
-def _largest(values: Tensor) -> float:
-    """Returns the largest of some numbers, whatever their sign."""
+def largest_number(values: Tensor) -> float:
+    """Returns the largest of some numbers, whatever their sign; zero if there are none."""
+    if values.numel() == 0:
+        return 0.0
     low, high = map(float, torch.stack(values.aminmax()).tolist())
     return max(-low, high)
 

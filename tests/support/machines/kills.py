@@ -50,14 +50,12 @@ def rankings():
     scores = random_scores(task, 2)
     is_masked = random_scores(task, 3) < 0.3
     is_masked[:, 0] = False
-    ties = (10 * scores).floor()
+    masked, ties = scores.masked_fill(is_masked, -torch.inf), (10 * scores).floor()
     large = random_task(2000, NUM_ITEMS, truth_share=0.05, seen_share=0, seed=4)
     tables = (random_scores(large, 5), torch.eye(NUM_ITEMS))
     return {
-        "counts": partial(rank, lambda users: scores[users], task, full=True, algorithm="dense"),
-        "masks and lists": partial(
-            rank, scores.masked_fill(is_masked, -torch.inf), task, full=True, keep_items=6
-        ),
+        "counts": partial(rank, lambda users: masked[users], task, full=True, algorithm="dense"),
+        "counts and lists": partial(rank, masked, task, full=True, keep_items=6),
         "ties": partial(rank, ties, task, k=3, keep_items=True, ties="mean", algorithm="dense"),
         "warnings": partial(rank, RepeatingModel(scores), task, k=6, keep_items=True),
         "margin": partial(evaluate, tables, large, ["ndcg@5"], margin=0.015),

@@ -257,6 +257,21 @@ def differences(me):
     found["convention"] = outcome(
         lambda: evaluate_it("map@5", convention="rectools" if me else "standard")
     )
+    found["kept items"] = outcome(lambda: rank((user, item), small_task(), k=5, keep_items=2 + me))
+    found["metric"] = outcome(lambda: evaluate_it(f"map@{5 + me}"))
+    found["level"] = outcome(lambda: evaluate_it("mrr@3", margin=0.1, level=0.9 + 0.04 * me))
+    two = {"a": (user, item), "b": (user, item)}
+    found["equivalence"] = outcome(
+        lambda: race(two, small_task(), "mrr@3", equivalence=0.1 + 0.1 * me)
+    )
+    three = two | {"c": (user, item)} if me else two
+    found["racers"] = outcome(lambda: race(three, small_task(), "mrr@3", equivalence=0.1))
+    edges = EDGE_INDEX[:, :1] if me else EDGE_INDEX
+    for name, same in (("model", Model()), ("LightGCN", LightGCN(NUM_USERS + NUM_ITEMS, 4, 1))):
+        same.requires_grad_(requires_grad=False)
+        for value in same.parameters():
+            value.fill_(1.0)
+        found[f"edges of a {name}"] = outcome(partial(rank, same, small_task(), edge_index=edges))
     found["category"] = outcome(lambda: evaluate_it("diversity@3", item_category=category))
     return found
 
