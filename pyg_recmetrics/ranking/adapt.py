@@ -33,7 +33,6 @@ from pyg_recmetrics.kernels.exact.factors import largest_number
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.by_id import (
-    FrameLike,
     are_lists_by_id,
     by_id,
     check_not_ids,
@@ -58,6 +57,7 @@ from pyg_recmetrics.ranking.scores_and_lists import (
 from pyg_recmetrics.ranking.sharded import ShardedRecommender
 from pyg_recmetrics.ranking.shards import find_shards
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.data_frames import FrameLike
 
 #: Embeddings, which may be labelled by ids.
 VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike

@@ -1,11 +1,11 @@
 """Cohorts: metrics measured for groups of users, or of items, separately."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import torch
 from torch import Tensor
@@ -17,26 +17,21 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Estimate, Interval
 from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
+from pyg_recmetrics.results.gaps import ClosedGaps, Gaps, find_closed_gaps, find_gaps
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
 from pyg_recmetrics.tables import (
-    Rows,
     Table,
     Tabular,
     format_interval,
-    format_mean,
     to_data_frame,
 )
 from pyg_recmetrics.totals import Totals, totals_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
-_NUM_ESTIMATES = 128
 
 
 class CohortMean(NamedTuple):
@@ -144,74 +139,6 @@ class PartialRecall:
         return self.of(is_item.to(item.device)[item])
 
 
-class Gap(NamedTuple):
-    """The difference and the ratio of two groups in a metric.
-
-    Attributes:
-        metric: The metric.
-        a: The label of one group.
-        b: The label of the other.
-        difference: The value of `a` minus that of `b`.
-        low: The lower end of its confidence interval.
-        high: The upper end.
-        ratio: The value of `a` over that of `b`; `NaN` if that is zero.
-        ratio_low: The lower end of its confidence interval.
-        ratio_high: The upper end.
-    """
-
-    metric: str
-    a: Hashable
-    b: Hashable
-    difference: float
-    low: float
-    high: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-
-
-class Gaps(Rows[Gap]):
-    """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
-
-    :meth:`Cohorts.gaps` returns it.
-
-    Attributes:
-        level (float): The level of the intervals.
-    """
-
-    def __init__(self, gaps: Iterable[Gap], level: float) -> None:
-        self._rows, self.level = tuple(gaps), level
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """Returns a data frame with a row for every metric and pair of groups.
-
-        Raises:
-            ImportError: If pandas is not installed.
-        """
-        return to_data_frame(self._rows, Gap._fields)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} gaps)"
-
-    def table(self) -> Table:
-        """Returns the printed table."""
-        rows = [
-            [
-                gap.metric,
-                str(gap.a),
-                str(gap.b),
-                format_mean(gap.difference, (gap.high - gap.low) / 2),
-                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
-            ]
-            for gap in self
-        ]
-        notes = (
-            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
-            "difference: a - b; ratio: a / b",
-        )
-        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
-
-
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
@@ -241,14 +168,24 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         level: float,
         notes: Sequence[str],
         nouns: Nouns = USERS,
+        *,
+        group: Tensor,
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
-        self._notes, self._nouns = tuple(notes), nouns
+        self._notes, self._nouns, self._group = tuple(notes), nouns, group
         self.name = name
         self.level = level
 
-    def gaps(self, reference: Hashable | None = None) -> Gaps:
+    @overload
+    def gaps(self, reference: Hashable | None = None, *, other: None = None) -> Gaps: ...
+
+    @overload
+    def gaps(self, reference: Hashable | None = None, *, other: "Cohorts") -> ClosedGaps: ...
+
+    def gaps(
+        self, reference: Hashable | None = None, *, other: "Cohorts | None" = None
+    ) -> Gaps | ClosedGaps:
         r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
 
         The intervals allow for users who count in several groups, and for persons who have several
@@ -258,9 +195,13 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         Args:
             reference (label, optional): The group with which each of the others is compared, as
                 `b`. (default: `None`, all pairs of groups, where `a` comes before `b`)
+            other (Cohorts, optional): The same groups of another recommender. Each row then says by
+                how much its gap is smaller than that of this one, user by user.
+                (default: `None`)
 
         Raises:
-            ValueError: If there is no such group.
+            TypeError: If `other` is something else.
+            ValueError: If there is no such group, or `other` has other groups, users or metrics.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
@@ -271,42 +212,55 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             >>> truth = torch.stack([torch.arange(8), torch.tensor([0, 1, 0, 1, 0, 0, 0, 1])])
             >>> task = RankingTask(truth, num_users=8, num_items=2)
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
-            >>> print(result.by(["new"] * 4 + ["old"] * 4).gaps("old"))
+            >>> cohorts = result.by(["new"] * 4 + ["old"] * 4)
+            >>> print(cohorts.gaps("old"))
             metric    a    b          difference                      ratio
             ---------------------------------------------------------------
             recall@1  new  old  -0.2500 ± 1.2153  0.6667 (0.0799 to 5.5632)
             95% confidence intervals, not corrected for several pairs
             difference: a - b; ratio: a / b
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> print(cohorts.gaps(other=perfect.by(["new"] * 4 + ["old"] * 4)))
+            metric    a    b        gap  gap of other           closed    verdict
+            ---------------------------------------------------------------------
+            recall@1  new  old  -0.2500       +0.0000  0.2500 ± 1.2153  undecided
+            95% confidence intervals, not corrected for several pairs
+            gap: a - b; closed: how much smaller the gap of the other recommender is
         """
-        labels = list(self)
-        pairs: Iterable[tuple[Hashable, Hashable]] = combinations(labels, 2)
-        if reference is not None:
-            if reference not in labels:
-                raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
-            pairs = [(label, reference) for label in labels if label != reference]
-        pairs = list(pairs)
-        gaps = [gap for metric in self._metrics for gap in self._gaps(metric, pairs)]
-        return Gaps(gaps, self.level)
-
-    def _gaps(self, metric: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> Iterator[Gap]:
-        @lru_cache(maxsize=_NUM_ESTIMATES)
-        def estimate(label: Hashable) -> Estimate:
-            return self._estimate(label, metric)
-
-        for a, b in pairs:
-            yield self._gap(metric, a, b, estimate(a), estimate(b))
-
-    def _gap(self, metric: str, a: Hashable, b: Hashable, first: Estimate, second: Estimate) -> Gap:
-        difference, ratio = first.minus(second), first.over(second)
-        return Gap(
-            metric,
-            a,
-            b,
-            difference.value,
-            *difference.interval(self.level),
-            ratio.value,
-            *ratio.interval(self.level),
+        pairs = self._pairs(reference)
+        if other is None:
+            found = (find_gaps(self._of(name), name, pairs, self.level) for name in self._metrics)
+            return Gaps(chain.from_iterable(found), self.level)
+        self._check_same_groups(other)
+        closed = (
+            find_closed_gaps(self._of(name), other._of(name), name, pairs, self.level)
+            for name in self._metrics
+            if name in other._metrics
         )
+        return ClosedGaps(chain.from_iterable(closed), self.level)
+
+    def _of(self, metric: str) -> Callable[[Hashable], Estimate]:
+        """Returns what estimates a metric of a group."""
+        return lambda label: self._estimate(label, metric)
+
+    def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
+        labels = list(self)
+        if reference is None:
+            return list(combinations(labels, 2))
+        if reference not in labels:
+            raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
+        return [(label, reference) for label in labels if label != reference]
+
+    def _check_same_groups(self, other: object) -> None:
+        if not isinstance(other, Cohorts):
+            raise TypeError(f"'other' needs to be 'Cohorts' (got {type(other).__name__})")
+        same_members = torch.equal(self._group.cpu(), other._group.cpu())
+        if list(other) != list(self) or other.name != self.name or not same_members:
+            raise ValueError(f"'other' needs to have the same groups (got {other!r})")
+        if not {*other._metrics} & {*self._metrics}:
+            raise ValueError(
+                f"'other' needs to have one of the metrics {self._metrics} (got {other._metrics})"
+            )
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every cohort and metric.
@@ -382,7 +336,7 @@ def by_groups(
     estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
     notes = intervals.notes(num_runs)
-    return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns)
+    return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns, group=group)
 
 
 def _estimate_of_group(
@@ -450,7 +404,9 @@ def by_popularity(
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals)
     notes = intervals.notes(len(runs))
-    return Cohorts(means, estimate, "popularity", intervals.level, notes, intervals.nouns)
+    return Cohorts(
+        means, estimate, "popularity", intervals.level, notes, intervals.nouns, group=bucket
+    )
 
 
 def _estimate_of_label(

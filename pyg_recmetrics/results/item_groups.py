@@ -32,7 +32,8 @@ def measure_item_groups(
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
-    return Cohorts(means, estimate, "items", intervals.level, intervals.notes(), intervals.nouns)
+    notes = intervals.notes()
+    return Cohorts(means, estimate, "items", intervals.level, notes, intervals.nouns, group=group)
 
 
 class _ItemGroups:

@@ -53,7 +53,8 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.sampling import Sampling, check_sampling
+from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -158,7 +159,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
-        self.sampling = _check_sampling(sampling, self.ranked, self.definitions, self.task)
+        self.sampling = check_sampling(sampling, self.ranked, self.definitions, self.task)
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
@@ -624,6 +625,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
+    # Named here, too, for the reference, which has one page for each class.
+    slices = SliceMethods.slices
+    item_slices = SliceMethods.item_slices
+
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
@@ -689,16 +694,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """
         check_has_rows(self.average_over, "per_item")
         check_is_whole(self.is_share, "per_item")
-        resolved = self._resolve(metric)
-        if resolved.name not in ("recall", "hit_rate", "r_precision"):
-            raise ValueError(
-                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
-                f"an item has to be found (got '{resolved}')"
-            )
-        is_counted = ~self.contributions(metric).isnan()
-        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
-        is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
-        return frames.frame_of_items(ranked, is_hit, str(parse(metric)))
+        return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
 
     def to_dict(self, sep: Separator = "@") -> dict[str, float]:
         r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
@@ -1041,6 +1037,29 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             )
         return self._counted(resolved, value)
 
+    def _edges_of_items(self, metric: str | Metric) -> tuple[RankedEdges, Tensor]:
+        """Returns the ranking of those who count, and which of its edges count as retrieved."""
+        resolved = self._resolve(metric)
+        if resolved.name not in ("recall", "hit_rate", "r_precision"):
+            raise ValueError(
+                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
+                f"an item has to be found (got '{resolved}')"
+            )
+        is_counted = ~self.contributions(metric).isnan()
+        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
+        return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
+
+    def _share_of_hits(self, metric: str | Metric) -> tuple[Tensor, Tensor]:
+        """Returns to how many users each item is relevant, and which share of them find it."""
+        ranked, is_hit = self._edges_of_items(metric)
+        item, catalogue = self.ranked.edge_label_index[1], self.ranked.catalogue
+        num_items = int(item.max()) + 1 if catalogue is None else catalogue.num_items
+        item = ranked.edge_label_index[1]
+        degree, hits = (
+            torch.bincount(some, minlength=num_items).double() for some in (item, item[is_hit])
+        )
+        return degree.long(), hits / degree
+
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:
             state = metric.definition.state(ranked, metric.k)
@@ -1169,32 +1188,6 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "average_over": lambda result: result.average_over,
     "sampling": lambda result: result.sampling and result.sampling.to_dict(),
 }
-
-
-def _check_sampling(
-    sampling: Sampling | None,
-    ranked: RankedEdges,
-    definitions: Mapping[str, Metric],
-    task: RankingTask | None,
-) -> Sampling | None:
-    """Returns how users were sampled, if this is so for the users of a ranking."""
-    if sampling is None:
-        return None
-    if not isinstance(sampling, Sampling):
-        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
-    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
-    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
-        raise ValueError(
-            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
-            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
-        )
-    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
-    if num_users not in (None, sampling.num_users):
-        raise ValueError(
-            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
-            f"(got {sampling.num_users})"
-        )
-    return sampling
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
