@@ -380,8 +380,7 @@ class Evaluator(Frozen):
             resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
                 recommender needs a folder of its own. (default: `None`)
         """
-        earlier = resume if isinstance(resume, EvaluationResult) else None
-        folder = None if isinstance(resume, EvaluationResult) else resume
+        earlier, folder = (resume, None) if isinstance(resume, EvaluationResult) else (None, resume)
         if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender), processes.watching(self.task.device):

@@ -73,6 +73,50 @@ def test_every_process_has_the_results_of_a_single_one(seen):
                     assert_same(one, other)
 
 
+def bytes_to_send(name, size):
+    """How many bytes a process sends: those of the process with the most numbers of each kind.
+
+    Each process sends, in as few bytes as hold every number that there can be, the rank of its
+    edges; the place, the number above and the number tied of those that tie; lists; and, if scores
+    keep items out, which edges these are and how many candidates a user has. Besides, there are
+    digests of three things, four numbers about each process, whether it has an error in three
+    places, how many of its edges tie or whether lists repeat items, and whether scores keep items
+    out.
+    """
+    recommender, options = processes.SENT[name]
+    task = processes.small_task()
+    ranked = rank(recommender(), task, **options)
+    width = options.get("keep_items", 0)
+    users = task.users if width else task.truth[0].unique()
+    num_edges, num_ties = [], []
+    for process in range(size):
+        is_own = torch.isin(task.truth[0], users[process::size])
+        num_edges.append(int(is_own.sum()))
+        num_ties.append(0)
+        if name == "lists":
+            continue
+        for rank_, num_above, num_tied in zip(
+            *(x[is_own].tolist() for x in (ranked.rank, ranked.num_above, ranked.num_tied)),
+            strict=True,
+        ):
+            is_known = rank_ <= task.num_items
+            num_ties[-1] += num_tied != 0 or (is_known and num_above != rank_ - 1)
+    most_edges, most_ties = max(num_edges), max(num_ties)
+    most_users = -(-users.numel() // size)
+    # There are 50 items, so that each number takes a byte.
+    numbers = most_edges + 3 * most_ties + width * most_users
+    if name == "masked":
+        numbers += most_edges + most_users
+    is_of_scores = name in ("ties", "masked")
+    return numbers + 8 * (2 * 2 * 3 + 4 + 3 + 1 + is_of_scores)
+
+
+def test_a_rank_is_sent_once_in_as_few_bytes_as_hold_it(seen):
+    for process in seen:
+        for name, num_bytes in process["sent"].items():
+            assert num_bytes == bytes_to_send(name, len(seen)), name
+
+
 def test_processes_stop_together(seen):
     for process in seen:
         for name in ("margin", "margin with lists", "tighter margin"):

@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {
     "plot/row_text": "plot/test_forest_picture.py",
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
+    "ranking/combining": "test_distributed.py",
     "ranking/shard_ways": "ranking/test_sharded.py",
     "ranking/shards": "ranking/test_sharded.py",
     "reporting/inline_svg": "reporting/test_page.py",

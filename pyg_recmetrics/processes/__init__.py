@@ -17,12 +17,15 @@ from pyg_recmetrics.processes.group import (
     num_processes,
     process_index,
     share,
+    shares,
     timeout_in_seconds,
 )
+from pyg_recmetrics.processes.packing import bytes_of, pack, unpack
 
 __all__ = [
     "Axis",
     "add_up",
+    "bytes_of",
     "check_same",
     "collect",
     "collect_objects",
@@ -33,10 +36,13 @@ __all__ = [
     "is_alone",
     "look_around",
     "num_processes",
+    "pack",
     "process_index",
     "share",
+    "shares",
     "take_largest",
     "take_smallest",
     "timeout_in_seconds",
+    "unpack",
     "watching",
 ]

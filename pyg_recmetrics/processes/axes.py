@@ -8,7 +8,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.processes.exchange import run
+from pyg_recmetrics.processes.exchange import collect_parts, run
 from pyg_recmetrics.processes.group import num_processes, process_index
 from pyg_recmetrics.processes.watch import Stopped
 
@@ -66,6 +66,15 @@ class Axis:
         # Not all backends gather tensors of different shapes.
         of_each = self._of_each(F.pad(rows, (0, 0, 0, most - rows.size(0))))
         return [part[:size] for part, size in zip(of_each, sizes, strict=True)]
+
+    def collect(self, values: Tensor, num_rows: list[int]) -> Tensor:
+        """Returns the rows that every process has, if all know how many that are."""
+        return collect_parts(values, num_rows, self._group)
+
+    def numbers(self, number: int, device: torch.device) -> list[int]:
+        """Returns the number that every process has."""
+        own = torch.tensor([number], device=device)
+        return list(map(int, self.collect(own, [1] * self.size).tolist()))
 
     def _combined(self, compute: Callable[[], Tensor], like: Tensor, operation: Any) -> Tensor:
         if self.size == 1:

@@ -44,7 +44,7 @@ def collect(values: Tensor) -> list[Tensor]:
     return collected
 
 
-def collect_parts(values: Tensor, num_rows: list[int]) -> Tensor:
+def collect_parts(values: Tensor, num_rows: list[int], group: Any = None) -> Tensor:
     """Returns the values of every process, one after the other: `[sum(num_rows), ...]`.
 
     All processes know how many rows each of them has. Each sends as many as the one with the most,
@@ -53,15 +53,17 @@ def collect_parts(values: Tensor, num_rows: list[int]) -> Tensor:
     Args:
         values (torch.Tensor): What this process has, of shape `[num_own, ...]`.
         num_rows (list of int): How many rows each process has.
+        group (torch.distributed.ProcessGroup, optional): Some of the processes.
+            (default: `None`, all of them)
     """
     most = max(num_rows)
-    if num_processes() == 1 or most == 0:
+    if len(num_rows) == 1 or most == 0:
         return values
     padded = values.new_zeros(most, *values.shape[1:])
     padded[: values.size(0)] = values
     sent = _where_sent(padded)
     received = [torch.empty_like(sent) for _ in num_rows]
-    run(lambda: dist.all_gather(received, sent, async_op=True))
+    run(lambda: dist.all_gather(received, sent, group=group, async_op=True))
     parts = [part[:num] for part, num in zip(received, num_rows, strict=True)]
     return torch.cat(parts).to(values.device)
 
@@ -101,6 +103,15 @@ def deal(values: Tensor, receiver: Tensor) -> tuple[Tensor, Tensor]:
     return received.to(values.device), sender.to(values.device)
 
 
+def _of_each_process(number: int, device: torch.device) -> list[int]:
+    """Returns the number that each process has."""
+    numbers = torch.zeros(num_processes(), dtype=torch.long, device=device)
+    numbers[process_index()] = number
+    add_up(numbers)
+    listed: list[int] = numbers.tolist()
+    return listed
+
+
 def run(start: Callable[[], Any]) -> None:
     """Lets all processes do something together, and raises if one of them has gone.
 
@@ -131,15 +142,6 @@ def naming_the_end() -> Iterator[None]:
                 f"the process group: {error}"
             )
         raise RuntimeError(known) from error
-
-
-def _of_each_process(number: int, device: torch.device) -> list[int]:
-    """Returns the number that each process has."""
-    numbers = torch.zeros(num_processes(), dtype=torch.long, device=device)
-    numbers[process_index()] = number
-    add_up(numbers)
-    listed: list[int] = numbers.tolist()
-    return listed
 
 
 def _all_reduce(values: Tensor, operation: Any) -> None:

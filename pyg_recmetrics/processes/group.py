@@ -33,4 +33,10 @@ def name_of_process() -> str:
 
 def share(users: Tensor) -> Tensor:
     """Returns the users that this process ranks: every n-th, so that all have equal work."""
-    return users[process_index() :: num_processes()]
+    return shares(users)[process_index()]
+
+
+def shares(users: Tensor) -> list[Tensor]:
+    """Returns the users that each process ranks."""
+    size = num_processes()
+    return [users[first::size] for first in range(size)]

@@ -26,11 +26,19 @@ def machine() -> int:
     return int.from_bytes(hashlib.sha256((boot + table).encode()).digest()[:7], "little") | 1
 
 
-def start_of(pid: int) -> str | None:
-    """Returns when a process of this machine was started; `None` if it has ended, or is hidden."""
+def start_of(pid: int) -> int:
+    """Returns when a process of this machine was started; zero if that is unknown."""
     fields = _fields(pid)
+    return 0 if fields is None else int(fields[_START])
+
+
+def has_ended(pid: int, start: int) -> bool:
+    """Returns whether a process of this machine that was started at a given time has ended."""
+    fields = _fields(pid)
+    if fields is None:
+        return not _exists(pid)
     # A process that was killed stays in the table until its parent has asked for it.
-    return None if fields is None or fields[_STATE] in "ZX" else fields[_START]
+    return fields[_STATE] in "ZX" or int(fields[_START]) != start
 
 
 def is_stopped(pid: int) -> bool:
@@ -40,7 +48,18 @@ def is_stopped(pid: int) -> bool:
 
 
 def _fields(pid: int) -> list[str] | None:
+    """Returns what the kernel says of a process; `None` if it has ended, or is hidden."""
     try:
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)  # which sends nothing
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch.distributed
 
-from pyg_recmetrics.processes.machine import is_stopped, machine, start_of
+from pyg_recmetrics.processes.machine import has_ended, is_stopped, machine, start_of
 
 #: Where stores are, which :mod:`torch.distributed` does not declare.
 _stores: Any = torch.distributed
@@ -47,12 +47,14 @@ class Facts(NamedTuple):
 
     machine: int
     pid: int
+    start: int
     token: int  # a random number, of the first process
 
     @classmethod
     def own(cls) -> "Facts":
         """Returns those of this process."""
-        return cls(machine(), os.getpid(), 1 + secrets.randbits(60))
+        pid = os.getpid()
+        return cls(machine(), pid, start_of(pid), 1 + secrets.randbits(60))
 
 
 class _State(NamedTuple):
@@ -90,7 +92,7 @@ class Watch:
         self._gone: str | None = None
         self._error: str | None = None
         self._notes: dict[str, str] = {}
-        self._neighbours: dict[int, tuple[int, str]] = {}
+        self._neighbours: dict[int, tuple[int, int]] = {}
         #: What a process told last, and since when it has told the same.
         self._signs: dict[int, tuple[object, float]] = {}
         self._next_sign: tuple[str | None, float] = (None, time.monotonic())
@@ -107,9 +109,7 @@ class Watch:
         own = facts[self._index]
         for index, other in enumerate(facts):
             if index != self._index and other.machine == own.machine > 0:
-                start = start_of(other.pid)
-                if start is not None:
-                    self._neighbours[index] = other.pid, start
+                self._neighbours[index] = other.pid, other.start
         self._next_sign = None, time.monotonic()
         self._token = facts[0].token
 
@@ -217,7 +217,7 @@ class Watch:
     def _look_at_neighbours(self) -> None:
         """Finds out whether a process of this machine has ended."""
         for index, (pid, start) in list(self._neighbours.items()):
-            if start_of(pid) == start:
+            if not has_ended(pid, start):
                 continue
             if not self._has_left(index):
                 self._note_gone(_ended(self.name(index)))
@@ -277,9 +277,12 @@ class Watch:
 
     def _why_lost(self, error: Exception) -> str:
         """Says who has gone, if the store cannot be reached."""
-        for index, (pid, start) in self._neighbours.items():
-            if start_of(pid) != start:
-                return _ended(self.name(index))
+        end = time.monotonic() + _GRACE  # what has lost its connections may not have ended yet
+        while time.monotonic() < end:
+            for index, (pid, start) in self._neighbours.items():
+                if has_ended(pid, start):
+                    return _ended(self.name(index))
+            time.sleep(_LONGEST_PAUSE)
         return f"the process that keeps the store of the process group has ended: {error}"
 
     def _why_silent(self) -> str:

@@ -8,8 +8,11 @@ from torch import Tensor
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.processes import Axis
+from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
+from pyg_recmetrics.task import RankingTask
 
 
 class Recommender(ABC):
@@ -71,14 +74,9 @@ class Recommender(ABC):
             ValueError: In all processes, if what they hold does not belong together.
         """
 
-    @property
-    def num_shares(self) -> int:
-        """Among how many processes users are divided."""
-        return processes.num_processes()
-
-    def share(self, users: Tensor) -> Tensor:
-        """Returns those of some users whom this process ranks."""
-        return processes.share(users)
+    def user_shares(self, users: Tensor, task: RankingTask) -> UserShares:
+        """Returns which process ranks which of some users of a task."""
+        return UserShares(task, Axis.of_all(), processes.shares(users))
 
     def check(self) -> None:  # noqa: B027 (there may be nothing to check)
         """Raises if the recommender returned invalid scores or ids.

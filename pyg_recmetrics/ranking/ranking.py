@@ -29,6 +29,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.finished import Finished, Tables
@@ -357,10 +358,10 @@ class OpenRanking:
         with processes.fail_together(self.task.device):
             for ranking in self._rankings.values():
                 ranking.rank_share(users, self._batch_size, self._progress)
-        self._of_ranks.combine_ranks(users)
-        self._of_lists.combine_lists(users)
+        self._of_ranks.combine_ranks()
+        self._of_lists.combine_lists()
         if self.recommender.mask is not None:
-            self.recommender.mask.combine()
+            self.recommender.mask.combine(self._of_ranks.shares)
             self.recommender.mask.apply(self._of_ranks.ranks)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
@@ -430,6 +431,7 @@ class _Ranking:
         if request.list_width:
             shape = (self.task.num_users, request.list_width)
             self.lists = torch.full(shape, -1, device=self.task.device)
+        self.shares: UserShares
         self._algorithm = algorithm
         #: Who is finished, if a folder keeps them.
         self.finished: Finished | None = None
@@ -445,7 +447,8 @@ class _Ranking:
             users = users[task.degree[users] > 0]
         if self.finished is not None:
             users = self.finished.without(users)
-        pending = self.request.recommender.share(users)
+        self.shares = self.request.recommender.user_shares(users, task)
+        pending = self.shares.own
         is_quiet = not progress or processes.process_index() > 0
         with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
             for way in self._algorithms:
@@ -455,23 +458,21 @@ class _Ranking:
         # depth are discarded, since they would depend on the size of the chunks.
         self.ranks.forget_beyond(task.degree.clamp(min=self.request.depth)[task.truth[0]])
 
-    def combine_ranks(self, users: Tensor) -> None:
-        """Combines what all processes found out about the edges of some users."""
-        if self.request.recommender.num_shares == 1:
+    def combine_ranks(self) -> None:
+        """Combines what all processes found out about the edges of the users ranked last."""
+        if self.shares.axis.size == 1:
             return
-        edges = edges_of(self.task.truth, users, self.task.num_users)
-        ranks = Ranks(*(known[edges] for known in self.ranks))
-        processes.take_smallest(ranks.rank)
-        processes.take_smallest(ranks.num_above)
-        processes.take_largest(ranks.num_tied)
-        self.ranks.update(edges, ranks)
+        depth = max(self.request.depth, int(self.task.degree.max()))
+        max_rank = min(depth, self.task.num_items)
+        has_scores = self.request.recommender.has_scores
+        self.shares.combine_ranks(self.ranks, max_rank, has_scores=has_scores)
 
-    def combine_lists(self, users: Tensor) -> None:
-        """Combines what all processes found out about the lists of some users."""
-        if self.lists is not None and self.request.recommender.num_shares > 1:
-            lists = self.lists[users]
-            processes.take_largest(lists)
-            self.lists[users] = lists
+    def combine_lists(self) -> None:
+        """Combines what all processes found out about the lists of the users ranked last."""
+        if self.lists is not None and self.shares.axis.size > 1:
+            self.lists += 1  # no item is sent as zero
+            self.shares.combine_by_user(self.lists, self.task.num_items + 1)
+            self.lists -= 1
 
     def lists_of(self, users: Tensor | None) -> Lists | None:
         """Returns the lists of some users, and empty ones for all others, if they are kept."""
@@ -480,6 +481,16 @@ class _Ranking:
         length = self.lists.new_zeros(self.task.num_users)
         length[users] = self.lists.size(1)
         return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
+
+    def tables(self) -> Tables:
+        """Returns all that is found out about edges and users."""
+        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
+        if self.lists is not None:
+            by_user["lists"] = self.lists
+        if recommender.mask is not None:
+            by_edge["is_masked"] = recommender.mask.is_masked
+            by_user["num_candidates"] = recommender.mask.num_candidates
+        return Tables(self.task, by_edge, by_user, recommender.noted)
 
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
@@ -510,16 +521,6 @@ class _Ranking:
         self.request.recommender.check()
         if self.finished is not None:
             self.finished.write(is_unsettled)
-
-    def tables(self) -> Tables:
-        """Returns all that is found out about edges and users."""
-        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
-        if self.lists is not None:
-            by_user["lists"] = self.lists
-        if recommender.mask is not None:
-            by_edge["is_masked"] = recommender.mask.is_masked
-            by_user["num_candidates"] = recommender.mask.num_candidates
-        return Tables(self.task, by_edge, by_user, recommender.noted)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)

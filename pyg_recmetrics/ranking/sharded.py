@@ -29,6 +29,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks, Scored, ranks_within_rows
 from pyg_recmetrics.kernels.exact.sorting import key_of, score_of
 from pyg_recmetrics.kernels.fast.shard_searching import reaches
 from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.kinds import kinds_of_counts, kinds_of_products
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -84,15 +85,13 @@ class ShardedRecommender(Recommender):
     def answer(self, users: Tensor) -> object:
         return None  # what processes hold differs; they compare it when they join
 
-    @property
-    def num_shares(self) -> int:
-        return self.shards.users.size
-
-    def share(self, users: Tensor) -> Tensor:
-        axis, first = self.shards.users, self.layout.first_user
+    def user_shares(self, users: Tensor, task: RankingTask) -> UserShares:
+        axis = self.shards.users
         if self.shards.has_all_users:
-            return users[axis.index :: axis.size]
-        return users[(users >= first) & (users < first + self.shards.user.size(0))]
+            return UserShares(task, axis, [users[first :: axis.size] for first in range(axis.size)])
+        starts = torch.tensor(self.layout.first_users[1:], device=users.device)
+        share = torch.bucketize(users, starts, right=True)
+        return UserShares(task, axis, [users[share == index] for index in range(axis.size)])
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         return ShardRanking(self, k, is_counted=False, is_shallow=False).find(chunk)[1]

@@ -77,12 +77,14 @@ class Layout(NamedTuple):
     Attributes:
         first_item: The first item of this process.
         first_user: The first user whose embedding it has.
+        first_users: The first user whose embedding each process has, along the axis of users.
         largest: The largest number of all item embeddings and biases, whatever its sign.
         parts: Where the parts of all processes start, and their digests.
     """
 
     first_item: int
     first_user: int
+    first_users: tuple[int, ...]
     largest: float
     parts: tuple[tuple[int, ...], ...]
 
@@ -179,8 +181,14 @@ def agree_on(shards: Shards, task: RankingTask) -> Layout:
         check_range(user, item, bias, shards.item.size(1))
     starts = zip(first_items, first_users, parts, strict=True)
     told = {(*start, part.digest_of_items, part.digest_of_users) for *start, part in starts}
-    own = first_items[everyone.index], first_users[everyone.index]
-    return Layout(*own, max(item, bias), tuple(sorted(told)))
+    of_shares = dict(zip((part.share for part in parts), first_users, strict=True))
+    return Layout(
+        first_items[everyone.index],
+        first_users[everyone.index],
+        tuple(of_shares[index] for index in range(shards.users.size)),
+        max(item, bias),
+        tuple(sorted(told)),
+    )
 
 
 def _embeddings(value: object) -> list[Any] | None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from pyg_recmetrics.processes.machine import is_stopped, machine, start_of
+from pyg_recmetrics.processes.machine import has_ended, is_stopped, machine, start_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -30,13 +30,21 @@ def test_a_machine_is_the_same_for_all_of_its_processes():
 def test_a_process_is_known_until_it_has_ended():
     process = subprocess.Popen(["sleep", "1000"])
     start = start_of(process.pid)
-    assert start is not None
-    assert start == start_of(process.pid) != start_of(os.getpid())
+    assert start > start_of(1)
+    assert not has_ended(process.pid, start)
+    assert has_ended(process.pid, start - 1)  # another process, which had the same number
     process.send_signal(signal.SIGSTOP)
     until(lambda: is_stopped(process.pid))
-    assert start_of(process.pid) == start
+    assert not has_ended(process.pid, start)
     process.kill()
-    until(lambda: start_of(process.pid) is None)  # although nobody has asked for it yet
+    until(lambda: has_ended(process.pid, start))  # although nobody has asked for it yet
     process.wait()
-    assert start_of(process.pid) is None
+    assert has_ended(process.pid, start)
+    assert start_of(process.pid) == 0
     assert not is_stopped(process.pid)
+
+
+def test_a_process_that_is_hidden_has_not_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr("pyg_recmetrics.processes.machine._PROC", tmp_path)
+    assert not has_ended(os.getpid(), 1)
+    assert machine() == 0

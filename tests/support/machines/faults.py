@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 import time
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -130,7 +129,7 @@ def slow():
         return ranked(seconds=LIMIT / 8 if dist.get_rank() == 1 else 0)
 
 
-#: The cases, and the number of seconds after which those that do not end are killed.
+#: The cases by name.
 CASES = {
     "killed before": killed_before,
     "killed in": killed_in,
@@ -145,6 +144,9 @@ CASES = {
     "stuck": stuck,
     "slow": slow,
 }
+
+#: The processes that never end.
+STUCK = {"stopped": 1, "stopped with the store": 0, "never joining": 1, "stuck": 1}
 
 
 def work(process, case, init_method, file):
@@ -173,34 +175,25 @@ def free_port():
 
 
 def main():
-    """Forks the processes of all cases, and kills those that others no longer wait for."""
+    """Forks the processes of all cases, and kills those that never end once others have."""
     torch.set_num_threads(1)
     folder, fork = Path(sys.argv[1]), multiprocessing.get_context("fork")
-    started = []
-    for number, case in enumerate(sys.argv[2:] or CASES):
+    left = {}
+    for number, case in enumerate(CASES):
         init = f"tcp://127.0.0.1:{free_port()}" if "store" in case else f"file://{folder}/{number}"
-        files = [folder / f"{case}.{process}.json" for process in range(NUM_PROCESSES)]
-        for process, file in enumerate(files):
-            started.append((fork.Process(target=work, args=(process, case, init, file)), file))
-            started[-1][0].start()
+        for process in range(NUM_PROCESSES):
+            file = folder / f"{case}.{process}.json"
+            left[case, process] = fork.Process(target=work, args=(process, case, init, file))
+            left[case, process].start()
     end = time.monotonic() + 100
-    left = dict(started)
     while left and time.monotonic() < end:
         time.sleep(0.1)
-        left = {each: file for each, file in left.items() if each.is_alive()}
-        waiting = {file.stem.rpartition(".")[0] for file in left.values() if not file.exists()}
-        alone = [
-            each
-            for each, file in left.items()
-            if file.stem.rpartition(".")[0] in waiting
-            and len(list(folder.glob(f"{file.stem.rpartition('.')[0]}.*.json")))
-            == NUM_PROCESSES - 1
-        ]
-        for each in alone:
-            each.kill()
-    for each in left:
-        with suppress(ProcessLookupError):
-            each.kill()
+        left = {key: process for key, process in left.items() if process.is_alive()}
+        for case, index in STUCK.items():
+            if [key for key in left if key[0] == case] == [(case, index)]:
+                left[case, index].kill()
+    for process in left.values():
+        process.kill()
 
 
 if __name__ == "__main__":
