@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics import modules as modules
     from pyg_recmetrics import plot as plot
     from pyg_recmetrics import transforms as transforms
+    from pyg_recmetrics.benchmark import Benchmark as Benchmark
     from pyg_recmetrics.conventions import Population as Population
     from pyg_recmetrics.evaluation import Evaluator as Evaluator
     from pyg_recmetrics.evaluation import evaluate as evaluate
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
 
 #: The module of every public name that is not itself a module.
 _MODULES = {
+    "Benchmark": "benchmark",
     "Catalogue": "task",
     "Cohorts": "results",
     "Comparison": "results",

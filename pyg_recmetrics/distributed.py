@@ -15,6 +15,9 @@ their bytes, models by their state, and all others by what they say of a few use
 such as weights that were not synchronised, is an error in all processes. Embeddings that each
 process computes by itself may differ in their last bits: broadcast them from one process.
 
+If the task is too large for a process, each is given a share of it: see `is_share` of
+:class:`~pyg_recmetrics.RankingTask`.
+
 While they rank, processes look at each other by way of the store of the process group. If one of
 them ends or raises an error, the others stop after the chunk that they rank, and say which process
 it was, on which host, and why. Within :func:`timeout`, they wait for more or less time for a
@@ -25,7 +28,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyg_recmetrics.checks import check_finite_number
-from pyg_recmetrics.processes import is_alone, timeout_in_seconds
+from pyg_recmetrics.processes import on_its_own, timeout_in_seconds
 
 __all__ = ["alone", "timeout"]
 
@@ -45,11 +48,8 @@ def alone() -> Iterator[None]:
         ...     evaluate(torch.tensor([0.1, 0.2, 0.3]), task, "recall@1")["recall@1"]
         0.5
     """
-    token = is_alone.set(True)
-    try:
+    with on_its_own():
         yield
-    finally:
-        is_alone.reset(token)
 
 
 @contextmanager
