@@ -149,7 +149,12 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": ("check_device", "from_dict", "get", "inverse_propensity", "of_task", "to_dict"),
+    "Benchmark": ("metric",),
+    "BenchmarkComparison": ("check_results",),
+    "Catalogue": (
+        *("check_device", "from_dict", "get", "inverse_propensity", "of_all", "of_task", "to_dict"),
+        "with_seen",
+    ),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),
@@ -157,11 +162,12 @@ FOR_THE_PACKAGE = {
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
     "PrecisionRecallCurve": ("curve",),
-    "Protocol": ("notes",),
+    "Protocol": ("notes", "notes_on_data_set"),
     "RankedEdges": ("from_dict", "from_ranks", "lists_down_to", "select_edges", "to_dict"),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "to_dict", "without_missing"),
     "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict"),
+    "Sensitivity": ("of",),
     "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
     "UserCounts": ("of", "of_all"),
 }

@@ -149,6 +149,18 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         Raises:
             ImportError: If pandas is not installed.
             ValueError: If a result has no such metric, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> len(benchmark.to_pandas())
+            4
         """
         return to_data_frame(self._means(metric, level).rows.values(), MeanOnDataSet._fields)
 
@@ -270,6 +282,18 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         analysis of variance" (1937); Demšar, "Statistical comparisons of classifiers over multiple
         data sets" (2006); Benavoli, Corani and Mangili, "Should we really use post-hoc tests based
         on mean-ranks?" (2016), for Wilcoxon's test.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
+            >>> len(benchmark.critical_differences())
+            1
         """
         check_scipy("critical_differences")
         means = self._means(metric, level)
@@ -303,6 +327,18 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         Raises:
             ValueError: If a result has no such metric, or there is no such convention, cut-off or
                 order of ties.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> len(benchmark.sensitivity().changes)
+            0
         """
         return Sensitivity.of(self._results, self.metric(metric), conventions, cut_offs, ties)
 
@@ -314,6 +350,21 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
 
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     benchmark.save(f"{folder}/results")
+            ...     list(Benchmark.load(f"{folder}/results"))
+            ['small', 'large']
         """
         data_sets = [
             {

@@ -32,6 +32,19 @@ class DataSetCount(NamedTuple):
         better: On how many data sets `a` is better, at least.
         worse: On how many it is worse, at least.
         num_data_sets: On how many both were tested.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     up = torch.tensor([1.0, 2.0, 3.0])
+        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+        >>> compared = benchmark.compare(deterministic=["first", "last"])
+        >>> compared.counts[0]
+        DataSetCount(a='first', b='last', better=0, worse=0, num_data_sets=2)
     """
 
     a: str
@@ -85,7 +98,21 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         return self._first.protocol.level
 
     def claims(self) -> tuple[str, ...]:
-        """Returns one sentence for each pair: on how many data sets one is better, and on which."""
+        """Returns one sentence for each pair: on how many data sets one is better, and on which.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> compared = benchmark.compare(deterministic=["first", "last"])
+            >>> len(compared.claims())
+            1
+        """
         return tuple(self._sentence(count) for count in self.counts)
 
     def select(self, name: Name) -> "BenchmarkComparison":
@@ -96,6 +123,19 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
 
         Raises:
             ValueError: If it was compared on no data set.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> compared = benchmark.compare(deterministic=["first", "last"])
+            >>> len(compared.select("first"))
+            2
         """
         name = read_name(name, "name", list(dict.fromkeys(chain.from_iterable(self.pairs))))
         selected = {
@@ -132,6 +172,19 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> compared = benchmark.compare(deterministic=["first", "last"])
+            >>> len(compared.to_pandas())
+            2
         """
         rows = [(data_set, *row) for data_set, found in self.items() for row in found]
         return to_data_frame(rows, ["data_set", *PairedDifference._fields])

@@ -33,6 +33,19 @@ class RankedPair(NamedTuple):
         p_value: The p-value of Wilcoxon's signed-rank test of their means on the data sets.
         p_adjusted: The same, corrected for all pairs by Holm's method.
         is_significant: Whether it is small enough, and Friedman's test finds any difference.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     up = torch.tensor([1.0, 2.0, 3.0])
+        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+        >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
+        >>> differences = benchmark.critical_differences()
+        >>> differences[0].a, differences[0].b
+        ('first', 'last')
     """
 
     a: str
@@ -85,6 +98,19 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
 
         Args:
             name (str): The name of the recommender.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
+            >>> differences = benchmark.critical_differences()
+            >>> differences.not_told_apart("first")
+            ()
         """
         return tuple(
             row.b if row.a == name else row.a
@@ -97,6 +123,19 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
+            >>> differences = benchmark.critical_differences()
+            >>> len(differences.to_pandas()) == len(differences)
+            True
         """
         return to_data_frame(self._rows, RankedPair._fields)
 

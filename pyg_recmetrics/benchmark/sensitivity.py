@@ -44,6 +44,19 @@ class OrderChange(NamedTuple):
         order: The names of the recommenders, the best first; empty if they could not be measured.
         swapped: The pairs that are in another order than with the protocol of the results. The one
             that is now better stands first.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     up = torch.tensor([1.0, 2.0, 3.0])
+        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+        >>> found = benchmark.sensitivity()
+        >>> found[0].kind, found[0].swapped
+        ('convention', ())
     """
 
     kind: Kind
@@ -102,7 +115,21 @@ class Sensitivity(Frozen, Rows[OrderChange]):
         return tuple(row for row in self if row.swapped)
 
     def claim(self) -> str:
-        """Returns one sentence: whether any protocol changes the order."""
+        """Returns one sentence: whether any protocol changes the order.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> found = benchmark.sensitivity()
+            >>> print(found.claim())
+            No other protocol changes the order by mrr.
+        """
         measured = [row for row in self if row.order]
         if not self.changes:
             return f"No other protocol changes the order by {self.metric}."
@@ -119,6 +146,19 @@ class Sensitivity(Frozen, Rows[OrderChange]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     up = torch.tensor([1.0, 2.0, 3.0])
+            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> found = benchmark.sensitivity()
+            >>> len(found.to_pandas()) == len(found)
+            True
         """
         return to_data_frame(self._rows, OrderChange._fields)
 

@@ -64,6 +64,20 @@ class Panels(NamedTuple):
     Attributes:
         figure: The figure.
         axes: The axes, in their order.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     up = torch.tensor([1.0, 2.0, 3.0])
+        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
+        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+        >>> from pyg_recmetrics import plot
+        >>> panels = plot.benchmark(benchmark)
+        >>> len(panels.axes)
+        2
     """
 
     figure: "Figure"
