@@ -324,6 +324,9 @@ def refusals(me, size):
         "per_item": outcome(lambda: result.per_item("recall@2")),
         "to_trec": outcome(lambda: result.to_trec("nowhere", "nowhere")),
         "compare": outcome(lambda: compare({"a": result, "b": result})),
+        "to_ranx": outcome(result.to_ranx),
+        "slices": outcome(lambda: result.slices("recall@2")),
+        "item_slices": outcome(lambda: result.item_slices("recall@2")),
         "afterwards": result["recall@2"] == evaluate(scores, task(), "recall@2")["recall@2"],
     }
 
@@ -342,7 +345,7 @@ def work(me, size, folder, known):
         own = (case.owners(size, seed) == me).nonzero().squeeze(1)
         seen["sizes"].append(len(own))
         seen["differing"][seed] = check(case, whole, wanted, own)
-    seen["refusals"] = refusals(me, size) if size > 1 else {}
+    seen["refusals"] = refusals(me, size) if size in (2, 3) else {}
     torch.save(seen, folder / f"{me}.pt")
     dist.barrier()
     os._exit(0)
