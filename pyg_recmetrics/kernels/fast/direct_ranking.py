@@ -37,6 +37,7 @@ from pyg_recmetrics.kernels.fast.bounds import (
     largest_norms,
     rounding_in_single,
 )
+from pyg_recmetrics.kernels.fast.nth_largest import nth_largest
 from pyg_recmetrics.kernels.fast.rank_counting import UserItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -264,9 +265,8 @@ def _reached(scores: Tensor, depth: Tensor, max_depth: int) -> Tensor:
         rest = scores[:, end:]
         with_rest = maxima[:, : rest.size(1)]
         torch.maximum(with_rest, rest, out=with_rest)
-    top = maxima.topk(min(max_depth, maxima.size(1)), dim=1).values
-    last = (depth - 1).clamp(max=top.size(1) - 1).unsqueeze(1)
-    return top.gather(1, last).squeeze(1).masked_fill_(depth > top.size(1), -torch.inf)
+    reached = nth_largest(maxima, depth, max_depth)
+    return reached.masked_fill_(depth > maxima.size(1), -torch.inf)
 
 
 def _find(

@@ -60,6 +60,7 @@ from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast.nth_largest import nth_largest
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
@@ -256,11 +257,10 @@ class Search:
         while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
             num_joined //= 2
         maxima = maxima.view(rows.numel(), num_joined, -1).amax(dim=1)
-        depth = self.depth[rows].unsqueeze(1)
-        top = maxima.topk(min(self.max_depth, maxima.size(1)), dim=1).values
-        t = top.gather(1, (depth - 1).clamp(max=top.size(1) - 1)).squeeze(1)
+        depth = self.depth[rows]
+        t = nth_largest(maxima, depth, self.max_depth)
         reach = self.scores.to_score(t).sub_(self.scores.error[rows])
-        is_known = (depth.squeeze(1) <= top.size(1)) & (t >= lowest_in_order)
+        is_known = (depth <= maxima.size(1)) & (t >= lowest_in_order)
         self.reach[rows] = torch.where(is_known, reach, -torch.inf).maximum(self.reach[rows])
 
     def _find_places(
