@@ -1,0 +1,63 @@
+"""What is looked for in each row, beside plain lists."""
+
+import math
+
+import pytest
+import torch
+
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, nth_largest
+
+DTYPES = [torch.float32, torch.float64, torch.int16]
+
+
+def random_values(width, dtype):
+    generator = torch.Generator().manual_seed(width)
+    return torch.randint(-1000, 1000, (40, width), generator=generator).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 5, 64, 300])
+def test_the_nth_largest_is_that_of_a_sorted_list(dtype, width, device):
+    values = random_values(width, dtype)
+    n = torch.randint(1, 80, (40,), generator=torch.Generator().manual_seed(0))
+    found = nth_largest(values.to(device), n.to(device), max_n=int(n.max())).cpu()
+    for row, place, value in zip(values.tolist(), n.tolist(), found.tolist(), strict=True):
+        assert value == sorted(row, reverse=True)[min(place, width) - 1]
+
+
+def test_what_is_not_finite_is_in_order(device):
+    values = torch.tensor([[1.0, -math.inf, 2.0], [math.nan, 3.0, math.inf]]).to(device)
+    found = [nth_largest(values, torch.full((2,), n).to(device), max_n=3) for n in (1, 2, 3)]
+    first, second = torch.stack(found, dim=1).tolist()
+    assert first == [2.0, 1.0, -math.inf]
+    assert math.isnan(second[0])
+    assert second[1:] == [math.inf, 3.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [0, 1, 5, 300])
+def test_values_that_reach_a_threshold_are_found_in_order(dtype, width, device):
+    values, threshold = random_values(width, dtype), random_values(1, dtype).squeeze(1)
+    found = find_at_least(values.to(device), threshold.to(device))
+    assert list(zip(*(places.tolist() for places in found), strict=True)) == [
+        (row, column)
+        for row, numbers in enumerate(values.tolist())
+        for column, number in enumerate(numbers)
+        if number >= threshold[row]
+    ]
+
+
+def test_what_is_no_number_or_nothing_reaches_no_threshold(device):
+    values = torch.tensor([[math.nan, 1.0], [-math.inf, math.inf]]).to(device)
+    threshold = torch.tensor([0.0, -1e30]).to(device)
+    row, column = find_at_least(values, threshold)
+    assert (row.tolist(), column.tolist()) == ([0, 1], [1, 1])
+
+
+def test_parts_of_a_larger_matrix_are_read_where_they_are(device):
+    values = torch.arange(20.0).view(4, 5).to(device)
+    n = torch.tensor([1, 2, 3, 4]).to(device)
+    assert nth_largest(values[:, 1:4], n, max_n=4).tolist() == [3.0, 7.0, 11.0, 16.0]
+    row, column = find_at_least(values.t()[1:4], torch.tensor([9.0, 9.0, 9.0]).to(device))
+    assert (row.tolist(), column.tolist()) == ([0, 0, 1, 1, 2, 2], [2, 3, 2, 3, 2, 3])
+    assert values.tolist() == torch.arange(20.0).view(4, 5).tolist()
