@@ -41,7 +41,7 @@ _ROUNDING_OF_NORM = 1e-6
 
 def largest_norms(rows: Tensor) -> Tensor:
     """Returns upper bounds of the norms of rows, whose own norms are rounded: `[num_rows]`."""
-    norm = torch.linalg.vector_norm(rows, dim=1).double()
+    norm: Tensor = torch.linalg.vector_norm(rows, dim=1).double()
     return norm.mul_(1 + _relative_error_of_norm(rows)).add_(_UNDERFLOW_OF_NORM)
 
 
@@ -106,7 +106,7 @@ def error_of_product(user: Tensor, item_norm: float) -> Tensor:
     """
     factor = rounding_in_single(user.size(1) + 2) * item_norm
     # The norms that `largest_norms` returns, times this factor, in fewer steps.
-    norm = torch.linalg.vector_norm(user, dim=1).double()
+    norm: Tensor = torch.linalg.vector_norm(user, dim=1).double()
     least = factor * _UNDERFLOW_OF_NORM + _UNDERFLOW
     return norm.mul_(factor * (1 + _relative_error_of_norm(user))).add_(least)
 
