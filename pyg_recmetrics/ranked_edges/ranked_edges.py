@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask, lexsort, segment
 
 from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
-from pyg_recmetrics.frozen import arguments_of
+from pyg_recmetrics.frozen import arguments_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
@@ -34,6 +33,7 @@ from pyg_recmetrics.ranked_edges.sources import (
     warn_about_shared_negatives,
 )
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
@@ -378,9 +378,14 @@ class RankedEdges:
         return self.ptr.numel() - 1
 
     @cached_property
+    def by_user(self) -> TruthByUser:
+        """What the ground truth says by itself."""
+        return TruthByUser(self.edge_label_index[0], self.ptr)
+
+    @property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
-        return self.ptr.diff()
+        return self.by_user.degree
 
     @property
     def pred_index_mat(self) -> Tensor | None:
@@ -483,6 +488,8 @@ class RankedEdges:
             raise TypeError(
                 f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
             )
+        if catalogue is self.catalogue:
+            return self
         catalogue.check_device(self.rank.device, "ranked")
         self._check_num_items(catalogue.num_items, "catalogue")
         return dataclasses.replace(self, catalogue=catalogue)
@@ -660,11 +667,10 @@ class RankedEdges:
 
     # For metrics and results: what the formulas of many metrics have in common.
 
-    @cached_property
+    @property
     def position(self) -> Tensor:
         """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
-        user = self.edge_label_index[0]
-        return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
+        return self.by_user.position
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
@@ -821,7 +827,12 @@ class RankedEdges:
 
     @classmethod
     def from_ranks(
-        cls, truth: Tensor, rank: Tensor, num_users: int, **fields: Any
+        cls,
+        truth: Tensor,
+        rank: Tensor,
+        num_users: int,
+        by_user: TruthByUser | None = None,
+        **fields: Any,
     ) -> "RankedEdges":
         """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
 
@@ -829,10 +840,15 @@ class RankedEdges:
             truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
             rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
             num_users (int): The number of users.
+            by_user (TruthByUser, optional): What is known of the same edges.
+                (default: `None`, nothing)
             **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
         """
-        ptr = F.pad(torch.bincount(truth[0], minlength=num_users).cumsum(0), (1, 0))
-        return cls(truth, rank, ptr, **fields)._sort()
+        if by_user is None:
+            by_user = TruthByUser.of(truth[0], num_users)
+        ranked = cls(truth, rank, by_user.ptr, **fields)._sort()
+        settle(ranked, by_user=by_user)
+        return ranked
 
     def _sort(self) -> "RankedEdges":
         """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order."""

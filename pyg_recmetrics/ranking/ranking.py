@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +19,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -29,7 +31,7 @@ from pyg_recmetrics.ranking.algorithms import (
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
-from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
+from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
@@ -312,21 +314,22 @@ class OpenRanking:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
         edges = slice(None) if users is None else edges_of(task.truth, users, task.num_users)
+        by_user = _truth_of(task) if users is None else None
         if users is None and task.users.numel() < task.num_users:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
-        num_masked = task.num_candidates - num_candidates
         has_scores = self.recommender.has_scores
         ranked = RankedEdges.from_ranks(
             task.truth[:, edges],
             ranks.rank[edges],
             num_users=task.num_users,
+            by_user=by_user,
             num_above=ranks.num_above[edges] if has_scores else None,
             num_tied=ranks.num_tied[edges] if has_scores else None,
             weight=None if task.weight is None else task.weight[edges],
             users=users,
             num_candidates=num_candidates,
-            num_masked=num_masked if bool(num_masked.any()) else None,
+            num_masked=None if mask is None else mask.num_masked,
             depth=None if self._depth >= int(num_candidates.max()) else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
@@ -380,8 +383,7 @@ class _Ranking:
         if self.lists is None:
             users = users[task.degree[users] > 0]
         pending = processes.share(users)
-        is_quiet = not progress or processes.process_index() > 0
-        with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
+        with _bar(pending.numel(), progress and processes.process_index() == 0) as bar:
             for way in self._algorithms:
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
@@ -420,16 +422,17 @@ class _Ranking:
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
-        is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
+        left = [(users[:0], users[:0].bool())]
         for chunk in Schedule.prepared(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
-                is_unsettled[chunk.users] = findings.is_unsettled
+                left.append((chunk.users, findings.is_unsettled))
             bar.update(chunk.users.numel())
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
-        unsettled = users[is_unsettled[users]]
+        users, is_unsettled = (torch.cat(parts) for parts in zip(*left, strict=True))
+        unsettled = users[is_unsettled]
         bar.update(-unsettled.numel())
         return unsettled
 
@@ -438,6 +441,19 @@ class _Ranking:
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
+
+
+#: What is known of the truth of tasks, whose next ranking needs it again.
+_truths: "WeakKeyDictionary[RankingTask, TruthByUser]" = WeakKeyDictionary()
+
+
+def _truth_of(task: RankingTask) -> TruthByUser | None:
+    """Returns what is known of the truth of a task; `None` if it is too large to be kept."""
+    if task.truth.size(1) > MAX_PREPARED_EDGES:
+        return None
+    if task not in _truths:
+        _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
+    return _truths[task]
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:
@@ -449,6 +465,15 @@ def _answer(recommender: Recommender, task: RankingTask) -> object:
         return *kind, recommender.state
     step = max(1, task.users.numel() // _NUM_ASKED)
     return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
+
+
+#: A bar that is not shown. To make one takes longer than to rank a few users.
+_NO_BAR = tqdm(disable=True)
+
+
+def _bar(num_users: int, is_shown: bool) -> "tqdm[Any]":
+    """Returns a progress bar."""
+    return tqdm(total=num_users, desc="Ranking", unit=" users") if is_shown else _NO_BAR
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:

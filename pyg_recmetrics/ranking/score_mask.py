@@ -71,6 +71,12 @@ class ScoreMask:
                 f"'-inf' for {num_empty} users, such as user {first})"
             )
 
+    @property
+    def num_masked(self) -> Tensor | None:
+        """How many items of each user have such a score, `[num_users]`; `None` if none has."""
+        num_masked = self.task.num_candidates - self.num_candidates
+        return num_masked if bool(num_masked.any()) else None
+
     def combine(self) -> None:
         """Combines what all processes found out."""
         processes.take_smallest(self.num_candidates)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -660,7 +661,7 @@ class RankingTask(Frozen):
         """
         return self.seen if self.exclude_seen else self.seen[:, :0]
 
-    @property
+    @cached_property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         degree = torch.bincount(self.truth[0], minlength=self.num_users)
@@ -785,6 +786,7 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
+        vars(task).pop("degree", None)  # which depends on the others
         settle(task, **changes)
         return task
 
