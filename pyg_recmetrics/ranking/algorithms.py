@@ -275,7 +275,7 @@ class RankDirectly(RankingAlgorithm):
     def rank(self, chunk: Chunk) -> Findings:
         given = self.recommender.given_users(chunk.users)
         if given is not None:
-            users = given, self._kernel.error_of(given)
+            users = self._kernel.given(given)
         else:
             users = self._kernel.rounded(self.recommender.users(chunk.users))
 

@@ -90,12 +90,13 @@ class ErrorBound:
 
 def rounding_in_single(num_roundings: int) -> float:
     """Returns how much so many roundings in single precision change a number, as a part of it."""
-    # Errors are rounded as well: for up to 2**15 roundings, this adds less than a hundredth.
+    # Errors are rounded as well: for up to 2**15 roundings, this adds less than a hundredth. So do
+    # as many roundings in double precision.
     return 1.01 * num_roundings * 2.0**-24
 
 
-def error_of_product(user: Tensor, item_norm: float) -> Tensor:
-    """Returns the bound of a product in single precision of embeddings that are given in it.
+def error_of_product(user: Tensor, item_norm: float, num_roundings: int) -> Tensor:
+    """Returns the bound of a product of embeddings that are given in its precision.
 
     It also covers the rounding of the exact score, and of what a score is compared with. Embeddings
     need not be scaled if their largest numbers are neither huge nor tiny.
@@ -103,8 +104,9 @@ def error_of_product(user: Tensor, item_norm: float) -> Tensor:
     Args:
         user (torch.Tensor): The users, of shape `[num_rows, dim]`.
         item_norm (float): The largest norm of all items.
+        num_roundings (int): How often numbers are rounded to single precision.
     """
-    factor = rounding_in_single(user.size(1) + 2) * item_norm
+    factor = rounding_in_single(num_roundings) * item_norm
     # The norms that `largest_norms` returns, times this factor, in fewer steps.
     norm: Tensor = torch.linalg.vector_norm(user, dim=1).double()
     least = factor * _UNDERFLOW_OF_NORM + _UNDERFLOW

@@ -45,6 +45,10 @@ from pyg_recmetrics.kernels.scratch import Scratch
 #: be more steps.
 NUM_SCORES = 2**21
 
+#: Up to so many scores are computed in double precision, which takes no longer than to settle by
+#: exact scores what is close in single precision.
+NUM_SCORES_IN_DOUBLE = 2**15
+
 #: How many comparisons are done at once.
 NUM_COMPARISONS = 2**20
 
@@ -127,7 +131,7 @@ class _Others(NamedTuple):
 
 
 class DirectRanking:
-    """Ranks down to a depth by products of embeddings in single precision.
+    """Ranks down to a depth by products of embeddings.
 
     Args:
         factors (ItemFactors): The embeddings of all items.
@@ -153,16 +157,20 @@ class DirectRanking:
         """How many users are ranked at once."""
         return max(1, at_once(NUM_SCORES, self.factors.device) // self.width)
 
-    def error_of(self, user: Tensor) -> Tensor:
-        """Returns the bound for users in single precision that are given as they are.
+    def given(self, user: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns users that are given in single precision, with the bounds of their products.
 
         Items need to be moderate (:class:`~pyg_recmetrics.kernels.exact.factors.ItemFactors`), and
         so do users.
         """
-        return error_of_product(user, self.norm)
+        if user.size(0) * self.width > NUM_SCORES_IN_DOUBLE:
+            return user, error_of_product(user, self.norm, user.size(1) + 2)
+        # All that matters is rounded once, which is the exact score.
+        user = user.double()
+        return user, error_of_product(user, self.norm, 1)
 
     def rounded(self, user: Tensor) -> tuple[Tensor, Tensor]:
-        """Rounds the scaled embeddings of users, and returns them with their bound."""
+        """Rounds the scaled embeddings of users, and returns them with the bounds of products."""
         scaled = self.factors.for_single(user)
         single = scaled.float()
         # The exact score is rounded, too, and so is what scores are compared with.
@@ -187,7 +195,8 @@ class DirectRanking:
         """Ranks the relevant items of some users.
 
         Args:
-            user (torch.Tensor): The users in single precision, of shape `[num_rows, dim]`.
+            user (torch.Tensor): The users, of shape `[num_rows, dim]`, in the precision of the
+                product.
             error (torch.Tensor): Their bounds, of shape `[num_rows]`.
             depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
             max_depth (int): The largest of these.
@@ -201,8 +210,8 @@ class DirectRanking:
             `[num_rows]`; `None` if all could. The ranks of these users are not valid.
         """
         shape = user.size(0), self.width
-        scores = scratch("direct_ranking.scores", shape, torch.float32)
-        torch.mm(user, self.table.t(), out=scores[:, : self.num_columns])
+        scores = scratch("direct_ranking.scores", shape, user.dtype)
+        torch.mm(user, self.table.to(user.dtype).t(), out=scores[:, : self.num_columns])
         scores[:, self.num_columns :] = -torch.inf
         scores.view(-1).index_fill_(0, seen.place, -torch.inf)
         by_column = self._by_column(exactly)
