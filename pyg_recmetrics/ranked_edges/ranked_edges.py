@@ -864,7 +864,14 @@ class RankedEdges:
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:
         """Returns what the fields hold for a mask of edges, or for edges in another order."""
         values = {name: getattr(self, name) for name in ("edge_label_index", *PER_EDGE)}
-        return {name: value[..., edges] for name, value in values.items() if value is not None}
+        if edges.dtype == torch.bool:
+            edges = edges.nonzero().squeeze(1)
+        # To index takes several times as long.
+        return {
+            name: value.index_select(-1, edges)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def _check_num_items(self, num_items: int, owner: str) -> None:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""

@@ -227,14 +227,15 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_labels(part, "recommender", ids)
     user, item, *biases = (check_scores(part, "recommender") for part in given)
     _check_embeddings(user, item, task)
+    largest = []
     for part in (user, item, *biases):
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
-        check_finite(part, "recommender")
+        largest.append(check_finite(part, "recommender"))
     for bias in biases:
         check_shape(bias, "recommender", (task.num_items,), "item biases")
-        _check_range(user, item, bias)
-    return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
+        _check_range(user.size(1), *largest)
+    return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device, largest)
 
 
 def _are_tables(value: object) -> TypeGuard[tuple[Tensor, ...]]:
@@ -308,18 +309,15 @@ def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
         check_labels(value, "recommender", task.user_ids)
 
 
-def _check_range(user: Tensor, item: Tensor, bias: Tensor) -> None:
+def _check_range(dim: int, user: float, item: float, bias: float) -> None:
+    """Raises if scores of embeddings whose numbers are so large may be too large with biases."""
     # A bias and the products it is added to share one scale. Otherwise, any size would do.
-    largest = _largest(user) * _largest(item) * user.size(1) + _largest(bias)
+    largest = user * item * dim + bias
     if largest > torch.finfo(torch.float32).max:
         raise ValueError(
             f"'recommender' needs to have scores in the range of single precision (got embeddings "
             f"whose scores may reach {largest:.1e})"
         )
-
-
-def _largest(values: Tensor) -> float:
-    return max(abs(float(bound)) for bound in values.aminmax())
 
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:

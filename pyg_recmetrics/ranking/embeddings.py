@@ -3,7 +3,7 @@
 :mod:`pyg_recmetrics.kernels.exact.scores` says what exactly this product is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.factors import ItemFactors, is_moderate, with_column
+from pyg_recmetrics.kernels.exact.factors import ItemFactors, is_moderate, largest_size, with_column
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
@@ -40,6 +40,8 @@ class EmbeddingRecommender(ScoreRecommender):
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor or None): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
+        largest (sequence of float, optional): The largest size of a number in each of these tables.
+            (default: `None`, it is looked for)
     """
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
@@ -48,11 +50,17 @@ class EmbeddingRecommender(ScoreRecommender):
     items_at_once: int
 
     def __init__(
-        self, user: Tensor, item: Tensor, bias: Tensor | None, device: torch.device
+        self,
+        user: Tensor,
+        item: Tensor,
+        bias: Tensor | None,
+        device: torch.device,
+        largest: Sequence[float] | None = None,
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
-        self.items = ItemFactors(item, bias, device)
+        self._largest_of_user = None if largest is None else largest[0]
+        self.items = ItemFactors(item, bias, device, None if largest is None else max(largest[1:]))
         self.has_bias = bias is not None
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
@@ -86,7 +94,10 @@ class EmbeddingRecommender(ScoreRecommender):
 
     @cached_property
     def _is_moderate(self) -> bool:
-        return self.items.is_moderate and is_moderate(self.user)
+        largest = self._largest_of_user
+        if largest is None:
+            largest = largest_size(self.user)
+        return self.items.is_moderate and is_moderate(self.user, largest)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""

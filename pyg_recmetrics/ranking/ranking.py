@@ -381,7 +381,8 @@ class _Ranking:
         """Ranks those of some users that fall to this process."""
         task = self.task
         if self.lists is None:
-            users = users[task.degree[users] > 0]
+            is_whole = users is task.users
+            users = task.users_with_truth if is_whole else users[task.degree[users] > 0]
         pending = processes.share(users)
         with _bar(pending.numel(), progress and processes.process_index() == 0) as bar:
             for way in self._algorithms:
@@ -390,7 +391,7 @@ class _Ranking:
                     self.request.recommender.check()
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
-        self.ranks.forget_beyond(task.degree.clamp(min=self.request.depth)[task.truth[0]])
+        self.ranks.forget_beyond(_depth_of_truth(task, self.request.depth))
 
     def combine_ranks(self, users: Tensor) -> None:
         """Combines what all processes found out about the edges of some users."""
@@ -423,13 +424,15 @@ class _Ranking:
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        left = [(users[:0], users[:0].bool())]
+        left = []
         for chunk in Schedule.prepared(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
                 left.append((chunk.users, findings.is_unsettled))
             bar.update(chunk.users.numel())
+        if not left:
+            return users[:0]
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         users, is_unsettled = (torch.cat(parts) for parts in zip(*left, strict=True))
         unsettled = users[is_unsettled]
@@ -454,6 +457,16 @@ def _truth_of(task: RankingTask) -> TruthByUser | None:
     if task not in _truths:
         _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
     return _truths[task]
+
+
+def _depth_of_truth(task: RankingTask, depth: int) -> Tensor:
+    """Returns how deep the user of each edge is ranked, if all are ranked down to some depth."""
+
+    def find() -> Tensor:
+        return task.degree.clamp(min=depth).index_select(0, task.truth[0])
+
+    truth = _truth_of(task)
+    return find() if truth is None else truth.once(("depth", depth), find)
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:

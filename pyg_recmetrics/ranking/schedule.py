@@ -217,7 +217,7 @@ class Schedule:
         of_task = _prepared.setdefault(task, {})
         key = depth, num_rows(depth)
         known = of_task.get(key)
-        if known is None or not torch.equal(known.given, users):
+        if known is None or not (known.given is users or torch.equal(known.given, users)):
             if len(of_task) >= _MAX_PREPARED:
                 of_task.clear()
             # What is kept must not hold on to a recommender, as `num_rows` may.

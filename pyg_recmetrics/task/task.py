@@ -667,6 +667,11 @@ class RankingTask(Frozen):
         degree = torch.bincount(self.truth[0], minlength=self.num_users)
         return degree if self._num_missing is None else degree + self._num_missing
 
+    @cached_property
+    def users_with_truth(self) -> Tensor:
+        """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
+        return self.users[self.degree[self.users] > 0]
+
     @property
     def is_candidate(self) -> Tensor | None:
         """Whether each ground-truth edge is among the candidates, `[num_edges]`; `None` if all are.
@@ -786,7 +791,8 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        vars(task).pop("degree", None)  # which depends on the others
+        for name in ("degree", "users_with_truth"):  # which depend on the others
+            vars(task).pop(name, None)
         settle(task, **changes)
         return task
 

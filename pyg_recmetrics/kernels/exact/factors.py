@@ -39,20 +39,32 @@ class ItemFactors:
         embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
+        largest (float, optional): The largest size of a number in both.
+            (default: `None`, it is looked for)
     """
 
-    def __init__(self, embedding: Tensor, bias: Tensor | None, device: torch.device) -> None:
+    def __init__(
+        self,
+        embedding: Tensor,
+        bias: Tensor | None,
+        device: torch.device,
+        largest: float | None = None,
+    ) -> None:
         self.embedding, self.bias, self.device = embedding, bias, device
         self.num_items = embedding.size(0)
         self.dim = embedding.size(1) + (bias is not None)
         parts = [embedding] if bias is None else [embedding, bias]
-        largest = max(map(_largest, parts))
-        self.largest = torch.tensor(largest, dtype=torch.double, device=device)
-        self._exponent = math.frexp(largest)[1]
+        self._largest = max(map(largest_size, parts)) if largest is None else largest
+        self._exponent = math.frexp(self._largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
         self.is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
         self.exponent = self._exponent if self.is_moderate else EXPONENT
         self.scale = 2.0 ** (EXPONENT - self.exponent)
+
+    @cached_property
+    def largest(self) -> Tensor:
+        """The largest size of a number."""
+        return torch.tensor(self._largest, dtype=torch.double, device=self.device)
 
     def double(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
@@ -134,13 +146,12 @@ class ItemFactors:
         return with_column(rows, _copied(self.bias, index, self.device))
 
 
-def is_moderate(embedding: Tensor) -> bool:
+def is_moderate(embedding: Tensor, largest: float) -> bool:
     """Returns whether embeddings are in single precision, and their largest number is moderate."""
-    is_single = embedding.dtype != torch.double
-    return is_single and math.frexp(_largest(embedding))[1] in _MODERATE_EXPONENTS
+    return embedding.dtype != torch.double and math.frexp(largest)[1] in _MODERATE_EXPONENTS
 
 
-def _largest(values: Tensor) -> float:
+def largest_size(values: Tensor) -> float:
     """Returns the largest of some numbers, whatever their sign."""
     low, high = map(float, torch.stack(values.aminmax()).tolist())
     return max(-low, high)
