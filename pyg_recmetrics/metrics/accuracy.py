@@ -836,13 +836,14 @@ def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor | None) 
     All items are available if it is not said which are. The NDCG is a ratio, so a factor for each
     user does not change it. It keeps the gains finite.
     """
-    user, weight = ranked.edge_label_index[0], ranked.weight
+    weight = ranked.weight
     if weight is None or gain == "binary":
         weight = torch.ones_like(ranked.rank, dtype=torch.float64)
     if is_available is not None:
         weight = weight * is_available
     if _is_binary(ranked, gain):
         return weight
+    user = ranked.edge_label_index[0]
     if gain == "linear":
         return _relative_weight(weight, user, ranked.num_users)
     largest = _largest_of_group(weight, user, ranked.num_users)

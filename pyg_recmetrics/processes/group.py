@@ -23,4 +23,5 @@ def process_index() -> int:
 
 def share(users: Tensor) -> Tensor:
     """Returns the users that this process ranks: every n-th, so that all have equal work."""
-    return users[process_index() :: num_processes()]
+    number = num_processes()
+    return users if number == 1 else users[process_index() :: number]

@@ -464,7 +464,8 @@ class RankedEdges:
         by_item = self.edge_label_index[1].argsort(stable=True)
         seed_used = seed if ties == "random" else None
         ranked = dataclasses.replace(self, rank=rank, ties=ties, seed=seed_used)
-        return dataclasses.replace(ranked, **ranked._per_edge(by_item))._sort()
+        ranked = dataclasses.replace(ranked, **ranked._per_edge(by_item))
+        return ranked._sort(ranked.edge_label_index[0] << 32)
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
         r"""Returns a copy with a catalogue, for the metrics that look at the items.
@@ -846,19 +847,23 @@ class RankedEdges:
         """
         if by_user is None:
             by_user = TruthByUser.of(truth[0], num_users)
-        ranked = cls(truth, rank, by_user.ptr, **fields)._sort()
+        ranked = cls(truth, rank, by_user.ptr, **fields)._sort(by_user.high_half)
         settle(ranked, by_user=by_user)
         return ranked
 
-    def _sort(self) -> "RankedEdges":
-        """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order."""
-        user = self.edge_label_index[0]
+    def _sort(self, user: Tensor) -> "RankedEdges":
+        """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order.
+
+        Args:
+            user (torch.Tensor): The user of every edge, times `2**32`, of shape `[num_edges]`.
+        """
         if self.rank.is_floating_point():
             order = self.rank.argsort(stable=True)
             order = order[user[order].argsort(stable=True)]
         else:
             # Both fit into one number, and to sort once takes half the time.
-            order = (user << 32).bitwise_or_(self.rank.clamp(max=2**32 - 1)).argsort(stable=True)
+            rank = self.rank.clamp(max=2**32 - 1)
+            order = rank.bitwise_or_(user).argsort(stable=True)
         return dataclasses.replace(self, **self._per_edge(order))
 
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:

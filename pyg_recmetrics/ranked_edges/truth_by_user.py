@@ -50,6 +50,11 @@ class TruthByUser:
         return self.num_users - int(self.has_none.sum())
 
     @cached_property
+    def high_half(self) -> Tensor:
+        """The user of every edge, times `2**32`, so that a rank fits beside it: `[num_edges]`."""
+        return self.user << 32
+
+    @cached_property
     def position(self) -> Tensor:
         """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
         return torch.arange(1, self.user.numel() + 1, device=self.user.device) - self.ptr[self.user]

@@ -1,7 +1,7 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -64,6 +64,10 @@ from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: Up to so many users, the means of all metrics are taken together. One thread adds up each.
+_USERS_AT_ONCE = 2**14
 
 
 class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
@@ -177,8 +181,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
         }
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
+        counted = [self._counted(self.definitions[name], x) for name, x in self.per_user.items()]
+        means = dict(zip(self.per_user, self._averages(counted), strict=True))
         self._means = ByMetric(
-            {name: self._mean(self.definitions[name], value) for name, value in values.items()}
+            {name: means[name] if name in means else float(values[name]) for name in values}
         )
 
     def _warn_about_ties(self) -> None:
@@ -993,8 +999,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """Returns what every user would contribute to a mean if ties were in another order."""
         return self._counted(metric, self._measure(metric, ranked))
 
-    def _mean(self, metric: Metric, value: Tensor) -> float:
-        return self._average(self._counted(metric, value)) if value.dim() else float(value)
+    def _averages(self, counted: Sequence[Tensor]) -> list[float]:
+        """Returns the mean of what users contribute to each of some metrics."""
+        if self.ranked.num_users > _USERS_AT_ONCE or not counted:
+            return [self._average(each) for each in counted]
+        averages: list[float] = (
+            torch.stack([self._averaged(each) for each in counted]).nanmean(dim=1).tolist()
+        )
+        return averages
 
     def _average(self, counted: Tensor) -> float:
         return float(self._averaged(counted).nanmean())

@@ -212,7 +212,7 @@ class DirectRanking:
         shape = user.size(0), self.width
         scores = scratch("direct_ranking.scores", shape, user.dtype)
         torch.mm(user, self.table.to(user.dtype).t(), out=scores[:, : self.num_columns])
-        scores[:, self.num_columns :] = -torch.inf
+        scores[:, self.num_columns :].fill_(-torch.inf)
         scores.view(-1).index_fill_(0, seen.place, -torch.inf)
         by_column = self._by_column(exactly)
         return rank_directly(scores, error, depth, max_depth, relevant, by_column, scratch)
@@ -330,11 +330,12 @@ def _ranks_among(
         scratch (Scratch): The buffers to compute in.
     """
     step = NUM_COMPARISONS // max(1, others.score.size(1))
-    counts = [
-        _count(others.score, place[part], ranked.of(part), scratch)
-        for part in _slices(max(1, place.numel()), step)
-    ]
-    num_above, num_not_below = counts[0] if len(counts) == 1 else torch.cat(counts, dim=1)
+    if place.numel() <= step:
+        num_above, num_not_below = _count(others.score, place, ranked, scratch)
+    else:
+        parts = _slices(place.numel(), step)
+        counts = [_count(others.score, place[part], ranked.of(part), scratch) for part in parts]
+        num_above, num_not_below = (torch.cat(count) for count in zip(*counts, strict=True))
     num_at_most = num_above + 1
     ranks = Ranks(num_at_most, num_above, torch.zeros_like(place))
     # What is ranked is not below itself.
@@ -350,14 +351,16 @@ def _ranks_among(
     return ranks
 
 
-def _count(scores: Tensor, place: Tensor, ranked: _Relevant, scratch: Scratch) -> Tensor:
-    """Counts the scores that are surely above what is ranked, and not surely below: `[2, num]`."""
+def _count(
+    scores: Tensor, place: Tensor, ranked: _Relevant, scratch: Scratch
+) -> tuple[Tensor, Tensor]:
+    """Counts the scores that are surely above what is ranked, and those not surely below."""
     score = scores.index_select(0, place)
     # As numbers instead of booleans, the results are several times faster to make and to sum.
     flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
     above = torch.gt(score, ranked.high.unsqueeze(1), out=flags).sum(dim=1)
     not_below = torch.ge(score, ranked.low.unsqueeze(1), out=flags).sum(dim=1)
-    return torch.stack([above, not_below]).long()
+    return above.long(), not_below.long()
 
 
 def _settled(
