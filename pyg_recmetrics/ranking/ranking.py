@@ -339,7 +339,7 @@ class OpenRanking:
             person=task.person,
             is_candidate=None if self._is_missed is None else ~self._is_missed[edges],
         )
-        return ranked.with_ties(self._ties, seed=self._seed)
+        return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 
     def _ranks_of_all_truth(self) -> Ranks:
         """Returns what is known of all truth; what is no candidate is never retrieved."""
