@@ -28,14 +28,14 @@ for name in ("py.typed", "modules/__init__.pyi"):
     assert (Path(pyg_recmetrics.__file__).parent / name).is_file(), name
 
 
-def needs(extra, function):
-    """Asserts that a function raises an error which names the extra to install."""
+def needs(wanted, function):
+    """Asserts that a function raises an error which says what to install."""
     message = "no error"
     try:
         function()
     except ImportError as error:
         message = str(error)
-    assert f"pyg-recmetrics[{extra}]" in message, message
+    assert f"pip install {wanted}" in message, message
 
 
 data = datasets.synthetic_interactions(num_users=100, num_items=50, mean_degree=10)
@@ -49,11 +49,11 @@ metric = modules.Recall(k=2)
 metric.update(torch.tensor([[1, 2]]), torch.tensor([[0], [1]]))
 assert metric.compute() == 1
 
-needs("statistics", lambda: compare({"LightGCN": result, "again": result}))
-needs("plot", lambda: plot.metric_at_k(result, max_k=5))
-needs("pandas", result.to_pandas)
-needs("lightning", metric.plot)
-needs("frames", lambda: RankingTask.from_frames(test={}))
+needs("'pyg-recmetrics[statistics]'", lambda: compare({"LightGCN": result, "again": result}))
+needs("'pyg-recmetrics[plot]'", lambda: plot.metric_at_k(result, max_k=5))
+needs("'pyg-recmetrics[frames]'", result.to_pandas)
+needs("torchmetrics", metric.plot)
+needs("'pyg-recmetrics[frames]'", lambda: RankingTask.from_frames(test={}))
 
 # The command, on files that a shell could write.
 folder = Path(tempfile.mkdtemp())

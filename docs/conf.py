@@ -4,6 +4,7 @@ The reference, the table of metrics and the page of conventions are written from
 the notebooks are shown with the outputs they were saved with.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -15,12 +16,15 @@ import pyg_recmetrics
 
 HERE = Path(__file__).parent
 NOTEBOOKS = HERE.parent / "notebooks"
+#: `owner/name` on GitHub, from where Colab opens the notebooks, once they are there.
+REPOSITORY = os.environ.get("PYG_RECMETRICS_REPOSITORY")
 sys.path.insert(0, str(HERE))
 
 # These stand beside this file.
 import mathml  # noqa: E402
+from colab import with_badge  # noqa: E402
 from reference_pages import PARTS, index_page, reference_page  # noqa: E402
-from tables import conventions_page, metric_table  # noqa: E402
+from tables import conventions_page, live_tables, metric_table  # noqa: E402
 
 project = "pyg_recmetrics"
 release = version = pyg_recmetrics.__version__
@@ -33,11 +37,29 @@ extensions = [
 # Other pages include what is generated, and the last is what myst_nb writes beside a build.
 exclude_patterns = ["_build", "images", "generated", "jupyter_execute"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"pyg_recmetrics {release}"
 html_show_copyright = False
 html_show_sphinx = False
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
+html_favicon = html_logo = "_static/favicon.svg"
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#00705e",
+        "color-brand-content": "#00705e",
+        "color-brand-visited": "#5b4a8a",
+        "hit": "#b85c00",
+        "shadow": "rgb(0 0 0 / 20%)",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#4fd1b5",
+        "color-brand-content": "#4fd1b5",
+        "color-brand-visited": "#b9a6f0",
+        "hit": "#ff9f43",
+        "shadow": "rgb(0 0 0 / 80%)",
+    },
+}
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -54,10 +76,12 @@ python_maximum_signature_line_length = 88
 
 def generate(app: Sphinx) -> None:
     """Writes the pages and tables whose content comes from elsewhere in the repository."""
-    write("generated", {"metric_table.md": metric_table(), "conventions.md": conventions_page()})
+    tables = {"metric_table.md": metric_table(), "conventions.md": conventions_page()}
+    write("generated", {**tables, "live_tables.html": live_tables()})
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
     write("reference", {"index.md": index_page(), **pages})
-    write("notebooks", {path.name: path.read_text() for path in NOTEBOOKS.glob("*.ipynb")})
+    notebooks = {path.name: with_badge(path, REPOSITORY) for path in NOTEBOOKS.glob("*.ipynb")}
+    write("notebooks", notebooks)
 
 
 def write(folder_name: str, files: dict[str, str]) -> None:

@@ -78,7 +78,7 @@ def draw_speed(folder: Path) -> None:
     for name, row in SPEED.items():
         (found,) = re.findall(rf"^\| {re.escape(row)}[^|]*\| ([\d.]+) s \|", table, re.MULTILINE)
         seconds[name] = float(found)
-    figure = Figure(figsize=(6.5, 2.3), layout="constrained")
+    figure = Figure(figsize=(5, 2.3), layout="constrained")
     axes = figure.subplots()
     colors = [style.COLORS[0] if name.startswith("evaluate") else style.GREY for name in seconds]
     bars = axes.barh(list(seconds), list(seconds.values()), color=colors, height=0.7)

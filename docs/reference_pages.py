@@ -78,13 +78,19 @@ PARTS = {
             "SideBySide",
             "results.user_counts.UserCounts",
             "results.CohortMean",
+            "results.ClosedGap",
+            "results.ClosedGaps",
             "results.Entrant",
+            "results.Gap",
+            "results.Gaps",
             "results.PairedDifference",
             "results.Power",
             "results.Probabilities",
             "results.Protocol",
             "results.RacedPair",
             "results.Sampling",
+            "results.Slice",
+            "results.Slices",
             "sequential.Forecast",
         ),
     ),
@@ -127,11 +133,45 @@ PARTS = {
 }
 
 
+#: Methods that other parts of the package call, by their class. The reference leaves them out.
+FOR_THE_PACKAGE = {
+    "Catalogue": ("check_device", "from_dict", "get", "inverse_propensity", "of_task", "to_dict"),
+    "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
+    "Convention": ("from_dict", "resolve_all", "to_dict"),
+    "Definition": ("check", "check_together", "mask", "needs_with"),
+    "History": ("append", "clear"),
+    "Metric": ("check_catalogue",),
+    "Population": ("describe", "is_defined", "is_eligible", "select"),
+    "PrecisionRecallCurve": ("curve",),
+    "Protocol": ("notes",),
+    "RankedEdges": ("from_dict", "from_ranks", "lists_down_to", "select_edges", "to_dict"),
+    "RankingMetric": ("with_catalogue",),
+    "RankingTask": ("from_dict", "to_dict", "without_missing"),
+    "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict"),
+    "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
+    "UserCounts": ("of", "of_all"),
+}
+
+#: What a subclass defines for its base class, which calls it.
+HOOKS = (
+    *("add", "arguments", "initial", "merged_by", "state_of_no_users"),  # of metric classes
+    *("arrange", "assign", "forward", "order"),  # of transforms
+    "table",  # of what prints as one
+)
+
+
+def is_for_users(explained: type, method: str) -> bool:
+    """Returns whether people call a method of a class, and not only other parts of the package."""
+    for_the_package = (FOR_THE_PACKAGE.get(base.__name__, ()) for base in explained.__mro__)
+    return method not in HOOKS and not any(method in names for names in for_the_package)
+
+
 def index_page() -> str:
-    """Returns the page that lists the parts."""
+    """Returns the page that lists the parts and their names."""
     lines = ["# Reference", "", "Every public name, with its arguments and the errors it raises."]
-    lines += ["", "| part | what it is for |", "|---|---|"]
-    lines += [f"| [{part.title}]({name}.rst) | {part.about} |" for name, part in PARTS.items()]
+    for page, part in PARTS.items():
+        targets = [f"{{py:obj}}`~{part.module_name}.{name}`" for name in part.documented]
+        lines += ["", f"## [{part.title}]({page}.rst)", "", part.about, "", " · ".join(targets)]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *PARTS, "```", ""])
 
 
@@ -155,7 +195,8 @@ def _directive(part: Part, name: str) -> list[str]:
     value, target = part.value(name), f"{part.module_name}.{name}"
     if not inspect.isclass(value):
         return [f".. autofunction:: {target}"]
-    excluded = ["definition", *_described_attributes(value)]
+    unused = [member for member in dir(value) if not is_for_users(value, member)]
+    excluded = ["definition", *_described_attributes(value), *unused]
     return [
         f".. autoclass:: {target}",
         "   :members:",

@@ -1,6 +1,6 @@
 """Trains LightGCN with Lightning, and evaluates it in two ways.
 
-    pip install ".[lightning]" && python examples/lightning_module.py
+    pip install . lightning && python examples/lightning_module.py
 
 The first way is an evaluator as a callback. It ranks all users after an epoch, and stops the
 training when the metrics no longer improve. The second way is metric classes with `self.log`. They

@@ -264,6 +264,24 @@ def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str) -> 
         )
 
 
+def check_range(user: float, item: float, bias: float, dim: int) -> None:
+    """Raises if scores of embeddings with biases may be too large for single precision.
+
+    Args:
+        user (float): The largest number of user embeddings.
+        item (float): That of item embeddings.
+        bias (float): That of item biases.
+        dim (int): The dimension.
+    """
+    # A bias and the products it is added to share one scale. Otherwise, any size would do.
+    largest = user * item * dim + bias
+    if largest > torch.finfo(torch.float32).max:
+        raise ValueError(
+            f"'recommender' needs to have scores in the range of single precision (got embeddings "
+            f"whose scores may reach {largest:.1e})"
+        )
+
+
 def check_natural_number(value: object, name: str) -> int:
     """Returns `value` as an integer if it is one that is not negative."""
     return _check_integer(value, name, "a non-negative integer", least=0)

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
@@ -68,6 +69,7 @@ def evaluate(
     item_embedding: TensorLike | None = None,
     item_category: TensorLike | None = None,
     propensity: TensorLike | None = None,
+    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties | None = None,
@@ -76,7 +78,7 @@ def evaluate(
     level: float = 0.95,
     max_users: int | None = None,
     progress: bool = False,
-    resume: EvaluationResult | None = None,
+    resume: EvaluationResult | str | Path | None = None,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -151,10 +153,13 @@ def evaluate(
             observed, of shape `[num_items]`, for metrics that correct for it, such as
             `recall(average=micro,propensity=given)@20`; see :class:`Catalogue`.
             (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings that this process holds,
+            if each process of a group holds some of them. A `DTensor` that is sharded by rows says
+            so by itself. See :func:`rank`. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items, as deep
-            as users are ranked, or how many items of each list to keep. Metrics of lists, such as
+        keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
+            integer keeps that many items of each. Metrics of lists, such as
             `coverage@20`, keep at least as many as they need. Lists take memory for all users of
             the task. (default: `False`)
         ties (str, optional): How equal scores are ranked: `"index"` ranks the lower item id first;
@@ -173,8 +178,10 @@ def evaluate(
             margins together. (default: `0.95`)
         max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        resume (EvaluationResult, optional): An earlier result of the same recommender and task with
-            a wider margin, to go on from. (default: `None`)
+        resume (EvaluationResult or str or Path, optional): An earlier result of the same
+            recommender and task with a wider margin, to go on from; or, with or without a margin, a
+            folder that keeps the users who are finished, so that the same call goes on from there
+            if this one ends before its time. See :func:`rank`. (default: `None`)
 
     Returns:
         The mean of every metric, and its value for every user who was ranked.
@@ -183,6 +190,7 @@ def evaluate(
         TypeError: If an argument has a wrong type.
         ValueError: If an argument does not fit the others. The error names the argument, what was
             wanted, and what came.
+        OSError: If a folder cannot be read or written.
         RuntimeError: If another process of an initialised process group raised an error.
 
     Example:
@@ -227,7 +235,7 @@ def evaluate(
         max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender, resume=resume)
+    return evaluator(recommender, item_offset=item_offset, resume=resume)
 
 
 class Evaluator(Frozen):
@@ -356,7 +364,11 @@ class Evaluator(Frozen):
         self._freeze()
 
     def __call__(
-        self, recommender: RecommenderLike, *, resume: EvaluationResult | None = None
+        self,
+        recommender: RecommenderLike,
+        *,
+        item_offset: int | None = None,
+        resume: EvaluationResult | str | Path | None = None,
     ) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
@@ -364,16 +376,19 @@ class Evaluator(Frozen):
 
         Args:
             recommender: What to evaluate.
-            resume (EvaluationResult, optional): See :func:`evaluate`. (default: `None`)
+            item_offset (int, optional): See :func:`evaluate`. (default: `None`)
+            resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
+                recommender needs a folder of its own. (default: `None`)
         """
-        if resume is not None and self._frame is None:
+        earlier, folder = (resume, None) if isinstance(resume, EvaluationResult) else (None, resume)
+        if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
-        with evaluation_mode(recommender):
-            ranking = self._open(recommender, resume)
+        with evaluation_mode(recommender), processes.watching(self.task.device):
+            ranking = self._open(recommender, earlier, folder, item_offset)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
-                result = self._sample(ranking, self._frame, resume)
+                result = self._sample(ranking, self._frame, earlier)
         self.history.append(result)
         return result
 
@@ -388,7 +403,15 @@ class Evaluator(Frozen):
         return self.history.should_stop
 
     def to(self, device: torch.device | str) -> "Evaluator":
-        """Returns an evaluator on another device, which adds to the same history."""
+        """Returns an evaluator on another device, which adds to the same history.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> Evaluator(task, "mrr").to("cpu").task.device
+            device(type='cpu')
+        """
         moved = copy.copy(self)
         for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
             value = getattr(self, name)
@@ -422,6 +445,13 @@ class Evaluator(Frozen):
             TypeError: If `recommender` is not a function.
             ValueError: If `every_n_epochs` is not a positive integer, or two metrics would have
                 one name.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluator = Evaluator(task, "mrr", patience=3)
+            >>> callbacks = [evaluator.as_callback(lambda module: module.model)]  # of `pl.Trainer`
         """
         return make_callback(self, recommender, every_n_epochs, sep)
 
@@ -440,13 +470,16 @@ class Evaluator(Frozen):
         return Frame(self.task, self._margins, action, self._seed)
 
     def _open(
-        self, recommender: RecommenderLike, resume: EvaluationResult | None = None
+        self,
+        recommender: RecommenderLike,
+        earlier: EvaluationResult | None = None,
+        folder: str | Path | None = None,
+        item_offset: int | None = None,
     ) -> OpenRanking:
         """Prepares a recommender to rank."""
-        resumed = isinstance(resume, EvaluationResult) and (resume.sampling, resume.ranked.rank)
         processes.check_same(
             self.task.device,
-            resume=resumed,
+            resume=None if earlier is None else (earlier.sampling, earlier.ranked.rank),
             metrics=(*self.metrics, self._convention),
             options=(
                 *(self._ranked_ties, self._seed, self._empty_target_action),
@@ -461,10 +494,12 @@ class Evaluator(Frozen):
             full=self._k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
+            item_offset=item_offset,
             batch_size=self._batch_size,
             keep_items=self._kept_items,
             progress=self._progress,
             needs_degree=self._needs_degree,
+            resume=folder,
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)

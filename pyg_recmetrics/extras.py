@@ -5,12 +5,13 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def requires_extra(package: str, extra: str, needed_by: str) -> Iterator[None]:
-    """Turns a failed import inside into an error that names the extra to install.
+def requires_extra(package: str, extra: str | None, needed_by: str) -> Iterator[None]:
+    """Turns a failed import inside into an error that says what to install.
 
     Args:
         package (str): The package that is imported.
-        extra (str): The extra of this package that installs it.
+        extra (str or None): The extra of this package that installs it. `None` if
+            none does, as those who need it have it already.
         needed_by (str): The function that needs it.
 
     Raises:
@@ -19,6 +20,5 @@ def requires_extra(package: str, extra: str, needed_by: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ImportError(
-            f"'{needed_by}' needs {package}: pip install 'pyg-recmetrics[{extra}]'"
-        ) from error
+        wanted = package.lower() if extra is None else f"'pyg-recmetrics[{extra}]'"
+        raise ImportError(f"'{needed_by}' needs {package}: pip install {wanted}") from error

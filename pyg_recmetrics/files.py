@@ -14,6 +14,9 @@ try:
 except ImportError:  # as on Windows, where what a killed process leaves behind stays
     fcntl = None  # type: ignore[assignment]
 
+#: How the names of all temporary files start.
+_PREFIX = ".pyg_recmetrics-"
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
@@ -35,7 +38,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         if target.exists():
             with target.open("r+b"):  # raises if the file must not be written
                 mode = stat.S_IMODE(target.stat().st_mode)
-        _remove_leftovers(target)
+        _remove_leftovers(target.parent, _prefix(target))
         temporary, file = _open_temporary(target)
         try:
             with file:
@@ -53,7 +56,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def _prefix(target: Path) -> str:
-    return f".pyg_recmetrics-{zlib.crc32(os.fsencode(target.name)):08x}-"
+    return f"{_PREFIX}{zlib.crc32(os.fsencode(target.name)):08x}-"
 
 
 def _open_temporary(target: Path) -> tuple[Path, IO[bytes]]:
@@ -68,11 +71,16 @@ def _open_temporary(target: Path) -> tuple[Path, IO[bytes]]:
         file.close()  # another process removed it before it was locked
 
 
-def _remove_leftovers(target: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
+    """Removes what killed processes left in a folder instead of the files they were writing."""
+    _remove_leftovers(folder, _PREFIX)
+
+
+def _remove_leftovers(folder: Path, prefix: str) -> None:
     """Removes the temporary files of writers that are no more."""
     if fcntl is None:
         return
-    for leftover in target.parent.glob(f"{_prefix(target)}*.tmp"):
+    for leftover in folder.glob(f"{prefix}*.tmp"):
         try:
             with leftover.open("r+b") as file:
                 if _lock(file):

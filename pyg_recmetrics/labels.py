@@ -1,6 +1,6 @@
 """Labels of users or items, such as the group of each, in any form in which people hold them."""
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import torch
@@ -42,10 +42,29 @@ def read_labels(
     _check_one_for_each([len(given)], name, what, num_wanted)
     for label in given:
         _check_hashable(label, name)
-    distinct = _sorted(dict.fromkeys(label for label in given if not _is_missing(label)))
+    distinct = _sorted(dict.fromkeys(label for label in given if not is_missing(label)))
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
     return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
+
+
+def joined(
+    number: Tensor, labels: Sequence[Hashable], of_all: Iterable[Sequence[Hashable]]
+) -> tuple[Tensor, list[Hashable]]:
+    """Numbers labels again, among those of several processes.
+
+    Args:
+        number (torch.Tensor): The number of each label in this process, `-1` for none.
+        labels (sequence): The distinct labels of this process.
+        of_all (iterable): Those of every process.
+
+    Returns:
+        The number of each label, and the distinct labels of all processes.
+    """
+    distinct = _sorted(dict.fromkeys(label for each in of_all for label in each))
+    numbers = {label: place for place, label in enumerate(distinct)}
+    place = number.new_tensor([*(numbers[label] for label in labels), -1])
+    return place[number], distinct
 
 
 def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int) -> None:
@@ -64,7 +83,8 @@ def _check_hashable(label: object, name: str) -> None:
         ) from error
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Returns whether something is no label, but stands for a missing one."""
     # Missing values of pandas are neither equal to themselves nor unequal.
     return label is None or not isinstance(label == label, bool) or label != label
 

@@ -40,7 +40,7 @@ def make_callback(
     sep: Separator,
 ) -> "Callback":
     """Returns a callback, see :meth:`~pyg_recmetrics.Evaluator.as_callback`."""
-    with requires_extra("Lightning", "lightning", "as_callback"):
+    with requires_extra("Lightning", None, "as_callback"):
         from lightning.pytorch import Callback
     every_n_epochs = check_positive_integer(every_n_epochs, "every_n_epochs")
     spell(evaluator.metrics, sep)  # which raises now, and not after the first epoch

@@ -425,10 +425,6 @@ class Sampler:
         self, earlier: EvaluationResult, ranking: OpenRanking
     ) -> tuple[Sampling, RankedEdges]:
         """Returns how an earlier result was sampled, and its ranking, if this can go on from it."""
-        if not isinstance(earlier, EvaluationResult):
-            raise TypeError(
-                f"'resume' needs to be an 'EvaluationResult' (got {type(earlier).__name__})"
-            )
         frame, sampling = self.frame, earlier.sampling
         if sampling is None:
             raise ValueError("'resume' needs to be a result with a 'margin' (got one of all users)")

@@ -126,6 +126,8 @@ def race(
     with ExitStack() as modes:
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
+        modes.enter_context(processes.watching(evaluator.task.device))
+        processes.check_same(evaluator.task.device, recommenders=tuple(named))
         return _Racing(evaluator, named, equivalence).run()
 
 

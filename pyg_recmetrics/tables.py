@@ -341,6 +341,6 @@ def to_data_frame(
     Raises:
         ImportError: If pandas is not installed.
     """
-    with requires_extra("pandas", "pandas", "to_pandas"):
+    with requires_extra("pandas", "frames", "to_pandas"):
         import pandas as pd
     return pd.DataFrame(list(rows), columns=list(columns), index=index)

@@ -128,7 +128,7 @@ def device(request):
 
 @pytest.fixture
 def waits(device):
-    """Returns how often the host waits for the device during a call."""
+    """Returns the number of host-device synchronisations during a call."""
 
     def count(function):
         if device.type == emulated_device.NAME:

@@ -1,8 +1,10 @@
 """The documentation builds without warnings, its code runs, and its tables are complete."""
 
+import doctest
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -17,9 +19,10 @@ import numpy as np
 import pictures
 import pytest
 import torch
-from page_code import code_before
-from reference_pages import PARTS
-from tables import conventions_page, metric_table
+from colab import with_badge
+from page_code import code_before, code_of
+from reference_pages import PARTS, is_for_users
+from tables import conventions_page, live_tables, metric_table
 
 import pyg_recmetrics
 from pyg_recmetrics import conventions, metrics, plot
@@ -66,6 +69,13 @@ NEEDED = {
     "migration/recbole.md": ("tests/peers.txt", "recbole", "sklearn", "tensorboard"),
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
+
+#: Persons without a name, and clauses without a subject: who reads these has to read twice.
+RIDDLES = re.compile(
+    r"\b(?:whom|whoever|(?:no|any|some|every)body(?:'s)?|says so|keeps apart|what becomes of"
+    r"|what changes)\b",
+    flags=re.IGNORECASE,
+)
 
 #: A block of code, and the block of its output if the page shows it.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
@@ -167,6 +177,12 @@ def test_every_time_on_the_page_of_speed_was_measured():
     assert [time for time in times if time not in measured] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_no_page_has_a_word_that_readers_stumbled_over(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert RIDDLES.findall(prose) == []
+
+
 def test_what_was_printed_is_of_this_version():
     texts = [page.read_text() for page in (*PAGES, ROOT / "README.md", *ROOT.glob("*/*.ipynb"))]
     found = {
@@ -183,6 +199,35 @@ def test_the_page_of_metrics_lists_every_metric():
         assert row.startswith((f"| `{name}@k`", f"| `{name}`"))
     for line in (head, rule, *rows):
         assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
+
+
+def test_the_first_page_has_the_first_code_of_the_readme():
+    train, evaluation = code_of(DOCS / "index.md")
+    assert f"{train}\n{evaluation}" == code_of(ROOT / "README.md")[0]
+
+
+def test_the_live_tables_are_sorted_and_filtered_as_in_the_report():
+    assert ":file: generated/live_tables.html" in (DOCS / "live_table.md").read_text()
+    html = live_tables()
+    assert html.count('<table aria-labelledby="caption-') == html.count('class="sortable"') == 3
+    choices = re.findall(r'<input type="checkbox" id="(\w+)-(\d)" checked>', html)
+    assert len(choices) == 6
+    for kind, number in choices:
+        assert f"body:has(#{kind}-{number}:not(:checked))" in html
+        assert f'data-{kind}="{number}' in html
+    page = (ROOT / "pyg_recmetrics" / "reporting" / "page.html").read_text()
+    assert re.search("<script>.*</script>", page, flags=re.DOTALL)[0] in html
+
+
+def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
+    shown = re.findall(r">([\w@]+)</text><text[^>]*>(\d\.\d\d)<", (DOCS / "idea.html").read_text())
+    lists, relevant = torch.tensor([[0, 1, 2, 3, 4, 5]]), torch.tensor([[0, 0], [1, 4]])
+    result = pyg_recmetrics.evaluate(
+        lists, pyg_recmetrics.RankingTask(relevant, num_users=1, num_items=6), list(dict(shown))
+    )
+    assert len(shown) == 5
+    for metric, value in shown:
+        assert f"{result[metric]:.2f}" == value
 
 
 def test_the_page_of_conventions_holds_their_table():
@@ -239,6 +284,13 @@ def test_every_public_name_is_in_the_reference(module_name, explained):
     assert not missing
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_the_first_page_of_the_reference_names_every_name(name, site):
+    html = (site / "reference" / "index.html").read_text()
+    for documented in PARTS[name].documented:
+        assert f'href="{name}.html#{PARTS[name].module_name}.{documented}"' in html
+
+
 def test_every_module_and_every_metric_is_in_the_reference(explained):
     modules = [
         f"pyg_recmetrics.{name}"
@@ -249,6 +301,58 @@ def test_every_module_and_every_metric_is_in_the_reference(explained):
     assert {f"pyg_recmetrics.metrics.{name}" for name in metrics.names()} <= explained
     classes = dir(pyg_recmetrics.modules)
     assert {f"pyg_recmetrics.modules.{name}" for name in classes if name[0].isupper()} <= explained
+
+
+#: Classes that functions and class methods make, which say what they raise.
+MADE_BY_FUNCTIONS = {"Picture", "RankedEdges", "SplitReport"}
+
+
+def code_of_docstrings(explained):
+    """The code of the examples of a class with its methods and its bases, or of a function."""
+    values = [explained]
+    if inspect.isclass(explained):
+        bases = [base for base in explained.__mro__ if base.__module__.startswith("pyg_recmetrics")]
+        values += [*bases, *(value for base in bases for value in vars(base).values())]
+    docstrings = (getattr(value, "__doc__", None) or "" for value in values)
+    parser = doctest.DocTestParser()
+    return "".join(x.source for text in docstrings for x in parser.get_examples(text))
+
+
+def public_methods(explained):
+    """The methods of a class that people call, by their names."""
+    for name, value in vars(explained).items():
+        method = getattr(value, "__func__", value)
+        if inspect.isfunction(method) and name[0] != "_" and is_for_users(explained, name):
+            yield name
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_class_every_method_and_every_function_has_an_example(name):
+    without = []
+    for documented in PARTS[name].documented:
+        value = PARTS[name].value(documented)
+        code = code_of_docstrings(value)
+        if inspect.isclass(value):
+            called = [f".{method}(" for method in public_methods(value)]
+            without += [f"{documented}{call}" for call in called if call not in code]
+            without += [] if code else [documented]
+        elif f"{documented}(" not in code:
+            without += [documented]
+    assert without == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_class_that_people_make_says_what_it_raises(name):
+    part = PARTS[name]
+    values = {each: part.value(each) for each in part.documented if each not in part.last}
+    silent = [
+        each
+        for each, value in values.items()
+        if inspect.isclass(value)
+        and each not in MADE_BY_FUNCTIONS
+        and "\nRaises:\n" not in inspect.getdoc(value)
+    ]
+    assert silent == []
 
 
 def test_what_methods_return_is_in_the_reference(explained):
@@ -289,6 +393,19 @@ def test_notebooks_are_shown_with_their_outputs(name, site):
     html = (site / "notebooks" / f"{name}.html").read_text()
     assert html.count('class="output') > 10
     assert "<img" in html
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "migrate"])
+def test_notebooks_open_in_colab_and_install_the_package_there(name, site):
+    path = ROOT / "notebooks" / f"{name}.ipynb"
+    shown = json.loads(with_badge(path, "owner/name"))["cells"][0]["source"]
+    assert f"colab.research.google.com/github/owner/name/blob/main/notebooks/{name}.ipynb" in shown
+    html = (site / "notebooks" / f"{name}.html").read_text()
+    assert 'class="badge" href="https://colab.research.google.com/' in html
+    assert f"notebooks/{name}.ipynb" in html
+    first, *_ = (x for x in json.loads(path.read_text())["cells"] if x["cell_type"] == "code")
+    (line,) = re.findall(r"%pip install (.*)", "".join(first["source"]))
+    assert line == '-q --find-links release "pyg-recmetrics[all]" torchmetrics'
 
 
 def test_links_within_the_site_lead_somewhere(site):

@@ -52,6 +52,12 @@ def test_jedi_shows_the_parameters(name):
     assert [x.name for x in signature.params if x.name != "*"] == PARAMETERS[name]
 
 
+def test_completion_shows_public_names_alone():
+    assert set(dir(pyg_recmetrics)) == set(pyg_recmetrics.__all__)
+    pyg_recmetrics.evaluate  # noqa: B018 (imports further modules)
+    assert not {"kernels", "TYPE_CHECKING", "import_module"} & set(dir(pyg_recmetrics))
+
+
 @pytest.fixture(scope="module")
 def mistakes(tmp_path_factory):
     """The calls in which pyright finds a mistake."""

@@ -3,10 +3,38 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from pyg_recmetrics.extras import requires_extra
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: What users install. All other extras are for a clone of the repository.
+FOR_USERS = {"all", "statistics", "plot", "frames"}
+
+
+def packages_of(extra):
+    """The packages of an extra, from pyproject.toml: Python 3.10 has no reader of it."""
+    listed = re.search(rf"^{extra} = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), flags=re.M)
+    return set(re.findall(r'"(.*?)"', listed[1]))
+
+
+def test_one_extra_has_all_others_of_users():
+    assert packages_of("all") > set().union(*map(packages_of, FOR_USERS - {"all"}))
+
+
+def test_errors_and_pages_name_extras_of_users():
+    named = set()
+    for path in (*ROOT.glob("pyg_recmetrics/**/*.py"), *ROOT.glob("docs/**/*.md")):
+        named |= set(
+            re.findall(
+                r"""requires_extra\("[^"]+", "(\w+)"|pyg-recmetrics\[(\w+)\]|extras? `(\w+)`""",
+                path.read_text(),
+            )
+        )
+    assert {name for names in named for name in names if name} == FOR_USERS
 
 
 @pytest.mark.parametrize("error", [ImportError("no"), ModuleNotFoundError("no module 'scipy'")])
@@ -36,6 +64,14 @@ def test_other_errors_pass_through(error):
     ):
         raise error
     assert raised.value is error
+
+
+def test_a_package_of_no_extra_is_named_itself():
+    with (
+        pytest.raises(ImportError, match=r"^'as_callback' needs Lightning: pip install lightning$"),
+        requires_extra("Lightning", None, "as_callback"),
+    ):
+        raise ImportError
 
 
 def test_nothing_happens_if_the_import_succeeds():

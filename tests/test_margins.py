@@ -342,7 +342,7 @@ class TestFurtherMargins:
             evaluate(SCORES, TASK, METRICS, resume=sampled)
         with pytest.raises(ValueError, match="'resume' needs to be a result with a 'margin'"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=FULL)
-        with pytest.raises(TypeError, match="'resume' needs to be an 'EvaluationResult'"):
+        with pytest.raises(TypeError, match="'resume' needs to be the path of a folder"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
 
 
@@ -405,6 +405,23 @@ class TestEpochs:
         both = (a.per_user["ndcg@5"] - b.per_user["ndcg@5"]).nanmean()
         assert row.difference == pytest.approx(float(both))
         assert row.wins + row.ties + row.losses == a.sampling.num_ranked
+
+
+def test_a_model_that_answers_for_all_users_is_asked_again_by_deeper_batches():
+    class Model:
+        lists = SCORES.argsort(dim=1, descending=True, stable=True)
+        asked = ()
+
+        def recommend(self, k):
+            self.asked += (k,)
+            return self.lists[:, :k]
+
+    model, task = Model(), RankingTask(TASK.truth, num_users=NUM_USERS, num_items=NUM_ITEMS)
+    result = evaluate(model, task, "r_precision", margin=0.008)
+    wanted = evaluate(model.lists, task, "r_precision", margin=0.008)
+    assert len(model.asked) > 1
+    assert list(model.asked) == sorted(set(model.asked))
+    assert torch.equal(result.ranked.rank, wanted.ranked.rank)
 
 
 class TestDevices:

@@ -42,7 +42,8 @@ class TestOptions:
     def test_an_evaluator_takes_the_options_of_evaluate_and_two_more(self):
         options = options_of(evaluate)
         of_evaluator = options_of(Evaluator)
-        assert options.pop("resume")[1] is None  # its place is a call of an evaluator
+        for name in ("resume", "item_offset"):  # their place is a call of an evaluator
+            assert options.pop(name)[1] is None
         assert set(of_evaluator) - set(options) == {"monitor", "patience"}
         assert {name: of_evaluator[name] for name in options} == options
         assert [name for name in of_evaluator if name in options] == list(options)
@@ -133,7 +134,7 @@ class TestPopulation:
 
     def test_the_words_of_a_result_say_it(self):
         result = evaluate(self.scores, self.task, "recall@2", population=self.few)
-        assert "if they have at least 2 relevant items (2 are left out)" in " ".join(
+        assert "and at least 2 relevant items (2 others excluded)" in " ".join(
             result.recipe().split()
         )
         assert str(result).endswith("2 users evaluated, 2 left out of the population")

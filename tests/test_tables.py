@@ -243,6 +243,10 @@ def tables():
     edge_type = ("user", "rates", "item")
     split = RandomLinkSplit(edge_types=edge_type, neg_sampling_ratio=0.0)
     data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
+    scores = random_scores(task, 1)
+    user, item = task.truth
+    scores[user, item] = (user % 2).float()
+    of_half = evaluate(scores, task, "recall@3", ties="worst")
     return {
         "result": result,
         "comparison": compare({"a": result, "b": other_result}),
@@ -253,6 +257,11 @@ def tables():
         "split": transforms.check_split(*split(data)),
         "conventions": conventions.table(),
         "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
+        "closed gaps": result.by(["<b>", "a & b"] * 20).gaps(
+            other=other_result.by(["<b>", "a & b"] * 20)
+        ),
+        "slices": of_half.slices("recall@3", {"a & b": ["<b>", "c"] * 20}, min_users=5),
+        "no slices": of_half.slices("recall@3"),
         "runs": Runs([result, other_result]),
         "runs of two": compare({"a": [result, other_result], "b": other_result}),
         "side by side": side_by_side({"a": result, "b": other_result}, k=3),
@@ -307,6 +316,7 @@ class TestFormats:
         kinds = {kind for kind in kinds if "pyg_recmetrics" in kind.__module__}
         assert kinds == {type(shown) for shown in tables.values()}
         assert {kind.__name__ for kind in kinds} == {
+            "ClosedGaps",
             "Cohorts",
             "Comparison",
             "EvaluationResult",
@@ -315,6 +325,7 @@ class TestFormats:
             "Race",
             "Runs",
             "SideBySide",
+            "Slices",
             "SplitReport",
             "Table",
         }

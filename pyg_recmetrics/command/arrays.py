@@ -75,7 +75,7 @@ def _from_npz(path: Path, name: str | None, what: str) -> Array:
 
 
 def _from_safetensors(path: Path, name: str | None, what: str) -> Array:
-    with requires_extra("safetensors", "command", str(path)):
+    with requires_extra("safetensors", "all", str(path)):
         import safetensors
     try:
         with safetensors.safe_open(path, framework="pt") as file:

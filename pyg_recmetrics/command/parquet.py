@@ -32,7 +32,7 @@ class ParquetTable:
     in_words = "Parquet"
 
     def __init__(self, path: Path) -> None:
-        with requires_extra("pyarrow", "command", str(path)):
+        with requires_extra("pyarrow", "all", str(path)):
             import pyarrow.parquet
         self.path = path
         path.open("rb").close()  # whose errors name the file

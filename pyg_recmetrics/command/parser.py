@@ -113,6 +113,11 @@ def _add_evaluate(commands: Any) -> None:
         type=float,
         help="rank random users until each mean is known to it, as in 0.005",
     )
+    measures.add_argument(
+        "--resume",
+        metavar="FOLDER",
+        help="keep the users who are finished there, and go on from it if interrupted",
+    )
     # An option that `evaluate` takes by the same name is added here and to `_PASSED_ON` there.
     _add_output(parser)
     _file(parser, "-o", "--output", help="save the result for compare, report and gate (.npz)")
@@ -336,7 +341,7 @@ class _Completion(argparse.Action):
         try:
             import shtab
         except ImportError:
-            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[command]'")
+            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[all]'")
         print(shtab.complete(parser, str(values)))
         parser.exit(exits.DONE)
 

@@ -263,9 +263,11 @@ def recall(
     if weighted and ranked.weight is not None:
         # A common factor of all weights, or of those of a user, changes nothing. It keeps sums
         # finite.
-        user = ranked.edge_label_index[0]
-        group = user if average == "macro" else torch.zeros_like(user)
-        weight = _relative_weight(ranked.weight, group, ranked.num_users)
+        if average == "macro":
+            user = ranked.edge_label_index[0]
+            weight = _relative_weight(ranked.weight, user, ranked.num_users)
+        else:
+            weight = ranked.weight / ranked.totals.largest_value(ranked.weight)
     if propensity != "none":
         catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
         weight = weight * catalogue.inverse_propensity(item, propensity, gamma, clip)
@@ -760,10 +762,12 @@ def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> T
 
 
 def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str) -> Tensor:
+    total: Tensor | float = denominator
     if average == "micro":
         has_truth = ranked.degree > 0
-        hits, denominator = hits * has_truth.sum(), (denominator * has_truth).sum()
-    return (hits / denominator).masked_fill_(hits == 0, 0.0)
+        hits = hits * ranked.totals.count(has_truth)
+        total = ranked.totals.sum(denominator * has_truth)
+    return (hits / total).masked_fill_(hits == 0, 0.0)
 
 
 def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:

@@ -372,6 +372,12 @@ class Definition(Description):
         needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
             tell.
         aliases (tuple): Other names under which it is known, in lower case.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> definition = metrics.definition("ndcg")
+        >>> definition.bounds, definition.higher_is_better, list(definition.parameters)
+        ((0.0, 1.0), True, ['gain', 'discount', 'ideal', 'ideal_k'])
     """
 
     name: str
@@ -480,6 +486,13 @@ class AggregateDefinition(Definition):
 
     If it needs the lists and nothing else, the state is a vector whose length depends on the item
     ids. To add up two states, the shorter one is filled up with zeros.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> coverage = metrics.definition("coverage")
+        >>> coverage.needs_cut_off, coverage.needs_truth
+        (True, False)
     """
 
     state: Callable[[RankedEdges, int], Tensor]

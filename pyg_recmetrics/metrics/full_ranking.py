@@ -102,7 +102,8 @@ def roc_auc(
     if weight == "none":
         return value
     weights = ranked.required_candidates if weight == "candidates" else ranked.degree
-    return value * weights / _mean_over(weights, (ranked.degree > 0) & (ranked.num_irrelevant > 0))
+    is_counted = (ranked.degree > 0) & (ranked.num_irrelevant > 0)
+    return value * weights / _mean_over(ranked, weights, is_counted)
 
 
 @register(needs_all_ranks=True)
@@ -341,14 +342,14 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
     return (expected - ranked.sum(ranked.rank)) / _denominator(ranked, possible, average)
 
 
-def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor:
+def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor | float:
     """What to divide the sum of a user by: its own denominator, or the mean of all."""
-    return own if average == "macro" else _mean_over(own, ranked.degree > 0)
+    return own if average == "macro" else _mean_over(ranked, own, ranked.degree > 0)
 
 
-def _mean_over(values: Tensor, is_counted: Tensor) -> Tensor:
+def _mean_over(ranked: RankedEdges, values: Tensor, is_counted: Tensor) -> float:
     """The mean over the users of a mask, in double precision."""
-    return (values * is_counted).double().sum() / is_counted.sum()
+    return ranked.totals.mean(values[is_counted].double())
 
 
 def _num_above(ranked: RankedEdges) -> Tensor:

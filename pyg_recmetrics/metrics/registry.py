@@ -92,6 +92,13 @@ def register(
             no name in lower case, or the bounds are not in ascending order.
         TypeError: If a parameter besides `k` is neither a cut-off, nor has words that say what its
             values mean, the function takes no `ranked`, or an argument has a wrong type.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> @metrics.register()  # doctest: +SKIP
+        ... def all_found(ranked, k):
+        ...     '''Whether all relevant items are in the top `k`.'''
+        ...     return (ranked.hits(k) == ranked.degree).double()
     """
     description = Description(
         bounds=bounds,
@@ -157,6 +164,16 @@ def register_aggregate(
         ValueError: If the name of the function or an alias is that of another metric, an alias is
             no name in lower case, or the bounds are not in ascending order.
         TypeError: If an argument has a wrong type.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import metrics
+        >>> def num_lists(ranked, k):  # adds up over users, and so over mini-batches
+        ...     return torch.bincount(ranked.recommended(k)[1]).double()
+        >>> @metrics.register_aggregate(state=num_lists, needs=("items",))  # doctest: +SKIP
+        ... def most_shown(num_lists):
+        ...     '''The share of all recommendations that goes to a single item.'''
+        ...     return num_lists.max() / num_lists.sum()
     """
     description = Description(
         bounds=bounds,

@@ -78,6 +78,11 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
     Raises:
         TypeError: If `spellings` is neither a string nor holds strings.
         ValueError: If there is none, or one is not spelled like a metric.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> [str(metric) for metric in metrics.parse_all(["NDCG@20", "ndcg@20", "hr@10"])]
+        ['ndcg@20', 'hit_rate@10']
     """
     if isinstance(spellings, str | Metric):
         spellings = (spellings,)

@@ -191,6 +191,14 @@ class PrecisionRecallCurve(StreamingMetric):
 
         Raises:
             ImportError: If torchmetrics or matplotlib is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import modules
+            >>> curve = modules.PrecisionRecallCurve(max_k=2)
+            >>> preds, target = torch.tensor([0.9, 0.3, 0.7]), torch.tensor([True, False, True])
+            >>> curve.update(preds, target, indexes=torch.tensor([0, 0, 1]))
+            >>> figure, axes = curve.plot()  # needs torchmetrics and matplotlib
         """
         precisions, recalls, top_k = self.compute() if curve is None else curve
         return self.draw_curve((recalls, precisions, top_k), ("Recall", "Precision"), ax)
@@ -275,5 +283,13 @@ class RecallAtFixedPrecision(PrecisionRecallCurve):
 
         Raises:
             ImportError: If torchmetrics or matplotlib is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import modules
+            >>> metric = modules.RecallAtFixedPrecision(min_precision=0.5, max_k=2)
+            >>> preds, target = torch.tensor([0.9, 0.3, 0.7]), torch.tensor([True, False, True])
+            >>> metric.update(preds, target, indexes=torch.tensor([0, 0, 1]))
+            >>> figure, axes = metric.plot()  # needs torchmetrics and matplotlib
         """
         return self.draw(self.compute()[0] if val is None else val, ax)

@@ -48,6 +48,20 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         metric (Metric): The metric that is computed, spelled `name@k`.
         k (int): The cut-off of the metric; zero if there is none.
         weighted (bool): Whether every mini-batch needs to hold weights.
+
+    Raises:
+        TypeError: If an argument has a wrong type or is unknown.
+        ValueError: If an argument is not one that the metric takes.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.NDCG(k=3)
+        >>> metric.update(lists, truth)
+        >>> metric.metric, metric.k, metric.compute()
+        (ndcg@3, 3, tensor(0.5089))
     """
 
     #: The definition that the class is made from.
@@ -139,6 +153,13 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
         Raises:
             ImportError: If torchmetrics or matplotlib is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import modules
+            >>> metric = modules.Recall(k=2)
+            >>> metric.update(torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]]))
+            >>> figure, axes = metric.plot()  # needs torchmetrics and matplotlib
         """
         return self.draw(val, ax)
 
@@ -177,7 +198,22 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
 
 class MeanOverUsers(RankingMetric):
-    """A metric that is a mean over users. Its state is a sum and a count."""
+    """A metric that is a mean over users. Its state is a sum and a count.
+
+    Raises:
+        TypeError: If an argument has a wrong type or is unknown.
+        ValueError: If an argument is not one that the metric takes, or `average` is `"micro"`.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.Recall(k=2, keep_per_user=True)
+        >>> metric.update(lists, truth)
+        >>> metric.compute(), metric.compute_per_user()
+        (tensor(0.7500), tensor([0.5000, 1.0000]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -241,6 +277,20 @@ class OverAllUsers(RankingMetric):
     """A metric with one value for all users together. Its state adds up over users.
 
     The state has about as many elements as there are items.
+
+    Raises:
+        TypeError: If an argument has a wrong type or is unknown.
+        ValueError: If an argument is not one that the metric takes.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.Coverage(k=2, num_dst_nodes=10)
+        >>> metric.update(lists, truth)
+        >>> metric.compute()
+        tensor(0.3000)
     """
 
     definition: ClassVar[AggregateDefinition]
@@ -251,9 +301,9 @@ class OverAllUsers(RankingMetric):
 
     def initial(self, name: str) -> Tensor:
         """Returns the state of no users."""
-        return self.state_of_nobody()
+        return self.state_of_no_users()
 
-    def state_of_nobody(self) -> Tensor:
+    def state_of_no_users(self) -> Tensor:
         """Returns what the definition has as the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
         nobody = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
@@ -273,6 +323,20 @@ class OverListedItems(OverAllUsers):
 
     It does not know how many items there are, so its state grows with the largest item id. Between
     updates, it keeps the elements that are not zero: those of the items that were recommended.
+
+    Raises:
+        TypeError: If an argument has a wrong type or is unknown.
+        ValueError: If an argument is not one that the metric takes.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.Entropy(k=2)
+        >>> metric.update(lists, truth)
+        >>> metric.compute()
+        tensor(1.5000)
     """
 
     def merged_by(self) -> dict[str, Merging]:
@@ -281,7 +345,7 @@ class OverListedItems(OverAllUsers):
 
     def initial(self, name: str) -> Tensor:
         """Returns positions or values of the state of no users."""
-        return _nonzero_elements(self.state_of_nobody())[name]
+        return _nonzero_elements(self.state_of_no_users())[name]
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""

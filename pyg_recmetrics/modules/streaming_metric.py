@@ -87,9 +87,7 @@ class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
 
     def __init__(self, **kwargs: Any) -> None:
         if kwargs:
-            raise ImportError(
-                f"'{min(kwargs)}' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'"
-            )
+            raise ImportError(f"'{min(kwargs)}' needs torchmetrics: pip install torchmetrics")
         link_pred.BaseMetric.__init__(self)
 
     def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
@@ -111,7 +109,7 @@ class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
 
     def draw(self, *_: Any) -> Any:
         """Raises, because the plots are those of torchmetrics."""
-        raise ImportError("'plot' needs torchmetrics: pip install 'pyg-recmetrics[lightning]'")
+        raise ImportError("'plot' needs torchmetrics: pip install torchmetrics")
 
     draw_curve = draw
 
@@ -128,6 +126,24 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     holds the metric is converted to another precision. If a device holds no double precision, as
     Apple's do not, the state stays on the CPU. Results are in the default dtype, and on the device
     that the metric was moved to.
+
+    Raises:
+        ImportError: If an argument is one of torchmetrics, which is not installed.
+        TypeError: If an argument is unknown.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.Recall(k=2)
+        >>> metric.update(lists, truth)
+        >>> metric.compute()
+        tensor(0.7500)
+        >>> metric.reset()
+        >>> metric.update(lists[:1], truth[:, :2])
+        >>> metric.compute()
+        tensor(0.5000)
     """
 
     is_differentiable: ClassVar[bool] = False

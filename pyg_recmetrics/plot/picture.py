@@ -36,6 +36,15 @@ class Picture(NamedTuple):
     Attributes:
         figure: The figure; `figure.savefig("figure.pdf")` saves it.
         axes: The axes, to change labels, limits and titles.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task)
+        >>> picture = plot.metric_at_k(result, "recall", max_k=2)
+        >>> picture.axes.get_ylabel()
+        'recall@k'
     """
 
     figure: "Figure"
@@ -82,12 +91,12 @@ def description_of(mark: "Artist") -> Description | None:
     return description
 
 
-def axes_for(ax: "Axes | None", height: float = _HEIGHT) -> "Axes":
+def axes_for(ax: "Axes | None", height: float = _HEIGHT, width: float = _WIDTH) -> "Axes":
     """Returns `ax`, or the axes of a new figure that belongs to no window."""
     with requires_extra("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
     if ax is None:
-        return Figure(figsize=(_WIDTH, height), layout="constrained").subplots()
+        return Figure(figsize=(width, height), layout="constrained").subplots()
     if not hasattr(ax, "get_figure"):
         raise TypeError(f"'ax' needs to be axes of matplotlib (got {type(ax).__name__})")
     figure_of(ax)

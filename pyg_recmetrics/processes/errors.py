@@ -1,13 +1,58 @@
-"""An error in one process is an error in all of them."""
+"""An error in one process is an error in all of them, and so is the end of one."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
-import torch.distributed as dist
 
-from pyg_recmetrics.processes.exchange import naming_the_end, take_smallest
-from pyg_recmetrics.processes.group import num_processes, process_index
+from pyg_recmetrics.processes.exchange import collect_parts, from_process, take_smallest
+from pyg_recmetrics.processes.group import (
+    name_of_process,
+    num_processes,
+    process_index,
+    timeout_in_seconds,
+)
+from pyg_recmetrics.processes.watch import Facts, Stopped, Watch, connected_store, current
+
+
+@contextmanager
+def watching(device: torch.device) -> Iterator[None]:
+    """Lets processes notice one another's end, from when all have come here until the block ends.
+
+    All processes come here at the same time, or wait for those who do not. Within another one, this
+    does nothing.
+    """
+    store = None
+    if num_processes() > 1 and current.get() is None:
+        store = connected_store()
+    if store is None:
+        yield
+        return
+    watch = Watch(store, process_index(), num_processes(), timeout_in_seconds.get())
+    token = current.set(watch)
+    told = None
+    try:
+        own = torch.tensor([Facts.own()], device=device)
+        of_all = collect_parts(own, [1] * num_processes())
+        watch.join([Facts(*facts) for facts in of_all.tolist()])
+        yield
+    except BaseException as error:
+        told = _describe(error)
+        raise
+    finally:
+        current.reset(token)
+        watch.leave(told)
+
+
+def look_around() -> None:
+    """Raises if another process has ended or raised an error. Call it after each chunk.
+
+    This takes no time: it looks at what a thread has found out. Call it within
+    :func:`fail_together`.
+    """
+    watch = current.get()
+    if watch is not None:
+        watch.look()
 
 
 @contextmanager
@@ -15,8 +60,12 @@ def fail_together(device: torch.device) -> Iterator[None]:
     """Raises in every process if the block raises in one, so that no process waits in vain."""
     try:
         yield
+    except Stopped as stopped:
+        _exchange(None, device)
+        raise RuntimeError(str(stopped)) from None
     except BaseException as error:
-        _exchange(error, device)
+        with suppress(RuntimeError):  # its own error says more
+            _exchange(error, device)
         raise
     _exchange(None, device)
 
@@ -25,14 +74,22 @@ def _exchange(error: BaseException | None, device: torch.device) -> None:
     """Tells the other processes about an error in this one, and raises if one of them has one."""
     if num_processes() == 1:
         return
+    told = "" if error is None else f"{name_of_process()} could not rank: {_describe(error)}"
+    watch = current.get()
+    if watch is not None:
+        if error is not None and watch.gone is not None:
+            return  # there is nobody to tell
+        if error is not None:
+            watch.tell(told)
+        watch.meet()
     failing = torch.tensor(num_processes() if error is None else process_index(), device=device)
     take_smallest(failing)
     source = int(failing)
     if source == num_processes():
         return
-    message = _broadcast("" if error is None else _describe(error), source, device)
+    message = _broadcast(told, source, device)
     if error is None:
-        raise RuntimeError(f"process {source} of {num_processes()} could not rank: {message}")
+        raise RuntimeError(message) from None
 
 
 def _describe(error: BaseException) -> str:
@@ -42,17 +99,14 @@ def _describe(error: BaseException) -> str:
         message = str(error)
     except Exception:  # the processes need to end, whatever the error says
         message = "(without a message that can be read)"
-    return " ".join([f"{type(error).__name__}: {message}", *map(str, notes)])
+    text = " ".join([f"{type(error).__name__}: {message}", *map(str, notes)])
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _broadcast(message: str, source: int, device: torch.device) -> str:
     """Returns the message of the process `source` in every process."""
-    content = message.encode(errors="backslashreplace")
-    encoded = torch.tensor(list(content), dtype=torch.uint8, device=device)
-    size = torch.tensor(encoded.numel(), device=device)
-    with naming_the_end():
-        dist.broadcast(size, source)
-        if source != process_index():
-            encoded = torch.empty(int(size), dtype=torch.uint8, device=device)
-        dist.broadcast(encoded, source)
-    return bytes(encoded.tolist()).decode()
+    encoded = torch.tensor(list(message.encode()), dtype=torch.uint8, device=device)
+    size = int(from_process(source, torch.tensor(encoded.numel(), device=device)))
+    if source != process_index():
+        encoded = torch.empty(size, dtype=torch.uint8, device=device)
+    return bytes(from_process(source, encoded).tolist()).decode()

@@ -1,5 +1,6 @@
 """Who ranks together: how many processes there are, and what falls to each."""
 
+import socket
 from contextvars import ContextVar
 
 import torch.distributed as dist
@@ -7,6 +8,10 @@ from torch import Tensor
 
 #: Whether this process ranks by itself, see :func:`pyg_recmetrics.distributed.alone`.
 is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
+
+#: For how many seconds processes wait for one that does not get on, see
+#: :func:`pyg_recmetrics.distributed.timeout`.
+timeout_in_seconds: ContextVar[float] = ContextVar("timeout_in_seconds", default=600.0)
 
 
 def num_processes() -> int:
@@ -21,7 +26,17 @@ def process_index() -> int:
     return dist.get_rank() if num_processes() > 1 else 0
 
 
+def name_of_process() -> str:
+    """Returns this process in words."""
+    return f"process {process_index()} of {num_processes()} on {socket.gethostname()}"
+
+
 def share(users: Tensor) -> Tensor:
     """Returns the users that this process ranks: every n-th, so that all have equal work."""
-    number = num_processes()
-    return users if number == 1 else users[process_index() :: number]
+    return shares(users)[process_index()]
+
+
+def shares(users: Tensor) -> list[Tensor]:
+    """Returns the users that each process ranks."""
+    size = num_processes()
+    return [users] if size == 1 else [users[first::size] for first in range(size)]

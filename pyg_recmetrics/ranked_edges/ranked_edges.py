@@ -37,6 +37,7 @@ from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
+from pyg_recmetrics.totals import Totals, check_is_whole
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -83,6 +84,8 @@ class RankedEdges:
             `[num_users]`, after :meth:`each_edge`; `None` if every row is a user.
         is_candidate (torch.Tensor or None): Whether each edge is among the candidates of its user,
             of shape `[num_edges]`; `None` if all are.
+        is_share (bool): Whether other processes hold the ranking of other users, see
+            :class:`RankingTask`.
 
     Example:
         >>> import torch
@@ -117,6 +120,7 @@ class RankedEdges:
     person: Tensor | None = None
     user_of_row: Tensor | None = None
     is_candidate: Tensor | None = None
+    is_share: bool = False
 
     @classmethod
     def from_topk(
@@ -127,8 +131,8 @@ class RankedEdges:
     ) -> "RankedEdges":
         r"""Ranks edges by their position in given lists, with PyG's argument names.
 
-        An item that is not in its user's list is not retrieved at any k. The lists are taken for
-        all there is: a metric at a k that is larger than `K` looks at `K` items, without a warning.
+        An item that is not in its user's list is not retrieved at any k. The lists are assumed to
+        be complete: a metric at a k that is larger than `K` looks at `K` items, without a warning.
         The padding `-1` matches no item but keeps its position. A repeated item counts once, at its
         first position. Repeated edges are one edge.
 
@@ -353,7 +357,20 @@ class RankedEdges:
             OSError: If a file cannot be written.
             ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
                 there are ties that `ties` ranks in another order than the lists.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 1], [1, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     ranked.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
+            ...     print(Path(folder, "qrels.txt").read_text().splitlines())
+            ['0 0 1 1', '1 0 5 1']
         """
+        check_is_whole(self.is_share, "to_trec")
         lists, judged = self._named_lists(), self._named_truth()
         trec.write_run(run, lists)
         trec.write_qrels(qrels, judged)
@@ -368,7 +385,15 @@ class RankedEdges:
             ImportError: If ranx is not installed.
             ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
                 there are ties that `ties` ranks in another order than the lists.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 1], [1, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> qrels, run = ranked.to_ranx()  # doctest: +SKIP
         """
+        check_is_whole(self.is_share, "to_ranx")
         lists, judged = self._named_lists(), self._named_truth()
         return trec.to_ranx(judged, lists)
 
@@ -445,6 +470,8 @@ class RankedEdges:
         seed = check_ties(ties, seed)
         if ties == self.ties and ties != "random":
             return self
+        if ties == "random":
+            check_is_whole(self.is_share, "ties='random'", "draws the places of all users together")
         if ties == "index":
             raise ValueError(
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
@@ -583,6 +610,14 @@ class RankedEdges:
         """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
 
         The truth and the lists of all others are left out.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.select_users(torch.tensor([True, False])).degree
+            tensor([2, 0])
         """
         if self.users is not None:
             is_selected = is_selected & self.is_evaluated
@@ -594,11 +629,19 @@ class RankedEdges:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
-        return arguments_of(self) | {
+        """Returns all fields by name, with lists and catalogue as dictionaries of their own.
+
+        Raises:
+            ValueError: If this is the share of a process, which nobody could read without the
+                others.
+        """
+        check_is_whole(self.is_share, "to_dict")
+        fields = arguments_of(self) | {
             "lists": self.lists and self.lists.to_dict(),
             "catalogue": self.catalogue and self.catalogue.to_dict(),
         }
+        del fields["is_share"]
+        return fields
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
@@ -608,7 +651,8 @@ class RankedEdges:
             TypeError: If a field has another type.
             ValueError: If a field is missing, or fields do not fit together.
         """
-        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "ranked")
+        names = [field.name for field in dataclasses.fields(cls) if field.name != "is_share"]
+        check_fields(fields, names, "ranked")
         check_ranking(fields)
         lists, catalogue = fields["lists"], fields["catalogue"]
         num_users = fields["ptr"].numel() - 1
@@ -632,6 +676,14 @@ class RankedEdges:
 
         Raises:
             ValueError: If the device has no double precision, which metrics need.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.to("cpu").rank.device
+            device(type='cpu')
         """
         check_double_precision(torch.device(device), "device")
         moved: dict[str, Any] = {
@@ -669,6 +721,11 @@ class RankedEdges:
     # For metrics and results: what the formulas of many metrics have in common.
 
     @property
+    def totals(self) -> Totals:
+        """What adds up values of all users, those of other processes included."""
+        return Totals(self.rank.device, self.is_share)
+
+    @property
     def position(self) -> Tensor:
         """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
         return self.by_user.position
@@ -679,13 +736,30 @@ class RankedEdges:
         Args:
             k (int, torch.Tensor or None): The cut-off; one for every user, of shape `[num_users]`;
                 or `None` for no cut-off.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.is_hit(1), ranked.is_hit(2)
+            (tensor([False, False, False]), tensor([ True, False,  True]))
         """
         if k is None:
             return self.rank < NOT_RETRIEVED
         return self.rank <= (k[self.edge_label_index[0]] if isinstance(k, Tensor) else k)
 
     def hits(self, k: int | Tensor | None) -> Tensor:
-        """How many relevant items each user has in the top `k`, of shape `[num_users]`."""
+        """How many relevant items each user has in the top `k`, of shape `[num_users]`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.hits(2)
+            tensor([1., 1.], dtype=torch.float64)
+        """
         if isinstance(k, Tensor):
             return self.sum(self.is_hit(k))
         if k not in self._hits:
@@ -702,6 +776,14 @@ class RankedEdges:
 
         Raises:
             ValueError: If neither lists nor the number of candidates are known.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.list_length(1), ranked.list_length(5)
+            (tensor([1, 1]), tensor([2, 2]))
         """
         if self.num_candidates is not None:
             return self.num_candidates.clamp(max=k)
@@ -710,7 +792,16 @@ class RankedEdges:
         raise ValueError("'ranked' needs to hold lists, or the number of candidates of every user")
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sums a value per edge for each user, in double precision: `[num_users]`."""
+        """Sums a value per edge for each user, in double precision: `[num_users]`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankedEdges
+            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
+            >>> ranked = RankedEdges.from_topk(lists, truth)
+            >>> ranked.sum(1 / ranked.rank)
+            tensor([0.5000, 0.5000], dtype=torch.float64)
+        """
         # Double precision makes the sum independent of the order in which a device adds up.
         total: Tensor = segment(values.double(), self.ptr, reduce="sum")
         return total

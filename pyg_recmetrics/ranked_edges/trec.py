@@ -96,7 +96,7 @@ def to_ranx(judged: Iterable[Judgement], lists: Iterable[NamedList]) -> tuple[An
     Raises:
         ImportError: If ranx is not installed.
     """
-    with requires_extra("ranx", "ranx", "to_ranx"):
+    with requires_extra("ranx", None, "to_ranx"):
         import ranx
     qrels: dict[str, dict[str, int]] = {}
     for user, item, relevance in judged:

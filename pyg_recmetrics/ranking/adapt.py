@@ -17,15 +17,21 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_ids,
     check_labels,
+    check_range,
     check_scores,
     check_shape,
     check_weight,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix
+from pyg_recmetrics.inputs import (
+    EdgesLike,
+    TensorLike,
+    as_tensor,
+    is_sparse_matrix,
+    to_coordinates,
+)
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.by_id import (
-    FrameLike,
     are_lists_by_id,
     by_id,
     check_not_ids,
@@ -47,7 +53,10 @@ from pyg_recmetrics.ranking.scores_and_lists import (
     FunctionRecommender,
     MatrixRecommender,
 )
+from pyg_recmetrics.ranking.sharded import ShardedRecommender
+from pyg_recmetrics.ranking.shards import find_shards
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.data_frames import FrameLike
 
 #: Embeddings, which may be labelled by ids.
 VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike
@@ -80,6 +89,7 @@ def as_recommender(
     task: RankingTask,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
+    item_offset: int | None = None,
 ) -> Recommender:
     """Converts `value` to a recommender, and checks that it fits the task.
 
@@ -89,11 +99,15 @@ def as_recommender(
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over. (default: `None`, those of the task)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings of this process.
+            (default: `None`)
 
     Raises:
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
+    if (shards := find_shards(value, item_offset, task)) is not None:
+        return ShardedRecommender(shards, task)
     if _are_tables(value):  # nothing else is as fast to rank, so that questions take time
         return _from_embeddings(value, task)
     if isinstance(value, PairScorer):
@@ -130,6 +144,7 @@ def ask_model(
     task: RankingTask,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
+    item_offset: int | None = None,
 ) -> Recommender:
     """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
 
@@ -139,6 +154,11 @@ def ask_model(
         TypeError: If `recommend` cannot be asked.
         ValueError: If `value` has no `recommend`, or does not fit the task.
     """
+    if item_offset is not None:
+        raise ValueError(
+            f"'item_offset' needs algorithm='auto', for embeddings that several processes hold "
+            f"together (got {item_offset} with 'recommend')"
+        )
     model = find_model(value)
     if model is None:
         raise ValueError(
@@ -149,14 +169,15 @@ def ask_model(
 
 
 def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
+    edges = _message_passing(model, task, given)
     recommender = ModelRecommender(
-        model.with_edges(*_message_passing(model, task, given)),
+        model.with_edges(*edges),
         task,
         takes_users="src_index" in model.form.arguments,
         takes_items="dst_index" in model.form.arguments,
     )
     recommender.in_words = f"{model.form} of {model.name}"
-    recommender.state = state_of(model.recommend)
+    recommender.state = _state(model, *edges)
     return recommender
 
 
@@ -165,15 +186,29 @@ def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Rec
         return _ask(model, task, given)
     _check_num_nodes(model.lightgcn.num_nodes, task)
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
-    embedding = model.lightgcn.get_embedding(*_message_passing(model, task, given))
+    edges = _message_passing(model, task, given)
+    embedding = model.lightgcn.get_embedding(*edges)
     embedding = check_scores(embedding, "recommender.get_embedding()")
     shape = (task.num_users + task.num_items, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
     # Not its embeddings: some devices add up messages in another order in each process.
-    recommender.state = state_of(model.recommend)
+    recommender.state = _state(model, *edges)
     return recommender
+
+
+def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[str, Tensor] | None:
+    """Returns the state of a model and the edges that it propagates over, if it has a state."""
+    state = state_of(model.recommend)
+    if state is None or edges is None or not model.takes_edges:
+        return state
+    if is_sparse(edges):
+        index, weight = to_coordinates(edges)
+    else:
+        index = as_tensor(edges, "edge_index")
+    state["edge_index"] = index
+    return state if weight is None else state | {"edge_weight": weight}
 
 
 def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:
@@ -227,15 +262,17 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_labels(part, "recommender", ids)
     user, item, *biases = (check_scores(part, "recommender") for part in given)
     _check_embeddings(user, item, task)
-    largest = []
-    for part in (user, item, *biases):
+    parts = (user, item, *biases)
+    for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
-        largest.append(check_finite(part, "recommender"))
-    for bias in biases:
+    of_user, of_item, *of_biases = (check_finite(part, "recommender") for part in parts)
+    for bias, largest in zip(biases, of_biases, strict=True):
         check_shape(bias, "recommender", (task.num_items,), "item biases")
-        _check_range(user.size(1), *largest)
-    return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device, largest)
+        check_range(of_user, of_item, largest, user.size(1))
+    return EmbeddingRecommender(
+        user, item, biases[0] if biases else None, task.device, max(of_item, *of_biases, 0), of_user
+    )
 
 
 def _are_tables(value: object) -> TypeGuard[tuple[Tensor, ...]]:
@@ -307,17 +344,6 @@ def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
         check_labels(value, "recommender", task.user_ids, task.item_ids)
     else:
         check_labels(value, "recommender", task.user_ids)
-
-
-def _check_range(dim: int, user: float, item: float, bias: float) -> None:
-    """Raises if scores of embeddings whose numbers are so large may be too large with biases."""
-    # A bias and the products it is added to share one scale. Otherwise, any size would do.
-    largest = user * item * dim + bias
-    if largest > torch.finfo(torch.float32).max:
-        raise ValueError(
-            f"'recommender' needs to have scores in the range of single precision (got embeddings "
-            f"whose scores may reach {largest:.1e})"
-        )
 
 
 def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:

@@ -16,9 +16,8 @@ from pyg_recmetrics.kernels.devices import (
 )
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_top_scores
-from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.kernels.fast.rank_counting import RankCount
@@ -27,9 +26,11 @@ from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
 from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from pyg_recmetrics.ranking.kinds import kinds_of_counts, kinds_of_products
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
 from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
+from pyg_recmetrics.ranking.sharded import ShardedRecommender, ShardRanking, rows_of_shards
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
@@ -86,7 +87,7 @@ class Request:
     @property
     def is_counted(self) -> bool:
         """Whether all ranks are wanted of a recommender with scores, which are counted then."""
-        return self.is_full and isinstance(self.recommender, ScoreRecommender)
+        return self.is_full and isinstance(self.recommender, ScoreRecommender | ShardedRecommender)
 
     @property
     def mean_depth(self) -> int:
@@ -325,12 +326,32 @@ class CountByBound(RankingAlgorithm):
         return self._kernel.num_rows(depth)
 
     def rank(self, chunk: Chunk) -> Findings:
-        user, edges = self.recommender.users(chunk.users), (chunk.truth.pairs, chunk.seen.pairs)
+        user, relevant = self.recommender.users(chunk.users), chunk.truth.pairs
+        score = self.recommender.items.exact_scores(user, *relevant)
+        edges = relevant, score, chunk.seen.pairs
         return Findings(*self._kernel.ranks(user, chunk.depth, *edges, chunk.scratch))
 
     @cached_property
     def _kernel(self) -> RankCount:
         return self.count(RoundedItems(self.recommender.items, self.candidates, self.dtype))
+
+
+class RankShards(RankingAlgorithm):
+    """Ranks by embeddings of which each process holds some items, together with the others."""
+
+    def __init__(self, recommender: ShardedRecommender, request: Request) -> None:
+        # Whether ranks are counted must not depend on what the device of one process can do.
+        is_shallow, width = _is_shallow(request, can_count=True), request.list_width
+        is_counted = width == 0 and (request.is_full or not is_shallow)
+        self._ranking = ShardRanking(recommender, width, is_counted, is_shallow)
+        self.depth = 1 if is_counted else request.depth
+
+    def num_rows(self, depth: int) -> int:
+        return rows_of_shards(depth)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        ranks, lists = self._ranking.find(chunk)
+        return Findings(ranks, lists=lists)
 
 
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
@@ -346,6 +367,13 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         ValueError: If there is no such algorithm, or it does not apply.
     """
     check_choice(wanted, "algorithm", get_args(Algorithm))
+    if isinstance(request.recommender, ShardedRecommender):
+        if wanted != "auto":
+            raise ValueError(
+                f"'algorithm' needs to be 'auto' for embeddings that several processes hold "
+                f"together (got {wanted!r})"
+            )
+        return [RankShards(request.recommender, request)]
     match wanted:
         case "auto":
             return _fastest(request)
@@ -414,16 +442,7 @@ def _searching(request: Request, in_bfloat16: bool) -> list[RankingAlgorithm]:
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    kinds: list[tuple[type[FastProducts], torch.dtype]] = []
-    if can_fuse(device, recommender.items.dim):
-        # It needs Triton, which is imported only where it runs.
-        from pyg_recmetrics.kernels.gpu.fused_products import FusedProducts
-
-        kinds.append((FusedProducts, torch.float16))
-    elif in_bfloat16:
-        kinds.append((StoredProducts, torch.bfloat16))
-    if has_exact_single_precision(device):
-        kinds.append((StoredProducts, torch.float32))
+    kinds = kinds_of_products(device, recommender.items.dim, in_bfloat16)
     return [SearchProducts(recommender, request, *kind) for kind in kinds]
 
 
@@ -432,14 +451,7 @@ def _counting(request: Request) -> list[RankingAlgorithm]:
     recommender, device = request.recommender, request.task.device
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    kinds: list[tuple[type[RankCount], torch.dtype]] = []
-    if can_fuse(device, recommender.items.dim):
-        # It needs Triton, which is imported only where it runs.
-        from pyg_recmetrics.kernels.gpu.fused_counting import FusedCount
-
-        kinds.append((FusedCount, torch.float16))
-    if has_exact_single_precision(device):
-        kinds.append((BoundedCount, torch.float32))
+    kinds = kinds_of_counts(device, recommender.items.dim)
     return [CountByBound(recommender, request, *kind) for kind in kinds]
 
 

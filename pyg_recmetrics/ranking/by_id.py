@@ -1,7 +1,7 @@
 """Reads lists and embeddings that are labelled by the original ids of a task."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,14 +25,6 @@ _NEEDS_IDS = (
     "needs a task that holds the original ids, as 'RankingTask.from_frames' makes it, or "
     "RankingTask(..., user_ids=..., item_ids=...)"
 )
-
-
-class FrameLike(Protocol):
-    """A data frame of pandas or polars."""
-
-    @property
-    def columns(self) -> Any:
-        """Returns the names of its columns."""
 
 
 class ListsByIdRecommender(ListRecommender):

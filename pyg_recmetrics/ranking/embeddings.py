@@ -3,7 +3,7 @@
 :mod:`pyg_recmetrics.kernels.exact.scores` says what exactly this product is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 import torch
@@ -12,7 +12,12 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.factors import ItemFactors, is_moderate, largest_size, with_column
+from pyg_recmetrics.kernels.exact.factors import (
+    ItemFactors,
+    is_moderate,
+    largest_number,
+    with_column,
+)
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
@@ -40,7 +45,8 @@ class EmbeddingRecommender(ScoreRecommender):
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor or None): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
-        largest (sequence of float, optional): The largest size of a number in each of these tables.
+        largest (float, optional): See :class:`ItemFactors`. (default: `None`)
+        largest_of_user (float, optional): The largest number of users, whatever its sign.
             (default: `None`, it is looked for)
     """
 
@@ -55,17 +61,23 @@ class EmbeddingRecommender(ScoreRecommender):
         item: Tensor,
         bias: Tensor | None,
         device: torch.device,
-        largest: Sequence[float] | None = None,
+        largest: float | None = None,
+        largest_of_user: float | None = None,
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
-        self._largest_of_user = None if largest is None else largest[0]
-        self.items = ItemFactors(item, bias, device, None if largest is None else max(largest[1:]))
+        self._largest_of_user = largest_of_user
+        self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
-        self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
+        self.in_words = self.words(self.has_bias)
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
+
+    @staticmethod
+    def words(has_bias: bool) -> str:
+        """Says what ranks, in words."""
+        return "embeddings and item biases" if has_bias else "embeddings"
 
     def answer(self, users: Tensor) -> object:
         return self.tables
@@ -96,7 +108,7 @@ class EmbeddingRecommender(ScoreRecommender):
     def _is_moderate(self) -> bool:
         largest = self._largest_of_user
         if largest is None:
-            largest = largest_size(self.user)
+            largest = largest_number(self.user)
         return self.items.is_moderate and is_moderate(self.user, largest)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
@@ -119,8 +131,12 @@ class EmbeddingRecommender(ScoreRecommender):
         return BestItems(items[0], keys[0], key_of(own))
 
     def ranks(self, chunk: Chunk) -> Ranks:
-        user, pairs = self.users(chunk.users), chunk.truth.pairs
-        ranked, own = Entries(*pairs, user.size(0)), self.items.exact_scores(user, *pairs)
+        user = self.users(chunk.users)
+        return self.count(chunk, user, self.items.exact_scores(user, *chunk.truth.pairs))
+
+    def count(self, chunk: Chunk, user: Tensor, own: Tensor) -> Ranks:
+        """Returns the ranks of truth edges of given scores, however deep."""
+        ranked = Entries(*chunk.truth.pairs, user.size(0))
         return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
 
     def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.recommend_forms import Recommend
@@ -17,6 +16,12 @@ _BYTES_PER_SCORE = 8
 
 #: How many items a model is asked for, to tell it from another.
 _NUM_ASKED = 10
+
+#: What is noted about answers besides repeats. Of answers that are shorter than was asked for:
+#: whether anybody has fewer items than are needed because of that, how many were asked for at most,
+#: and how many came at least. Of all answers: the lowest id of an item. What counts is the largest,
+#: and what counts by its smallest is noted with a minus.
+_IS_SHORT, _MOST_ASKED, _FEWEST_RETURNED, _LOWEST = range(1, 5)
 
 
 class ModelRecommender(ListRecommender):
@@ -52,15 +57,13 @@ class ModelRecommender(ListRecommender):
             items = task.candidates
         self.dst_index = items + self.first_item
         self.max_excluded = max_excluded
-        self.takes_users, self.of_all_users = takes_users, items.new_empty(self.num_users, 0)
+        self.takes_users = takes_users
+        #: What came when all users were asked about at once, and how many items were asked for.
+        self.of_all_users, self.num_asked_of_all = items.new_empty(self.num_users, 0), 0
         self.num_candidates = task.num_candidates
         self.device = task.device
-        # Answers that are shorter than was asked for: how many items were asked for at most, how
-        # many came at least, and whether anybody has fewer than are needed because of that.
-        self.most_asked, self.fewest_returned = 0, task.num_items
-        self.is_short = torch.zeros((), dtype=torch.bool, device=task.device)
-        #: The lowest id of an item that came.
-        self.lowest = torch.full((), task.num_items, device=task.device)
+        noted = [0, 0, 0, -task.num_items, -task.num_items]
+        self.noted = torch.tensor(noted, device=task.device)
 
     def answer(self, users: Tensor) -> object:
         k = min(_NUM_ASKED, self.dst_index.numel())
@@ -72,11 +75,11 @@ class ModelRecommender(ListRecommender):
         answer = self._answer(chunk, num_asked)
         lists = self.best_allowed(answer, chunk, k)
         if answer.size(1) < num_asked:
-            self.most_asked = max(self.most_asked, num_asked)
-            self.fewest_returned = min(self.fewest_returned, answer.size(1))
             num_needed = self.num_candidates[chunk.users].minimum(chunk.depth)
             num_needed = num_needed.clamp_(max=self.needed_depth)
-            self.is_short |= ((lists >= 0).sum(dim=1) < num_needed).any()
+            self.note(_IS_SHORT, ((lists >= 0).sum(dim=1) < num_needed).any())
+            self.note(_MOST_ASKED, num_asked)
+            self.note(_FEWEST_RETURNED, -answer.size(1))
         return lists
 
     def check(self) -> None:
@@ -94,10 +97,7 @@ class ModelRecommender(ListRecommender):
 
     def warn(self) -> None:
         super().warn()
-        seen_here = [int(self.is_short), self.most_asked, -self.fewest_returned, -int(self.lowest)]
-        seen = torch.tensor(seen_here, device=self.device)
-        processes.take_largest(seen)
-        is_short, most_asked, fewest_returned, lowest = seen.tolist()
+        _, is_short, most_asked, fewest_returned, lowest = self.noted.tolist()
         if is_short:
             warn(
                 f"'recommender.recommend()' returned {-fewest_returned} of {most_asked} requested "
@@ -115,10 +115,10 @@ class ModelRecommender(ListRecommender):
         """Returns local ids of items for the users of a chunk: `[num_rows, ?]`."""
         if self.takes_users:
             return self._ask(chunk.users, k)
-        if self.of_all_users.size(1) == 0:
-            # The first chunk is the deepest.
-            k = min(chunk.max_depth + self.max_excluded, self.num_items)
-            self.of_all_users = self._ask_about_all(k)
+        if k > self.num_asked_of_all:
+            # Of users who are ranked together, the first chunk is the deepest.
+            self.num_asked_of_all = min(chunk.max_depth + self.max_excluded, self.num_items)
+            self.of_all_users = self._ask_about_all(self.num_asked_of_all)
         return self.of_all_users[chunk.users, :k]
 
     def _ask_about_all(self, k: int) -> Tensor:
@@ -138,5 +138,5 @@ class ModelRecommender(ListRecommender):
         check_device(answer, "recommender.recommend()", users.device, "task")
         # The id of a user is as wrong as one past the last item; -1 stays what it is.
         items = (answer - self.first_item).masked_fill_(answer < self.first_item, self.num_items)
-        self.lowest = self.lowest.minimum(items.amin())
+        self.note(_LOWEST, -items.amin())
         return items.masked_fill_(answer == -1, -1)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,8 +31,11 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.base import Recommender
+from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from pyg_recmetrics.ranking.finished import Finished, Tables
+from pyg_recmetrics.ranking.resume_folder import ResumeFolder
 from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
@@ -51,12 +56,14 @@ def rank(
     num_items: int | None = None,
     exclude_seen: bool | None = None,
     threshold: float | None = None,
+    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
     seed: int = 0,
     algorithm: Algorithm = "auto",
     progress: bool = False,
+    resume: str | Path | None = None,
 ) -> RankedEdges:
     r"""Ranks every ground-truth edge. This is the one expensive step of an evaluation.
 
@@ -67,7 +74,8 @@ def rank(
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. If the function raises in one process after
+    return the ranks that a single process would return. Where items are divided among processes,
+    these rank the same users, each among its own items. If the function raises in one process after
     it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     Args:
@@ -88,7 +96,9 @@ def rank(
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
-              file. It then passes through the device of the task in parts;
+              file. It then passes through the device of the task in parts. The processes of a group
+              may hold a part of the items each: as a `DTensor` of this group, or as said by
+              `item_offset`;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
@@ -124,6 +134,9 @@ def rank(
         num_items (int, optional): See :func:`evaluate`. (default: `None`)
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
+        item_offset (int, optional): The first item of the item embeddings that this process holds,
+            if each process of a group holds some of them, side by side. A `DTensor` that is sharded
+            by rows says so by itself. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -146,6 +159,12 @@ def rank(
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
+        resume (str or Path, optional): A folder that keeps the users who are finished. If the call
+            ends before its time, the same call goes on from there, and returns what it would have
+            returned. The folder is made if there is none, written every half a minute, and stays.
+            Processes need to share it. Chunks, processes, devices and `ties` may be others; task,
+            recommender and depth may not. A function, or a model whose state is not known, is told
+            from another by what it says of a few users. (default: `None`)
 
     Returns:
         The ground-truth edges with their ranks.
@@ -158,7 +177,9 @@ def rank(
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
             is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known, or arguments differ between processes.
+            `"index"` and scores are not known, `resume` is a folder of something else, or arguments
+            differ between processes.
+        OSError: If `resume` cannot be read or written.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -180,7 +201,7 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    with evaluation_mode(recommender):
+    with evaluation_mode(recommender), processes.watching(task.device):
         ranking = open_ranking(
             recommender,
             task,
@@ -188,6 +209,7 @@ def rank(
             full=full,
             edge_index=edge_index,
             edge_weight=edge_weight,
+            item_offset=item_offset,
             batch_size=batch_size,
             keep_items=keep_items,
             ties=ties,
@@ -195,6 +217,7 @@ def rank(
             algorithm=algorithm,
             progress=progress,
             needs_degree=True,
+            resume=resume,
         )
         ranking.rank(task.users)
     return ranking.to_ranked_edges()
@@ -208,6 +231,7 @@ def open_ranking(
     full: bool,
     edge_index: EdgesLike | None,
     edge_weight: TensorLike | None,
+    item_offset: int | None = None,
     batch_size: int | None,
     keep_items: bool | int,
     ties: Ties = "index",
@@ -215,6 +239,7 @@ def open_ranking(
     algorithm: Algorithm = "auto",
     progress: bool,
     needs_degree: bool,
+    resume: str | Path | None = None,
 ) -> "OpenRanking":
     """Prepares a recommender once, to rank one batch of users after the other.
 
@@ -228,25 +253,38 @@ def open_ranking(
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")
+        if not isinstance(resume, str | PathLike | None):
+            raise TypeError(
+                f"'resume' needs to be the path of a folder (got {type(resume).__name__})"
+            )
         depth = _depth(task, k, full)
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
         is_candidate = task.is_candidate
         present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight)
+        ranker = adapt(recommender, present, edge_index, edge_weight, item_offset)
         max_degree = int(task.degree.max()) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
-        answer = _answer(ranker, task)
+        is_compared = processes.num_processes() > 1 or resume is not None
+        answer = _answer(ranker, task) if is_compared else None
     processes.check_same(
         task.device,
         data=task,
         recommender=answer,
-        options=(k, full, keep_items, ties, seed),
+        options=(
+            *(k, full, keep_items, ties, seed, resume is None),
+            ranker.is_divided and batch_size,
+        ),
     )
+    with processes.fail_together(task.device):
+        ranker.join()
     missed = None if is_candidate is None else ~is_candidate
-    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
+    ranking = OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
+    if resume is not None:
+        ranking.resume(resume, answer if ranker.parts is None else (answer, ranker.parts))
+    return ranking
 
 
 class OpenRanking:
@@ -283,24 +321,49 @@ class OpenRanking:
             self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
             of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
             self._of_lists = _Ranking(request.of_lists(), of_lists)
+            self._rankings = {"ranks": self._of_ranks, "lists": self._of_lists}
         else:
             self._of_ranks = self._of_lists = _Ranking(request, algorithm)
+            self._rankings = {"users": self._of_ranks}
 
     @property
     def in_words(self) -> str:
         """What ranks, in words."""
         return self.recommender.in_words
 
+    def resume(self, path: str | Path, answer: object) -> None:
+        """Takes over who is finished in a folder, and keeps there who will be.
+
+        Args:
+            path (str or Path): The folder.
+            answer (object): What tells the recommender from others.
+        """
+        request = self._of_ranks.request
+        identity = {
+            "task": self.task,
+            "recommender": answer,
+            "depth": "all" if request.is_full else request.depth,
+            "number of items to keep": self._of_lists.request.list_width,
+        }
+        with processes.fail_together(self.task.device):
+            folder = ResumeFolder(path, identity)
+            finished = {
+                kind: Finished(folder, kind, ranking.tables)
+                for kind, ranking in self._rankings.items()
+            }
+        for kind, ranking in self._rankings.items():
+            finished[kind].agree()
+            ranking.finished = finished[kind]
+
     def rank(self, users: Tensor) -> None:
         """Ranks users of the task. The processes of a group share them between them."""
-        rankings = dict.fromkeys([self._of_ranks, self._of_lists])
         with processes.fail_together(self.task.device):
-            for ranking in rankings:
+            for ranking in self._rankings.values():
                 ranking.rank_share(users, self._batch_size, self._progress)
-        self._of_ranks.combine_ranks(users)
-        self._of_lists.combine_lists(users)
+        self._of_ranks.combine_ranks()
+        self._of_lists.combine_lists()
         if self.recommender.mask is not None:
-            self.recommender.mask.combine()
+            self.recommender.mask.combine(self._of_ranks.shares)
             self.recommender.mask.apply(self._of_ranks.ranks)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
@@ -371,7 +434,10 @@ class _Ranking:
         if request.list_width:
             shape = (self.task.num_users, request.list_width)
             self.lists = torch.full(shape, -1, device=self.task.device)
+        self.shares: UserShares
         self._algorithm = algorithm
+        #: Who is finished, if a folder keeps them.
+        self.finished: Finished | None = None
 
     @cached_property
     def _algorithms(self) -> list[RankingAlgorithm]:
@@ -383,33 +449,33 @@ class _Ranking:
         if self.lists is None:
             is_whole = users is task.users
             users = task.users_with_truth if is_whole else users[task.degree[users] > 0]
-        pending = processes.share(users)
+        if self.finished is not None:
+            users = self.finished.without(users)
+        self.shares = self.request.recommender.user_shares(users, task)
+        pending = self.shares.own
         with _bar(pending.numel(), progress and processes.process_index() == 0) as bar:
             for way in self._algorithms:
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
-                    self.request.recommender.check()
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         self.ranks.forget_beyond(_depth_of_truth(task, self.request.depth))
 
-    def combine_ranks(self, users: Tensor) -> None:
-        """Combines what all processes found out about the edges of some users."""
-        if processes.num_processes() == 1:
+    def combine_ranks(self) -> None:
+        """Combines what all processes found out about the edges of the users ranked last."""
+        if self.shares.axis.size == 1:
             return
-        edges = edges_of(self.task.truth, users, self.task.num_users)
-        ranks = Ranks(*(known[edges] for known in self.ranks))
-        processes.take_smallest(ranks.rank)
-        processes.take_smallest(ranks.num_above)
-        processes.take_largest(ranks.num_tied)
-        self.ranks.update(edges, ranks)
+        depth = max(self.request.depth, int(self.task.degree.max()))
+        max_rank = min(depth, self.task.num_items)
+        has_scores = self.request.recommender.has_scores
+        self.shares.combine_ranks(self.ranks, max_rank, has_scores=has_scores)
 
-    def combine_lists(self, users: Tensor) -> None:
-        """Combines what all processes found out about the lists of some users."""
-        if self.lists is not None and processes.num_processes() > 1:
-            lists = self.lists[users]
-            processes.take_largest(lists)
-            self.lists[users] = lists
+    def combine_lists(self) -> None:
+        """Combines what all processes found out about the lists of the users ranked last."""
+        if self.lists is not None and self.shares.axis.size > 1:
+            self.lists += 1  # no item is sent as zero
+            self.shares.combine_by_user(self.lists, self.task.num_items + 1)
+            self.lists -= 1
 
     def lists_of(self, users: Tensor | None) -> Lists | None:
         """Returns the lists of some users, and empty ones for all others, if they are kept."""
@@ -419,25 +485,45 @@ class _Ranking:
         length[users] = self.lists.size(1)
         return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
 
+    def tables(self) -> Tables:
+        """Returns all that is found out about edges and users."""
+        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
+        if self.lists is not None:
+            by_user["lists"] = self.lists
+        if recommender.mask is not None:
+            by_edge["is_masked"] = recommender.mask.is_masked
+            by_user["num_candidates"] = recommender.mask.num_candidates
+        return Tables(self.task, by_edge, by_user, recommender.noted)
+
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
+        is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        left = []
         for chunk in Schedule.prepared(self.task, users, algorithm.depth, num_rows).chunks():
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
-                left.append((chunk.users, findings.is_unsettled))
+                is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
-        if not left:
-            return users[:0]
+            if not self.request.recommender.is_divided:  # or else processes look in each chunk
+                processes.look_around()
+            if self.finished is not None:
+                self.finished.add(chunk.users)
+                if self.finished.is_due:
+                    self._settle(is_unsettled)
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
-        users, is_unsettled = (torch.cat(parts) for parts in zip(*left, strict=True))
-        unsettled = users[is_unsettled]
+        self._settle(is_unsettled)
+        unsettled = users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
+
+    def _settle(self, is_unsettled: Tensor) -> None:
+        """Checks what the recommender has said so far, and keeps those who are settled by it."""
+        self.request.recommender.check()
+        if self.finished is not None:
+            self.finished.write(is_unsettled)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)
@@ -470,9 +556,7 @@ def _depth_of_truth(task: RankingTask, depth: int) -> Tensor:
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:
-    """Returns what has to be the same in every process for one recommender to be ranked."""
-    if processes.num_processes() == 1:
-        return None
+    """Returns what tells a recommender from others: it is the same in every process and call."""
     kind = (type(recommender).__name__, recommender.in_words)
     if recommender.state is not None:
         return *kind, recommender.state

@@ -6,6 +6,7 @@ from torch import Tensor
 from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
+from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 
@@ -77,10 +78,13 @@ class ScoreMask:
         num_masked = self.task.num_candidates - self.num_candidates
         return num_masked if bool(num_masked.any()) else None
 
-    def combine(self) -> None:
-        """Combines what all processes found out."""
-        processes.take_smallest(self.num_candidates)
-        processes.take_largest(self.is_masked)
+    def combine(self, shares: UserShares) -> None:
+        """Combines what all processes found out about some users."""
+        is_any = (self.num_candidates != self.task.num_candidates).any().long()
+        processes.take_largest(is_any)
+        if shares.axis.size > 1 and bool(is_any):
+            shares.combine_by_user(self.num_candidates, self.task.num_items + 1)
+            shares.combine_by_edge(self.is_masked, 2)
         # Users without truth are looked at only if lists are kept, which must not matter here.
         counts = (self.num_candidates, self.task.num_candidates)
         self.num_candidates = torch.where(self.task.degree > 0, *counts)

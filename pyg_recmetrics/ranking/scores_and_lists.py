@@ -139,13 +139,18 @@ class ListRecommender(Recommender):
     Args:
         task (RankingTask): The task.
         width (int): How long the lists are at most, besides the depth to which users are ranked.
+
+    Attributes:
+        noted (torch.Tensor): Whether an item came more than once.
     """
+
+    noted: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
         self.num_items = task.num_items
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
-        self.num_repeats = torch.zeros_like(self.num_wrong)
+        self.noted = torch.zeros(1, dtype=torch.long, device=task.device)
         self.has_ids = task.item_ids is not None
 
     def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
@@ -158,8 +163,12 @@ class ListRecommender(Recommender):
         items = items.masked_fill(is_wrong, -1)
         kept = first_kept(items, ~chunk.must_not_retrieve(items), k)
         best = without_repeats(kept)
-        self.num_repeats += (best != kept).sum()
+        self.note(0, (best != kept).any())
         return best
+
+    def note(self, index: int, number: Tensor | int) -> None:
+        """Notes a number that is warned about, if it is the largest so far."""
+        self.noted[index].clamp_(min=number)
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
@@ -170,8 +179,8 @@ class ListRecommender(Recommender):
             )
 
     def warn(self) -> None:
-        processes.take_largest(self.num_repeats)
-        if bool(self.num_repeats):
+        processes.take_largest(self.noted)
+        if bool(self.noted[0]):
             warn(
                 "'recommender' recommends an item more than once to a user. Only the first place "
                 "counts, and the others count as places without an item"

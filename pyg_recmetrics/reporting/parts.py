@@ -75,16 +75,17 @@ class Missing:
 Part: TypeAlias = Prose | Remarks | Grid | Drawing | Missing
 
 
-def grid(what: str, caption: str, make: Callable[[], Tabular]) -> Grid | Missing:
+def grid(what: str, caption: str, make: Callable[[], Tabular], fold: str = "") -> Grid | Missing:
     """Returns a table, or what it needs.
 
     Args:
         what (str): What is missing if there is no table.
         caption (str): What stands above the table.
         make (callable): Returns the table. Its errors say what it needs.
+        fold (str, optional): What to press to see it. (default: `""`, it is shown at once)
     """
     try:
-        return Grid(caption, make().table())
+        return Grid(caption, make().table(), fold=fold)
     except _REASONS as error:
         return Missing(what, str(error))
 

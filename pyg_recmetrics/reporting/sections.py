@@ -15,6 +15,7 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
+from pyg_recmetrics.reporting.weak_spots import weak_spots
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
 from pyg_recmetrics.results.nouns import those_who
@@ -241,6 +242,7 @@ def split(contents: Contents) -> Iterator[Part]:
 #: The functions above by the headings of their sections.
 SECTIONS: dict[str, Callable[[Contents], Iterator[Part]]] = {
     "Result": first_screen,
+    "Weak spots": weak_spots,
     "Means": means,
     "Comparison": differences,
     "Curves": curves,
@@ -398,7 +400,7 @@ def _by_degree(contents: Contents, metric: Metric) -> Iterator[Part]:
         cohorts = {name: result.by_degree() for name, result in contents.recommenders.items()}
         return _side_by_side(cohorts, str(metric), noun)
 
-    yield grid(what, f"{caption}{over_runs}", make)
+    yield grid(what, f"{caption}{over_runs}", make, fold=f"Numbers on {what}")
 
 
 def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str, noun: str) -> Table:

@@ -3,8 +3,9 @@
 This package may import the conventions and all layers below them. It knows no recommenders.
 """
 
-from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
+from pyg_recmetrics.results.cohorts import CohortMean, Cohorts
 from pyg_recmetrics.results.comparison import Comparison, compare
+from pyg_recmetrics.results.gaps import ClosedGap, ClosedGaps, Gap, Gaps
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.paired import PairedDifference, Probabilities
 from pyg_recmetrics.results.power import Power
@@ -14,8 +15,11 @@ from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
+from pyg_recmetrics.results.slices import Slice, Slices
 
 __all__ = [
+    "ClosedGap",
+    "ClosedGaps",
     "CohortMean",
     "Cohorts",
     "Comparison",
@@ -34,6 +38,8 @@ __all__ = [
     "Runs",
     "Sampling",
     "SideBySide",
+    "Slice",
+    "Slices",
     "compare",
     "side_by_side",
 ]

@@ -31,7 +31,7 @@ class Basis(NamedTuple):
     def of(cls, metric: str, sample: Sample) -> "Basis":
         """Counts what the values of users are."""
         num_persons = None if sample.person is None else sample.num_effective
-        return cls(metric, sample.num_drawn, num_persons, int((sample.values != 0).sum()))
+        return cls(metric, sample.num_drawn, num_persons, sample.num_hits)
 
     def few_persons(self, persons: str) -> str | None:
         """Returns what to say if there are too few persons, who are called so."""

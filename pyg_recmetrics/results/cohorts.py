@@ -1,11 +1,11 @@
 """Cohorts: metrics measured for groups of users, or of items, separately."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import torch
 from torch import Tensor
@@ -17,25 +17,21 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Estimate, Interval
 from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
+from pyg_recmetrics.results.gaps import ClosedGaps, Gaps, find_closed_gaps, find_gaps
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
 from pyg_recmetrics.tables import (
-    Rows,
     Table,
     Tabular,
     format_interval,
-    format_mean,
     to_data_frame,
 )
+from pyg_recmetrics.totals import Totals, totals_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
-_NUM_ESTIMATES = 128
 
 
 class CohortMean(NamedTuple):
@@ -46,6 +42,15 @@ class CohortMean(NamedTuple):
         low: The lower end of its confidence interval; `NaN` for fewer than two users.
         high: The upper end.
         num_users: The number of users who count.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+        >>> mean = result.by(["old", "new"])["old"]["mrr"]
+        >>> mean.value, mean.num_users
+        (0.5, 1)
     """
 
     value: float
@@ -71,6 +76,7 @@ class Intervals:
             runs, as in :meth:`Runs.mean`.
         nouns (Nouns): What the rows are called.
         sample (str or None): Which users stand for all, if some do.
+        totals (Totals or None): What adds up values of users; `None` if these are all users.
     """
 
     person: Tensor | None
@@ -78,10 +84,11 @@ class Intervals:
     method: IntervalMethod = "t"
     nouns: Nouns = USERS
     sample: str | None = None
+    totals: Totals | None = None
 
     def notes(self, num_runs: int = 1) -> list[str]:
         """Returns what a table says about them."""
-        note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
+        note = note_on_intervals(self.level, self.person, self.nouns, num_runs, self.totals)
         return [note] if self.sample is None else [note, self.sample]
 
     def mean(self, values: Tensor) -> CohortMean:
@@ -91,8 +98,12 @@ class Intervals:
             values (torch.Tensor): The values of users in each run, of shape
                 `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
         """
-        sample = Sample.of(values.mean(dim=0), self.person)
-        return CohortMean(sample.mean, *self._ends(sample, values), sample.values.numel())
+        sample = Sample.of(values.mean(dim=0), self.person, self.totals)
+        return CohortMean(sample.mean, *self._ends(sample, values), sample.num_rows)
+
+    def estimate(self, values: Tensor) -> Estimate:
+        """Returns the same mean, as one that can be compared with that of other users."""
+        return mean_of_users_and_runs(values, self.person, self.totals)
 
     def _ends(self, sample: Sample, values: Tensor) -> Interval:
         if len(values) == 1 or sample.num_drawn < 2:
@@ -128,74 +139,6 @@ class PartialRecall:
         return self.of(is_item.to(item.device)[item])
 
 
-class Gap(NamedTuple):
-    """The difference and the ratio of two groups in a metric.
-
-    Attributes:
-        metric: The metric.
-        a: The label of one group.
-        b: The label of the other.
-        difference: The value of `a` minus that of `b`.
-        low: The lower end of its confidence interval.
-        high: The upper end.
-        ratio: The value of `a` over that of `b`; `NaN` if that is zero.
-        ratio_low: The lower end of its confidence interval.
-        ratio_high: The upper end.
-    """
-
-    metric: str
-    a: Hashable
-    b: Hashable
-    difference: float
-    low: float
-    high: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-
-
-class Gaps(Rows[Gap]):
-    """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
-
-    :meth:`Cohorts.gaps` returns it.
-
-    Attributes:
-        level (float): The level of the intervals.
-    """
-
-    def __init__(self, gaps: Iterable[Gap], level: float) -> None:
-        self._rows, self.level = tuple(gaps), level
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """Returns a data frame with a row for every metric and pair of groups.
-
-        Raises:
-            ImportError: If pandas is not installed.
-        """
-        return to_data_frame(self._rows, Gap._fields)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} gaps)"
-
-    def table(self) -> Table:
-        """Returns the printed table."""
-        rows = [
-            [
-                gap.metric,
-                str(gap.a),
-                str(gap.b),
-                format_mean(gap.difference, (gap.high - gap.low) / 2),
-                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
-            ]
-            for gap in self
-        ]
-        notes = (
-            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
-            "difference: a - b; ratio: a / b",
-        )
-        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
-
-
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
@@ -206,6 +149,15 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     Attributes:
         name (str): What the labels say about a cohort.
         level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+        >>> cohorts = result.by(["old", "new"])
+        >>> list(cohorts), cohorts["old"]["mrr"].value
+        (['new', 'old'], 0.5)
     """
 
     def __init__(
@@ -216,14 +168,24 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         level: float,
         notes: Sequence[str],
         nouns: Nouns = USERS,
+        *,
+        group: Tensor,
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
-        self._notes, self._nouns = tuple(notes), nouns
+        self._notes, self._nouns, self._group = tuple(notes), nouns, group
         self.name = name
         self.level = level
 
-    def gaps(self, reference: Hashable | None = None) -> Gaps:
+    @overload
+    def gaps(self, reference: Hashable | None = None, *, other: None = None) -> Gaps: ...
+
+    @overload
+    def gaps(self, reference: Hashable | None = None, *, other: "Cohorts") -> ClosedGaps: ...
+
+    def gaps(
+        self, reference: Hashable | None = None, *, other: "Cohorts | None" = None
+    ) -> Gaps | ClosedGaps:
         r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
 
         The intervals allow for users who count in several groups, and for persons who have several
@@ -233,9 +195,13 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         Args:
             reference (label, optional): The group with which each of the others is compared, as
                 `b`. (default: `None`, all pairs of groups, where `a` comes before `b`)
+            other (Cohorts, optional): The same groups of another recommender. Each row then says by
+                how much its gap is smaller than that of this one, user by user.
+                (default: `None`)
 
         Raises:
-            ValueError: If there is no such group.
+            TypeError: If `other` is something else.
+            ValueError: If there is no such group, or `other` has other groups, users or metrics.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
@@ -246,42 +212,55 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             >>> truth = torch.stack([torch.arange(8), torch.tensor([0, 1, 0, 1, 0, 0, 0, 1])])
             >>> task = RankingTask(truth, num_users=8, num_items=2)
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
-            >>> print(result.by(["new"] * 4 + ["old"] * 4).gaps("old"))
+            >>> cohorts = result.by(["new"] * 4 + ["old"] * 4)
+            >>> print(cohorts.gaps("old"))
             metric    a    b          difference                      ratio
             ---------------------------------------------------------------
             recall@1  new  old  -0.2500 ± 1.2153  0.6667 (0.0799 to 5.5632)
             95% confidence intervals, not corrected for several pairs
             difference: a - b; ratio: a / b
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> print(cohorts.gaps(other=perfect.by(["new"] * 4 + ["old"] * 4)))
+            metric    a    b        gap  gap of other           closed    verdict
+            ---------------------------------------------------------------------
+            recall@1  new  old  -0.2500       +0.0000  0.2500 ± 1.2153  undecided
+            95% confidence intervals, not corrected for several pairs
+            gap: a - b; closed: how much smaller the gap of the other recommender is
         """
-        labels = list(self)
-        pairs: Iterable[tuple[Hashable, Hashable]] = combinations(labels, 2)
-        if reference is not None:
-            if reference not in labels:
-                raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
-            pairs = [(label, reference) for label in labels if label != reference]
-        pairs = list(pairs)
-        gaps = [gap for metric in self._metrics for gap in self._gaps(metric, pairs)]
-        return Gaps(gaps, self.level)
-
-    def _gaps(self, metric: str, pairs: Iterable[tuple[Hashable, Hashable]]) -> Iterator[Gap]:
-        @lru_cache(maxsize=_NUM_ESTIMATES)
-        def estimate(label: Hashable) -> Estimate:
-            return self._estimate(label, metric)
-
-        for a, b in pairs:
-            yield self._gap(metric, a, b, estimate(a), estimate(b))
-
-    def _gap(self, metric: str, a: Hashable, b: Hashable, first: Estimate, second: Estimate) -> Gap:
-        difference, ratio = first.minus(second), first.over(second)
-        return Gap(
-            metric,
-            a,
-            b,
-            difference.value,
-            *difference.interval(self.level),
-            ratio.value,
-            *ratio.interval(self.level),
+        pairs = self._pairs(reference)
+        if other is None:
+            found = (find_gaps(self._of(name), name, pairs, self.level) for name in self._metrics)
+            return Gaps(chain.from_iterable(found), self.level)
+        self._check_same_groups(other)
+        closed = (
+            find_closed_gaps(self._of(name), other._of(name), name, pairs, self.level)
+            for name in self._metrics
+            if name in other._metrics
         )
+        return ClosedGaps(chain.from_iterable(closed), self.level)
+
+    def _of(self, metric: str) -> Callable[[Hashable], Estimate]:
+        """Returns what estimates a metric of a group."""
+        return lambda label: self._estimate(label, metric)
+
+    def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
+        labels = list(self)
+        if reference is None:
+            return list(combinations(labels, 2))
+        if reference not in labels:
+            raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
+        return [(label, reference) for label in labels if label != reference]
+
+    def _check_same_groups(self, other: object) -> None:
+        if not isinstance(other, Cohorts):
+            raise TypeError(f"'other' needs to be 'Cohorts' (got {type(other).__name__})")
+        same_members = torch.equal(self._group.cpu(), other._group.cpu())
+        if list(other) != list(self) or other.name != self.name or not same_members:
+            raise ValueError(f"'other' needs to have the same groups (got {other!r})")
+        if not {*other._metrics} & {*self._metrics}:
+            raise ValueError(
+                f"'other' needs to have one of the metrics {self._metrics} (got {other._metrics})"
+            )
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every cohort and metric.
@@ -290,6 +269,14 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+            >>> result.by(["old", "new"]).to_pandas().columns.tolist()
+            ['group', 'metric', 'value', 'low', 'high', 'num_users']
         """
         rows = [
             (label, metric, *mean)
@@ -346,41 +333,49 @@ def by_groups(
         parts = split_by(contributed, group.to(contributed.device), num_groups)
         for label, part, found in zip(labels, parts, of_group, strict=True):
             means[label][metric] = found.mean(part)
-    estimate = partial(_estimate_of_group, values, group, labels, person)
+    estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
     notes = intervals.notes(num_runs)
-    return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns)
+    return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns, group=group)
 
 
 def _estimate_of_group(
     values: Mapping[str, Tensor],
     group: Tensor,
     labels: Sequence[Hashable],
-    person: Tensor | None,
+    intervals: Intervals,
     label: Hashable,
     metric: str,
 ) -> Estimate:
     contributed = values[metric]
     is_other = group.to(contributed.device) != labels.index(label)
-    return mean_of_users_and_runs(contributed.masked_fill(is_other, torch.nan), person)
+    return intervals.estimate(contributed.masked_fill(is_other, torch.nan))
 
 
-def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
+def group_by_degree(
+    degree: Tensor, is_counted: Tensor, bins: int, totals: Totals | None = None
+) -> tuple[Tensor, list[Hashable]]:
     """Groups users by their degree.
 
     Args:
         degree (torch.Tensor): The degree of every user, of shape `[num_users]`.
         is_counted (torch.Tensor): The users to group, a mask of shape `[num_users]`.
         bins (int): The number of groups.
+        totals (Totals, optional): What adds up numbers of users. (default: `None`, these are all
+            users)
 
     Returns:
         The number of each user's group, `-1` for users without one; and the labels of the groups.
     """
+    totals = totals or totals_of(degree)
     counted = degree[is_counted]
-    bin_of_user = quantile_bins(counted, bins)
+    largest = totals.largest(int(counted.max()) if counted.numel() else -1)
+    num_users = totals.of_each_item(torch.bincount(counted, minlength=largest + 1))
+    values = num_users.nonzero().squeeze(1)
+    bounds = _bounds(values, num_users[values], bins)
     group = torch.full_like(degree, -1)
-    group[is_counted] = bin_of_user
-    return group, range_labels(counted, bin_of_user)
+    group[is_counted] = torch.bucketize(counted, bounds)
+    return group, range_labels(values, torch.bucketize(values, bounds))
 
 
 def by_popularity(
@@ -407,15 +402,17 @@ def by_popularity(
         for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
     }
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
-    estimate = partial(_estimate_of_label, values, intervals.person)
+    estimate = partial(_estimate_of_label, values, intervals)
     notes = intervals.notes(len(runs))
-    return Cohorts(means, estimate, "popularity", intervals.level, notes, intervals.nouns)
+    return Cohorts(
+        means, estimate, "popularity", intervals.level, notes, intervals.nouns, group=bucket
+    )
 
 
 def _estimate_of_label(
-    values: Mapping[Hashable, Tensor], person: Tensor | None, label: Hashable, metric: str
+    values: Mapping[Hashable, Tensor], intervals: Intervals, label: Hashable, metric: str
 ) -> Estimate:
-    return mean_of_users_and_runs(values[label], person)
+    return intervals.estimate(values[label])
 
 
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
@@ -433,12 +430,21 @@ def quantile_bins(values: Tensor, bins: int) -> Tensor:
     The bounds are quantiles of the values. Equal values are always in the same bin, so bins may
     differ in size, and there may be fewer than asked for.
     """
+    distinct, counts = values.unique(return_counts=True)
+    return torch.bucketize(values, _bounds(distinct, counts, bins))
+
+
+def _bounds(values: Tensor, counts: Tensor, bins: int) -> Tensor:
+    """Returns the largest value of every bin but the last, given how often each value occurs."""
     check_positive_integer(bins, "bins")
+    up_to = counts.cumsum(0)
     if values.numel() == 0:
-        return torch.empty_like(values)
-    last_of_bin = [max(0, math.ceil(values.numel() * bin / bins) - 1) for bin in range(1, bins)]
-    bounds = values.sort().values[last_of_bin].unique()
-    return torch.bucketize(values, bounds)
+        return values
+    num_values = int(up_to[-1])
+    last_of_bin = [max(0, math.ceil(num_values * bin / bins) - 1) for bin in range(1, bins)]
+    place = torch.searchsorted(up_to, up_to.new_tensor(last_of_bin), right=True)
+    bounds: Tensor = values[place].unique()
+    return bounds
 
 
 def range_labels(values: Tensor, group: Tensor) -> list[Hashable]:

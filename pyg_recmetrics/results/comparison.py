@@ -64,6 +64,18 @@ class Comparison(Rows[PairedDifference]):
 
     Attributes:
         protocol (Protocol): How they were tested.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> comparison = compare({"perfect": perfect, "popular": popular})
+        >>> row = comparison[0]
+        >>> row.metric, row.a, row.b, round(row.difference, 2)
+        ('recall@1', 'perfect', 'popular', 0.5)
     """
 
     def __init__(
@@ -170,6 +182,17 @@ class Comparison(Rows[PairedDifference]):
         Raises:
             ValueError: If the comparison has no such metric or pair with a test, or there are
                 several pairs and `a` and `b` name none of them.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+            >>> task = RankingTask(truth, num_users=6, num_items=3)
+            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> comparison = compare({"perfect": perfect, "popular": popular})
+            >>> round(comparison.power("recall@1").detectable(), 2)
+            0.79
         """
         name = str(parse(metric))
         powers = [power for power in self._powers if power.metric == name]
@@ -196,6 +219,17 @@ class Comparison(Rows[PairedDifference]):
         Its columns are the standard errors that come from users and from runs; the smallest
         difference that a single test finds in 80% of cases, with its own interval; and the lift
         with its interval, for which the printed table of differences has no room.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+            >>> task = RankingTask(truth, num_users=6, num_items=3)
+            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> comparison = compare({"perfect": perfect, "popular": popular})
+            >>> comparison.sources().head
+            ('metric', 'se users', 'se runs', 'detects', 'from', 'to', 'lift')
         """
         of_pair = {(power.metric, power.a, power.b): power for power in self._powers}
         rows: list[list[str]] = []
@@ -221,6 +255,18 @@ class Comparison(Rows[PairedDifference]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+            >>> task = RankingTask(truth, num_users=6, num_items=3)
+            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> comparison = compare({"perfect": perfect, "popular": popular})
+            >>> comparison.to_pandas()[["metric", "a", "b", "difference"]]
+                 metric        a        b  difference
+            0  recall@1  perfect  popular         0.5
         """
         return to_data_frame(self._rows, PairedDifference._fields)
 

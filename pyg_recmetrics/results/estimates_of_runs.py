@@ -9,20 +9,25 @@ from torch import Tensor
 
 from pyg_recmetrics.results.estimates import Estimate, Ratio, mean_of_users
 from pyg_recmetrics.results.uncertainty import Variation, combine
+from pyg_recmetrics.totals import Totals
 
 E = TypeVar("E", bound="EstimateOfRuns")
 
 
-def mean_of_users_and_runs(values: Tensor, person: Tensor | None) -> Estimate:
+def mean_of_users_and_runs(
+    values: Tensor, person: Tensor | None, totals: Totals | None = None
+) -> Estimate:
     """Estimates the mean over users and runs, over the users who count in every run.
 
     Args:
         values (torch.Tensor): The values of users in each run, of shape `[num_runs, num_users]`;
             `NaN` for users who do not count.
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+        totals (Totals, optional): What adds up values of a single run. (default: `None`, these are
+            all users)
     """
     if len(values) == 1:
-        return mean_of_users(values[0], person)
+        return mean_of_users(values[0], person, totals)
     values = values.masked_fill(values.isnan().any(dim=0), torch.nan)
     runs = [mean_of_users(row, person) for row in values]
     means = values.new_tensor([run.value for run in runs])
@@ -48,13 +53,17 @@ class EstimateOfRuns(Estimate):
         """Takes the estimates of all runs."""
         return cls(float(values.mean()), influences.mean(dim=0), num_drawn, values, influences)
 
+    @property
+    def variation(self) -> Variation:
+        """How runs vary."""
+        rest = self.influences - self.influence
+        return Variation.of(self.values, rest.square().sum(dim=1).tolist())
+
     def margin(self, level: float) -> float:
         """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
         if self.num_drawn < 2:
             return math.nan
-        rest = self.influences - self.influence
-        runs = Variation.of(self.values, rest.square().sum(dim=1).tolist())
-        return combine(self.variance, self.num_drawn, [runs]).margin(level)
+        return combine(self.variance, self.num_drawn, [self.variation]).margin(level)
 
     def minus(self, other: Estimate) -> "EstimateOfRuns":
         """Returns the difference."""
@@ -76,6 +85,44 @@ class EstimateOfRuns(Estimate):
 
 class RatioOfRuns(EstimateOfRuns, Ratio):
     """The ratio of two estimates of runs, whose interval is one of its logarithm."""
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateOfTwo(Estimate):
+    """The difference of two recommenders, whose runs have nothing to do with each other.
+
+    Attributes:
+        first (Estimate): The estimate of one of them.
+        second (Estimate): That of the other, from the same users.
+    """
+
+    first: Estimate
+    second: Estimate
+
+    def margin(self, level: float) -> float:
+        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
+        varied = [each for each in (self.first, self.second) if isinstance(each, EstimateOfRuns)]
+        if not varied or self.num_drawn < 2:
+            return super().margin(level)
+        runs = [each.variation for each in varied]
+        return combine(self.variance, self.num_drawn, runs).margin(level)
+
+
+def two_recommenders(first: Estimate, second: Estimate) -> EstimateOfTwo:
+    """Returns the difference of an estimate for one recommender and for another.
+
+    Its interval allows for other runs of those that have several. :meth:`Estimate.minus` is for two
+    estimates of one recommender, whose runs are the same.
+    """
+    difference = Estimate.minus(first, second)
+    return EstimateOfTwo(
+        difference.value,
+        difference.influence,
+        difference.num_drawn,
+        first,
+        second,
+        totals=difference.totals,
+    )
 
 
 def _in_runs(estimate: Estimate) -> tuple[Tensor, Tensor]:

@@ -82,6 +82,17 @@ class History(Rows[dict[str, float]]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluator = Evaluator(task, ["recall@1", "mrr"])
+            >>> _ = [evaluator(torch.tensor([0.1, x, 0.2])) for x in (0.3, 0.0)]
+            >>> evaluator.history.to_pandas()
+               recall@1       mrr
+            0       0.0  0.416667
+            1       0.5  0.750000
         """
         columns = list(self[0]) if self else []
         return to_data_frame([list(means.values()) for means in self], columns)

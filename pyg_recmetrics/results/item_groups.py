@@ -23,7 +23,7 @@ def measure_item_groups(
         labels (sequence): The label of each group.
         intervals (Intervals): The persons, and the level of the intervals.
     """
-    groups = _ItemGroups(recall, group, intervals.person)
+    groups = _ItemGroups(recall, group, intervals)
     means: dict[Hashable, dict[str, CohortMean]] = {}
     for number, label in enumerate(labels):
         means[label] = {
@@ -32,7 +32,8 @@ def measure_item_groups(
         }
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
-    return Cohorts(means, estimate, "items", intervals.level, intervals.notes(), intervals.nouns)
+    notes = intervals.notes()
+    return Cohorts(means, estimate, "items", intervals.level, notes, intervals.nouns, group=group)
 
 
 class _ItemGroups:
@@ -41,8 +42,8 @@ class _ItemGroups:
     The arguments are those of :func:`measure_item_groups`.
     """
 
-    def __init__(self, recall: PartialRecall, group: Tensor, person: Tensor | None) -> None:
-        self.recall, self.person = recall, person
+    def __init__(self, recall: PartialRecall, group: Tensor, intervals: Intervals) -> None:
+        self.recall, self.intervals = recall, intervals
         ranked, k = recall.ranked, recall.metric.k or 1
         self.metrics = recall.name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
         user, rank, item = ranked.lists_down_to(k).places(k)
@@ -60,10 +61,11 @@ class _ItemGroups:
     def estimates(self, number: int) -> dict[str, tuple[Estimate, int]]:
         """Returns all numbers of a group, and how many users count in each."""
         name, exposure, relevance, ratio = self.metrics
-        recall, num_counted = self._recall(number), int(self.recall.is_counted.sum())
+        adding = self.recall.ranked.totals
+        recall, num_counted = self._recall(number), adding.count(self.recall.is_counted)
         shares = [self._share(number, share) for share in (exposure, relevance)]
         return {
-            name: (mean_of_users(recall, self.person), int((~recall.isnan()).sum())),
+            name: (self._mean(recall), adding.count(~recall.isnan())),
             exposure: (shares[0], num_counted),
             relevance: (shares[1], num_counted),
             ratio: (shares[0].over(shares[1]), num_counted),
@@ -73,7 +75,7 @@ class _ItemGroups:
         """Returns one number of a group."""
         name, exposure, relevance, _ = self.metrics
         if metric == name:
-            return mean_of_users(self._recall(number), self.person)
+            return self._mean(self._recall(number))
         if metric in self.shares:
             return self._share(number, metric)
         return self._share(number, exposure).over(self._share(number, relevance))
@@ -82,7 +84,11 @@ class _ItemGroups:
         of_user, of_item, amount = self.shares[metric]
         own = (of_item == number).nonzero().squeeze(1)
         part = self._sum_by_user(of_user[own], amount[own])
-        return ratio_of_sums(part, self.totals[metric], self.person)
+        intervals = self.intervals
+        return ratio_of_sums(part, self.totals[metric], intervals.person, intervals.totals)
+
+    def _mean(self, values: Tensor) -> Estimate:
+        return mean_of_users(values, self.intervals.person, self.intervals.totals)
 
     def _recall(self, number: int) -> Tensor:
         return self.recall.of(self.of_edge == number)

@@ -37,9 +37,9 @@ class EffectiveNumber(NamedTuple):
         """Returns it for the users who are evaluated, from a weight per edge, `[num_edges]`."""
         is_counted = ranked.is_evaluated & (ranked.degree > 0)
         sums, squares = (ranked.sum(value)[is_counted] for value in (weight, weight.square()))
-        return cls(
-            float((sums.square() / squares).mean()), float(sums.sum().square() / squares.sum())
-        )
+        each, *both = ranked.totals.exact(sums.square() / squares, sums, squares)
+        total, squared = map(float, both)
+        return cls(each.mean, total**2 / squared if squared else math.nan)
 
     def __str__(self) -> str:
         return f"{self.per_user:.2f} per user on average, {self.total:,.0f} in total"

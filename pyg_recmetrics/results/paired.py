@@ -38,6 +38,18 @@ class Probabilities(NamedTuple):
         better: The probability that it is better by more than what is too small to matter.
         same: The probability that the difference is too small to matter.
         worse: The probability that it is worse by more than that.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> comparison = compare({"perfect": perfect, "popular": popular}, equivalence=0.1)
+        >>> chances = comparison[0].probability(0.1)
+        >>> chances.better > chances.worse
+        True
     """
 
     better: float
@@ -73,6 +85,18 @@ class PairedDifference(NamedTuple):
         user_error: The standard error that comes from the choice of users.
         run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
         freedom: The degrees of freedom of the t-distribution of the difference.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> comparison = compare({"perfect": perfect, "popular": popular})
+        >>> row = comparison[0]
+        >>> row.wins, row.ties, row.losses
+        (3.0, 3.0, 0.0)
     """
 
     metric: str

@@ -68,6 +68,18 @@ class Power:
 
         Raises:
             ValueError: If `power` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+            >>> task = RankingTask(truth, num_users=6, num_items=3)
+            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+            >>> comparison = compare({"perfect": perfect, "popular": popular})
+            >>> low, high = comparison.power("recall@1").detectable_interval()
+            >>> round(low, 2), round(high, 2)
+            (0.49, 1.93)
         """
         value = self.detectable(power)
         low, high = self._uncertainty.scaled(self.level)
@@ -107,6 +119,18 @@ class Power:
         Raises:
             ValueError: If `difference` is zero, `power` is not between 0 and 1, or neither
                 recommender has several runs.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, compare, evaluate
+            >>> truth = torch.stack([torch.arange(30), torch.arange(30) % 3])
+            >>> task = RankingTask(truth, num_users=30, num_items=3)
+            >>> models = torch.rand(4, 30, 3, generator=torch.Generator().manual_seed(0))
+            >>> first, second, third, other = (evaluate(model, task, "mrr") for model in models)
+            >>> comparison = compare({"a": [first, second, third], "b": other}, deterministic="b")
+            >>> power = comparison.power("mrr")
+            >>> power.runs(difference=0.3), power.runs(difference=0.001)
+            (2, None)
         """
         if not self._uncertainty.has_runs:
             raise ValueError(

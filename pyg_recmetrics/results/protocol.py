@@ -36,6 +36,17 @@ class Protocol:
         num_tested_metrics (int): How many metrics these tests are of.
         sample (str or None): Whose users stand for all of the task, and how many they are.
         means (str): What differences are means over: what was drawn, or `"edges"`.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> comparison = compare({"perfect": perfect, "popular": popular})
+        >>> comparison.protocol.test, comparison.protocol.level
+        ('t-test', 0.95)
     """
 
     test: PairedTest

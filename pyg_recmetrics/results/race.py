@@ -31,6 +31,18 @@ class RacedPair(NamedTuple):
         low: The lower bound on the difference over all users.
         high: The upper bound.
         num_users: How many users both have ranked.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, race
+        >>> users = torch.arange(2_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
+        >>> good = torch.nn.functional.one_hot(users % 4).float()
+        >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
+        >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
+        >>> pair = raced[0]
+        >>> pair.a, pair.b, pair.low > 0
+        ('good', 'bad', True)
     """
 
     a: str
@@ -43,14 +55,25 @@ class RacedPair(NamedTuple):
 
 
 class Entrant(NamedTuple):
-    """What became of a recommender in a race.
+    """The outcome of one recommender in a race.
 
     Attributes:
         name: Its name.
-        mean: The mean of the metric over the users whom it has ranked.
+        mean: The mean of the metric over the users that it ranked.
         num_users: How many these are.
         seconds: How long it took to rank them.
-        worse_than: Who is better, if that is known of anybody.
+        worse_than: A recommender that certainly beats it, if there is one.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, race
+        >>> users = torch.arange(2_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
+        >>> good = torch.nn.functional.one_hot(users % 4).float()
+        >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
+        >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
+        >>> [entrant.name for entrant in raced.entrants]
+        ['good', 'bad']
     """
 
     name: str
@@ -68,13 +91,24 @@ class Race(Frozen, Rows[RacedPair]):
 
     Attributes:
         metric (Metric): The metric.
-        entrants (tuple of Entrant): What became of each recommender.
+        entrants (tuple of Entrant): The outcome of each recommender.
         equivalence (float): The smallest difference that matters.
         level (float): The level of confidence.
         num_users (int): How many users have ground truth.
         nouns (Nouns): What the users are called, such as `"queries"`.
         looks (tuple): What was known of the pairs that were undecided at each look, one sequence of
             pairs after the other.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, race
+        >>> users = torch.arange(2_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
+        >>> good = torch.nn.functional.one_hot(users % 4).float()
+        >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
+        >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
+        >>> raced.winner, raced.best, len(raced)
+        ('good', ('good',), 1)
     """
 
     def __init__(
@@ -111,6 +145,18 @@ class Race(Frozen, Rows[RacedPair]):
 
         Raises:
             ValueError: If there are no such two.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, race
+            >>> users = torch.arange(2_000)
+            >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
+            >>> good = torch.nn.functional.one_hot(users % 4).float()
+            >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
+            >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
+            >>> pair = raced.pair("good", "bad")
+            >>> pair.low > 0
+            True
         """
         for pair in self:
             if (pair.a, pair.b) == (a, b):
@@ -130,6 +176,17 @@ class Race(Frozen, Rows[RacedPair]):
         Raises:
             ImportError: If pandas is not installed.
             TypeError: If `pairs` is not a boolean.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, race
+            >>> users = torch.arange(2_000)
+            >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
+            >>> good = torch.nn.functional.one_hot(users % 4).float()
+            >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
+            >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
+            >>> raced.to_pandas().columns.tolist()
+            ['name', 'mean', 'num_users', 'seconds', 'worse_than']
         """
         if check_boolean(pairs, "pairs"):
             return to_data_frame(self, RacedPair._fields)

@@ -13,6 +13,7 @@ from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.totals import Totals, totals_of
 from pyg_recmetrics.version import __version__
 
 #: How wide a recipe is printed.
@@ -28,6 +29,7 @@ class Ranking(NamedTuple):
         num_masked: How many items a score of `-inf` kept out of the rankings.
         num_persons: How many persons the means are over; `None` if they are over rows.
         ranked_by: What ranked, in words, if it is known.
+        num_seen: How many seen edges there are.
     """
 
     task: RankingTask | None
@@ -35,6 +37,7 @@ class Ranking(NamedTuple):
     num_masked: int
     num_persons: int | None
     ranked_by: str | None
+    num_seen: int
 
 
 def write_recipe(
@@ -62,14 +65,20 @@ def write_recipe(
     return textwrap.fill(text, width=_NUM_COLUMNS)
 
 
-def note_on_intervals(level: float, person: Tensor | None, nouns: Nouns, num_runs: int = 1) -> str:
+def note_on_intervals(
+    level: float,
+    person: Tensor | None,
+    nouns: Nouns,
+    num_runs: int = 1,
+    totals: Totals | None = None,
+) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {100 * level:.4g}% confidence interval of the mean"
     if num_runs > 1:
         return f"{note} for other {nouns.drawn} and other runs"
     if person is None:
         return f"{note} over {nouns.means}"
-    num_drawn = person.unique().numel()
+    num_drawn = (totals or totals_of(person)).number(person.unique().numel())
     return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
 
 
@@ -134,7 +143,13 @@ def _population(
     convention: Convention,
     sample: str | None,
 ) -> str:
-    text = sample or f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
+    required = " and ".join(convention.population.describe())
+    if sample:
+        text = f"{sample}, of those with {required}" if required else sample
+    elif required:
+        text = f"the {users.num_evaluated:,} {users.nouns.rows} with ground truth and {required}"
+    else:
+        text = f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
     if users.num_without_truth:
         what_becomes_of_them = {
             "skip": "are left out",
@@ -147,9 +162,8 @@ def _population(
         text += f" ({without} {what_becomes_of_them})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
-    if required := convention.population.describe():
-        verb = "is" if users.num_left_out == 1 else "are"
-        text += f", if they have {' and '.join(required)} ({users.num_left_out:,} {verb} left out)"
+    if required:
+        text += f" ({users.num_left_out:,} others excluded)"
     return text
 
 
@@ -181,9 +195,9 @@ def _items(ranking: Ranking, user: str) -> str:
         items = f"each {user}'s own candidates"
         if task.missing == "count":
             items += " (truth that is not among them counts as not retrieved)"
-    if num_excluded := task.excluded.size(1):
-        items += f" except those that the {user} is connected to by {num_excluded:,} seen edges"
-    elif task.seen.size(1):
+    if ranking.num_seen and task.exclude_seen:
+        items += f" except those that the {user} is connected to by {ranking.num_seen:,} seen edges"
+    elif ranking.num_seen:
         items += f", also those that the {user} has seen"
     if ranking.num_masked:
         items += (

@@ -1,8 +1,8 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,11 +20,11 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen
-from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.labels import joined, read_labels
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.curves import at_every_k
-from pyg_recmetrics.metrics.definitions import check_ranked
+from pyg_recmetrics.metrics.definitions import AggregateDefinition, check_ranked
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
@@ -53,24 +53,22 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.sampling import Sampling, check_sampling
+from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import Table, Tabular, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.totals import Totals, check_is_whole
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Up to so many users, the means of all metrics are taken together. One thread adds up each.
-_USERS_AT_ONCE = 2**14
-
-
-class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -161,7 +159,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
-        self.sampling = _check_sampling(sampling, self.ranked, self.definitions, self.task)
+        self.sampling = check_sampling(sampling, self.ranked, self.definitions, self.task)
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
@@ -174,6 +172,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             self._warn_about_ties()
         self._observations = Observations(self.ranked, self.definitions)
         self._observations.warn()
+        if self.is_share:
+            # All processes are here, and only one of them may print.
+            _ = self._table, self._recipe
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -181,11 +182,20 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
         }
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
-        counted = [self._counted(self.definitions[name], x) for name, x in self.per_user.items()]
-        means = dict(zip(self.per_user, self._averages(counted), strict=True))
+        counted = [
+            self._averaged(self._counted(self.definitions[name], value))
+            for name, value in self.per_user.items()
+        ]
+        sums = self._totals.exact(*counted) if counted else []
+        means = dict(zip(self.per_user, (total.mean for total in sums), strict=True))
         self._means = ByMetric(
             {name: means[name] if name in means else float(values[name]) for name in values}
         )
+        #: What intervals rest on, so that a process can tell them without the others.
+        self._samples = {
+            name: Sample.of(value, self.person, self._totals)
+            for name, value in zip(self.per_user, counted if self.is_share else [], strict=False)
+        }
 
     def _warn_about_ties(self) -> None:
         names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
@@ -210,6 +220,14 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
         return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether this process holds the users of its share, see :class:`RankingTask`.
+
+        Means, intervals and tables are those of all users. Values per user are those of the share.
+        """
+        return self.ranked.is_share
 
     @property
     def num_evaluated(self) -> int:
@@ -465,7 +483,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """
         group, labels = self._read_groups(groups)
         intervals = self._intervals(level, method)
-        return cohorts.by_groups(self._values_of(group), group, labels, "group", intervals)
+        values = self._values_of(group, len(labels))
+        return cohorts.by_groups(values, group, labels, "group", intervals)
 
     def by_degree(
         self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "t"
@@ -498,9 +517,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
-        group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
+        group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins, self._totals)
         intervals = self._intervals(level, method)
-        values = self._values_of(group)
+        values = self._values_of(group, len(labels))
         return cohorts.by_groups(values, group, labels, "training degree", intervals)
 
     def recall_by_popularity(
@@ -606,6 +625,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
+    # Named here, too, for the reference, which has one page for each class.
+    slices = SliceMethods.slices
+    item_slices = SliceMethods.item_slices
+
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
@@ -670,16 +693,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        resolved = self._resolve(metric)
-        if resolved.name not in ("recall", "hit_rate", "r_precision"):
-            raise ValueError(
-                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
-                f"an item has to be found (got '{resolved}')"
-            )
-        is_counted = ~self.contributions(metric).isnan()
-        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
-        is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
-        return frames.frame_of_items(ranked, is_hit, str(parse(metric)))
+        check_is_whole(self.is_share, "per_item")
+        return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
 
     def to_dict(self, sep: Separator = "@") -> dict[str, float]:
         r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
@@ -758,6 +773,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def _to_fields(self) -> dict[str, Any]:
         """Returns everything that the result was computed from, as nested dictionaries."""
+        check_is_whole(self.is_share, "save")
         RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load it from a file
         return {name: value_of(self) for name, value_of in _FIELDS.items()}
 
@@ -825,6 +841,15 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
         Raises:
             ValueError: If lists were not kept: evaluate with `keep_items=True`.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     result.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
         """
         self.ranked.to_trec(run, qrels)
 
@@ -834,6 +859,13 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         Raises:
             ImportError: If ranx is not installed.
             ValueError: If lists were not kept: evaluate with `keep_items=True`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
+            >>> qrels, run = result.to_ranx()  # doctest: +SKIP
         """
         return self.ranked.to_ranx()
 
@@ -850,9 +882,16 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.2.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
+        return self._recipe
+
+    @cached_property
+    def _recipe(self) -> str:
         num_masked = 0
         if self.ranked.num_masked is not None:
             num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
+        num_seen = 0 if self.task is None else self.task.seen.size(1)
+        persons = num_persons(self.ranked.person)
+        num_masked, num_seen, persons = self._totals.numbers(num_masked, num_seen, persons)
         return write_recipe(
             self.definitions.values(),
             self.user_counts,
@@ -862,8 +901,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 self.task,
                 None if self.num_tied is None else self.ranked.ties,
                 num_masked,
-                None if self.average_over == "user" else num_persons(self.ranked.person),
+                None if self.average_over == "user" else persons,
                 self.ranked.ranked_by,
+                num_seen,
             ),
             None if self.sampling is None else self.sampling.describe(self.nouns),
         )
@@ -888,23 +928,32 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
 
-    def _values_of(self, group: Tensor) -> dict[str, Tensor]:
+    @property
+    def _totals(self) -> Totals:
+        """What adds up values of all users, those of other processes included."""
+        return self.ranked.totals
+
+    def _values_of(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
         """Returns what every user contributes to the mean of its group, of shape `[1, num_users]`.
 
         Args:
             group (torch.Tensor): The number of the group of every user, of shape `[num_users]`;
                 `-1` for none.
+            num_groups (int): How many groups there are.
         """
-        return {name: self._values_of_groups(name, group).unsqueeze(0) for name in self.per_user}
+        return {
+            name: self._values_of_groups(name, group, num_groups).unsqueeze(0)
+            for name in self.per_user
+        }
 
-    def _values_of_groups(self, name: str, group: Tensor) -> Tensor:
+    def _values_of_groups(self, name: str, group: Tensor, num_groups: int) -> Tensor:
         metric, values = self.definitions[name], self.contributions(name)
         if not metric.is_pooled:
             return values
         # The value of a user depends on all others, who are those of its group.
         group = group.to(values.device)
         values = torch.full_like(values, torch.nan)
-        for number in range(int(group.max()) + 1):
+        for number in range(num_groups):
             is_in = group == number
             values[is_in] = self._contribute(metric, self.ranked.select_users(is_in))[is_in]
         return values
@@ -912,7 +961,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         what = self.average_over
         num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
-        return read_labels(groups, "groups", what, num_labels)
+        group, labels = read_labels(groups, "groups", what, num_labels)
+        return joined(group, labels, self._totals.of_each_process(labels))
 
     @property
     def _degree(self) -> Tensor:
@@ -950,11 +1000,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         sample = None
         if self.sampling is not None and not self.sampling.is_complete:
             sample = self.sampling.note(self.nouns)
-        return Intervals(self.person, level, method, self.nouns, sample)
+        return Intervals(self.person, level, method, self.nouns, sample, self._totals)
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
-        return Sample.of(self.contributions(metric), self.person)
+        known = self._samples.get(str(parse(metric)))
+        return known or Sample.of(self.contributions(metric), self.person, self._totals)
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
@@ -986,9 +1037,33 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             )
         return self._counted(resolved, value)
 
+    def _edges_of_items(self, metric: str | Metric) -> tuple[RankedEdges, Tensor]:
+        """Returns the ranking of those who count, and which of its edges count as retrieved."""
+        resolved = self._resolve(metric)
+        if resolved.name not in ("recall", "hit_rate", "r_precision"):
+            raise ValueError(
+                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
+                f"an item has to be found (got '{resolved}')"
+            )
+        is_counted = ~self.contributions(metric).isnan()
+        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
+        return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
+
+    def _share_of_hits(self, metric: str | Metric) -> tuple[Tensor, Tensor]:
+        """Returns to how many users each item is relevant, and which share of them find it."""
+        ranked, is_hit = self._edges_of_items(metric)
+        item, catalogue = self.ranked.edge_label_index[1], self.ranked.catalogue
+        num_items = int(item.max()) + 1 if catalogue is None else catalogue.num_items
+        item = ranked.edge_label_index[1]
+        degree, hits = (
+            torch.bincount(some, minlength=num_items).double() for some in (item, item[is_hit])
+        )
+        return degree.long(), hits / degree
+
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        if metric.is_aggregate:
-            return metric(ranked)
+        if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:
+            state = metric.definition.state(ranked, metric.k)
+            return metric.definition.compute(self._totals.of_each_item(state))
         value = metric(ranked)
         if self.convention.population.few_candidates == "count":
             return value
@@ -999,17 +1074,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """Returns what every user would contribute to a mean if ties were in another order."""
         return self._counted(metric, self._measure(metric, ranked))
 
-    def _averages(self, counted: Sequence[Tensor]) -> list[float]:
-        """Returns the mean of what users contribute to each of some metrics."""
-        if self.ranked.num_users > _USERS_AT_ONCE or not counted:
-            return [self._average(each) for each in counted]
-        averages: list[float] = (
-            torch.stack([self._averaged(each) for each in counted]).nanmean(dim=1).tolist()
-        )
-        return averages
-
     def _average(self, counted: Tensor) -> float:
-        return float(self._averaged(counted).nanmean())
+        return self._totals.mean(self._averaged(counted))
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
@@ -1028,6 +1094,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Table:
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         sampling = None if self._is_complete else self.sampling
@@ -1042,7 +1112,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         ]
         if self.num_tied:
             notes.append(
-                f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
+                f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the "
                 f"same score as another candidate"
             )
         notes += [*self._notes_on_missing(), *self._observations.notes()]
@@ -1053,7 +1123,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         elif note := self._caution():
             notes.insert(0, note)
         if sampling is None and not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
+            totals = self._totals
+            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns, totals=totals))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
@@ -1066,8 +1137,12 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _notes_on_missing(self) -> Iterator[str]:
         """Yields a line that says what the means would be without truth that is no candidate."""
         is_candidate = self.ranked.is_candidate
-        if is_candidate is None:
+        num_missing = 0 if is_candidate is None else int((~is_candidate).sum())
+        num_missing = self._totals.number(num_missing)
+        if num_missing == 0:
             return
+        if is_candidate is None:
+            is_candidate = torch.ones_like(self.ranked.rank, dtype=torch.bool)
         present = self.ranked.select_edges(is_candidate)
         without = {
             name: self._average(self._contribute(self.definitions[name], present))
@@ -1075,7 +1150,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             if self.definitions[name].needs_truth
         }
         yield (
-            f"{int((~is_candidate).sum()):,} of {is_candidate.numel():,} ground-truth edges are no "
+            f"{num_missing:,} of {self._ties.num_edges:,} ground-truth edges are no "
             f"candidates and count as not retrieved"
         )
         if without:
@@ -1113,32 +1188,6 @@ _FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
     "average_over": lambda result: result.average_over,
     "sampling": lambda result: result.sampling and result.sampling.to_dict(),
 }
-
-
-def _check_sampling(
-    sampling: Sampling | None,
-    ranked: RankedEdges,
-    definitions: Mapping[str, Metric],
-    task: RankingTask | None,
-) -> Sampling | None:
-    """Returns how users were sampled, if this is so for the users of a ranking."""
-    if sampling is None:
-        return None
-    if not isinstance(sampling, Sampling):
-        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
-    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
-    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
-        raise ValueError(
-            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
-            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
-        )
-    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
-    if num_users not in (None, sampling.num_users):
-        raise ValueError(
-            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
-            f"(got {sampling.num_users})"
-        )
-    return sampling
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

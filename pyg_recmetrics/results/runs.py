@@ -24,6 +24,7 @@ from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.samples import describe_samples
+from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.results.uncertainty import (
     Uncertainty,
@@ -32,6 +33,7 @@ from pyg_recmetrics.results.uncertainty import (
 )
 from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.totals import check_is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +65,7 @@ class MeanOfRuns(NamedTuple):
     run_error: float
 
 
-class Runs(Rows[EvaluationResult]):
+class Runs(SliceMethods, Rows[EvaluationResult]):
     r"""The results of several runs of one recommender on one task, such as one for each seed.
 
     A mean over users and runs has two sources of variance: other users might have been evaluated,
@@ -129,6 +131,16 @@ class Runs(Rows[EvaluationResult]):
 
         Raises:
             ValueError: If there is no such metric, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> round(runs.mean("mrr").value, 4)
+            0.5472
         """
         return _mean_of(*self._measure(metric), check_level(level))
 
@@ -139,6 +151,16 @@ class Runs(Rows[EvaluationResult]):
 
         Raises:
             ValueError: If there is no such metric, or it has one value for all users together.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> runs.contributions("mrr").shape
+            torch.Size([3])
         """
         return values_of_runs(self, metric).mean(dim=0)
 
@@ -158,9 +180,21 @@ class Runs(Rows[EvaluationResult]):
         Raises:
             TypeError: If `groups` does not hold labels.
             ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> groups = runs.by(["old", "old", "new"])
+            >>> {name: round(means["mrr"].value, 4) for name, means in groups.items()}
+            {'new': 0.625, 'old': 0.5083}
         """
         group, labels = self[0]._read_groups(groups)
-        return by_groups(self._values_of(group), group, labels, "group", self._intervals(level))
+        values = self._values_of(group, len(labels))
+        return by_groups(values, group, labels, "group", self._intervals(level))
 
     def by_degree(self, bins: int = 5, *, level: float = 0.95) -> Cohorts:
         """Measures users with few and with many seen edges separately, as the mean over runs.
@@ -190,7 +224,11 @@ class Runs(Rows[EvaluationResult]):
         is_counted = torch.stack([result._is_counted.to(degree.device) for result in self])
         group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
         return by_groups(
-            self._values_of(group), group, labels, "training degree", self._intervals(level)
+            self._values_of(group, len(labels)),
+            group,
+            labels,
+            "training degree",
+            self._intervals(level),
         )
 
     def recall_by_popularity(self, k: int = 20, bins: int = 5, *, level: float = 0.95) -> Cohorts:
@@ -206,10 +244,24 @@ class Runs(Rows[EvaluationResult]):
             ValueError: If seen edges are not known or not the same, the convention has no recall,
                 `k` is deeper than was ranked, `bins` is not a positive integer, or `level` is not
                 between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> print(list(runs.recall_by_popularity(k=1, bins=2)))
+            ['0', '1']
         """
         common_popularity(self, "recall_by_popularity")
         recalls = [result._partial_recall(k) for result in self]
         return by_popularity(recalls, self[0]._candidates, bins, self._intervals(level))
+
+    # Named here, too, for the reference, which has one page for each class.
+    slices = SliceMethods.slices
+    item_slices = SliceMethods.item_slices
 
     def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric.
@@ -220,6 +272,16 @@ class Runs(Rows[EvaluationResult]):
         Raises:
             ImportError: If pandas is not installed.
             ValueError: If `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> runs.to_pandas().columns.tolist()
+            ['metric', 'k', 'value', 'low', 'high', 'deviation', 'user_error', 'run_error']
         """
         rows = [(metric.label, metric.k, *self.mean(metric, level)) for metric in self.metrics]
         columns = ["metric", "k", *MeanOfRuns._fields]
@@ -234,6 +296,19 @@ class Runs(Rows[EvaluationResult]):
 
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     runs.save(f"{folder}/runs.npz")
+            ...     len(Runs.load(f"{folder}/runs.npz"))
+            2
         """
         runs = {str(number): result._to_fields() for number, result in enumerate(self)}
         archive.write(path, {"runs": runs})
@@ -249,6 +324,20 @@ class Runs(Rows[EvaluationResult]):
             OSError: If the file cannot be opened, such as `FileNotFoundError`.
             ValueError: If `path` does not hold saved runs, is damaged, or has an unsupported
                 format.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     runs.save(f"{folder}/runs.npz")
+            ...     again = Runs.load(f"{folder}/runs.npz")
+            >>> again.mean("mrr") == runs.mean("mrr")
+            True
         """
         return archive.read(path, cls._from_fields)
 
@@ -268,13 +357,13 @@ class Runs(Rows[EvaluationResult]):
             return uncertainty_of_means(means), means
         return uncertainty_over_runs(values_of_runs(self, metric), self[0].person)
 
-    def _values_of(self, group: Tensor) -> dict[str, Tensor]:
+    def _values_of(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
         """Returns what users contribute to the mean of their group in every run.
 
         It is of shape `[num_runs, num_users]` for each metric, on the device of the first run.
         """
         device = self[0].ranked.rank.device
-        of_runs = [result._values_of(group) for result in self]
+        of_runs = [result._values_of(group, num_groups) for result in self]
         return {
             name: torch.cat([values[name].to(device) for values in of_runs])
             for name in of_runs[0]
@@ -359,7 +448,7 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
         ValueError: If there is none.
     """
     if isinstance(results, EvaluationResult):
-        return (results,)
+        results = [results]
     if isinstance(results, str | Mapping) or not isinstance(results, Iterable):
         raise TypeError(
             f"'results' needs to hold 'EvaluationResult' or sequences of these "
@@ -373,6 +462,8 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
             )
     if not runs:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
+    for result in runs:
+        check_is_whole(result.is_share, "results")
     return runs
 
 

@@ -13,9 +13,12 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict, settle
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.sequential import FEW_USERS, Forecast
+from pyg_recmetrics.task import RankingTask
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.
@@ -42,6 +45,15 @@ class Sampling:
         forecasts (tuple): How many users were expected to be needed at each look.
         stakes (tuple): Up to how many users each mapping of margins was bet on, which a result that
             goes on from this one keeps.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> users = torch.arange(20_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=20_000, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1", margin=0.05)
+        >>> result.sampling.num_ranked < 20_000, result.sampling.seed
+        (True, 0)
     """
 
     num_users: int
@@ -190,6 +202,43 @@ class Sampling:
             ),
             stakes=tuple(stakes),
         )
+
+
+def check_sampling(
+    sampling: Sampling | None,
+    ranked: RankedEdges,
+    definitions: Mapping[str, Metric],
+    task: RankingTask | None,
+) -> Sampling | None:
+    """Returns how users were sampled, if this is so for the users of a ranking.
+
+    Args:
+        sampling (Sampling, optional): How they were sampled; `None` if they are all there are.
+        ranked (RankedEdges): The ranked ground truth.
+        definitions (mapping): The metrics by name.
+        task (RankingTask, optional): What was ranked.
+
+    Raises:
+        TypeError: If it is something else.
+        ValueError: If it is of other users or metrics.
+    """
+    if sampling is None:
+        return None
+    if not isinstance(sampling, Sampling):
+        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
+    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
+    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
+        raise ValueError(
+            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
+            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
+        )
+    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
+    if num_users not in (None, sampling.num_users):
+        raise ValueError(
+            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
+            f"(got {sampling.num_users})"
+        )
+    return sampling
 
 
 def _margins(margins: dict[str, Any]) -> dict[str, float]:

@@ -41,6 +41,18 @@ class SideBySide(Tabular):
             precision, of shape `[num_users]`; `NaN` for users who are not
             evaluated, or have neither list.
         rank_biased_overlap (torch.Tensor): Their overlap with weights that fall with the rank.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, side_by_side
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=4)
+        >>> first, second = (
+        ...     evaluate(torch.tensor(scores), task, "recall@2", keep_items=True)
+        ...     for scores in ([0.4, 0.3, 0.2, 0.1], [0.4, 0.1, 0.3, 0.2])
+        ... )
+        >>> both = side_by_side({"popular": first, "fresh": second}, k=2)
+        >>> both.jaccard
+        tensor([0.3333, 0.3333], dtype=torch.float64)
     """
 
     def __init__(self, results: Mapping[str, EvaluationResult], k: int, p: float) -> None:
@@ -70,6 +82,19 @@ class SideBySide(Tabular):
             ImportError: If pandas is not installed.
             ValueError: If there is no such metric, it has one value for all users together, or
                 `num` is not a positive integer.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate, side_by_side
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=4)
+            >>> first, second = (
+            ...     evaluate(torch.tensor(scores), task, "recall@2", keep_items=True)
+            ...     for scores in ([0.4, 0.3, 0.2, 0.1], [0.4, 0.1, 0.3, 0.2])
+            ... )
+            >>> both = side_by_side({"popular": first, "fresh": second}, k=2)
+            >>> both.differing_users("recall@2")
+               user  degree  popular  fresh  difference
+            0     0       1      0.0    1.0        -1.0
         """
         num = check_positive_integer(num, "num")
         ranked = self._results[0].ranked
@@ -101,6 +126,19 @@ class SideBySide(Tabular):
         Raises:
             ImportError: If pandas is not installed.
             ValueError: If it is another metric, or `num` is not a positive integer.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate, side_by_side
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=4)
+            >>> first, second = (
+            ...     evaluate(torch.tensor(scores), task, "recall@2", keep_items=True)
+            ...     for scores in ([0.4, 0.3, 0.2, 0.1], [0.4, 0.1, 0.3, 0.2])
+            ... )
+            >>> both = side_by_side({"popular": first, "fresh": second}, k=2)
+            >>> both.differing_items("recall@2", num=1)
+               item  degree  popular  fresh  difference
+            0     2       1        0      1          -1
         """
         num = check_positive_integer(num, "num")
         first, second = (result.per_item(metric).set_index("item") for result in self._results)
@@ -119,6 +157,18 @@ class SideBySide(Tabular):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate, side_by_side
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=4)
+            >>> first, second = (
+            ...     evaluate(torch.tensor(scores), task, "recall@2", keep_items=True)
+            ...     for scores in ([0.4, 0.3, 0.2, 0.1], [0.4, 0.1, 0.3, 0.2])
+            ... )
+            >>> both = side_by_side({"popular": first, "fresh": second}, k=2)
+            >>> both.to_pandas().columns.tolist()
+            ['overlap', 'value', 'low', 'high']
         """
         rows = [(name, sample.mean, *interval_of_mean(sample)) for name, sample in self._overlaps()]
         return to_data_frame(rows, ["overlap", "value", "low", "high"])

@@ -39,7 +39,14 @@ class TieRanges:
     @cached_property
     def num_tied(self) -> int | None:
         """How many edges have the score of another candidate; `None` if scores are unknown."""
-        return None if self.ranked.num_tied is None else int(self._is_tied.sum())
+        if self.ranked.num_tied is None:
+            return None
+        return self.ranked.totals.count(self._is_tied)
+
+    @cached_property
+    def num_edges(self) -> int:
+        """How many edges there are."""
+        return self.ranked.totals.number(self.ranked.rank.numel())
 
     def can_tell(self, metric: Metric) -> bool:
         """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
@@ -91,7 +98,7 @@ class TieRanges:
         if movable:
             warn(
                 f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
-                f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
+                f"{self.num_tied:,} of {self.num_edges:,} ground-truth edges have the "
                 f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
             )
 
@@ -101,7 +108,8 @@ class TieRanges:
 
     @cached_property
     def _is_all_tied(self) -> bool:
-        return bool(self.ranked.has_constant_scores[self.ranked.edge_label_index[0]].all())
+        is_constant = self.ranked.has_constant_scores[self.ranked.edge_label_index[0]]
+        return self.ranked.totals.count(~is_constant) == 0
 
     @cached_property
     def _has_tie(self) -> Tensor:

@@ -1,10 +1,12 @@
 """How many users stand behind a result, and what becomes of the others."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.nouns import USERS, Nouns
+from pyg_recmetrics.totals import Totals
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,14 @@ class UserCounts:
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
         nouns (Nouns): What the users are called: they may be queries, or edges of them.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> users = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").user_counts
+        >>> users.num_evaluated, users.num_without_truth
+        (2, 0)
     """
 
     num_evaluated: int
@@ -57,7 +67,6 @@ class UserCounts:
             num_users = ranked.users.numel()
             num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
         num_without_truth = num_users - num_evaluated
-        check_num_without_truth(num_without_truth, action)
         num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
             num_without_candidates = num_with_few_candidates = 0
@@ -68,7 +77,7 @@ class UserCounts:
                 num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
             num_with_list = int((ranked.is_evaluated & ranked.has_list).sum())
-        return cls(
+        counts = cls(
             num_evaluated,
             num_without_truth,
             num_without_candidates,
@@ -76,7 +85,15 @@ class UserCounts:
             num_with_few_candidates,
             num_with_list,
             nouns,
-        )
+        )._added_up(ranked.totals)
+        check_num_without_truth(counts.num_without_truth, action)
+        return counts
+
+    def _added_up(self, totals: Totals) -> "UserCounts":
+        """Returns the counts of all processes that hold a share of the users each."""
+        counts = {name: number for name, number in vars(self).items() if isinstance(number, int)}
+        sums: dict[str, Any] = dict(zip(counts, totals.numbers(*counts.values()), strict=True))
+        return replace(self, **sums)
 
     def of_all(self, num_without_truth: int) -> "UserCounts":
         """Returns the counts of a sample, with all users of the task who have no truth."""

@@ -19,6 +19,15 @@ class Forecast(NamedTuple):
     Attributes:
         num_ranked: How many users had been ranked.
         num_needed: How many all margins were expected to take.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> users = torch.arange(20_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=20_000, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1", margin=0.05)
+        >>> result.sampling.forecasts[0].num_ranked
+        512
     """
 
     num_ranked: int

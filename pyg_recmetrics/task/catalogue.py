@@ -170,7 +170,15 @@ class Catalogue(Frozen):
             check_device(value, name, device, owner)
 
     def to(self, device: torch.device | str) -> "Catalogue":
-        """Returns a copy on another device, or itself if it is there already."""
+        """Returns a copy on another device, or itself if it is there already.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Catalogue
+            >>> items = Catalogue(num_items=3, item_category=torch.tensor([0, 1, 1]))
+            >>> items.to("cpu").item_category
+            tensor([0, 1, 1])
+        """
         device = torch.device(device)
         if all(value.device == device for value in self._tensors().values()):
             return self

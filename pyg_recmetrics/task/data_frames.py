@@ -1,7 +1,7 @@
 """Reads interactions from data frames, and numbers users and items."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -14,6 +14,14 @@ from pyg_recmetrics.messages import list_some
 if TYPE_CHECKING:
     import narwhals as nw
     from narwhals.typing import IntoDataFrame
+
+
+class FrameLike(Protocol):
+    """A data frame of pandas or polars."""
+
+    @property
+    def columns(self) -> Any:
+        """Returns the names of its columns."""
 
 
 class FrameInteractions(NamedTuple):

@@ -706,6 +706,14 @@ class RankingTask(Frozen):
 
         Raises:
             ValueError: If ids are out of range, or none of the users has ground truth.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> task.select_users([1]).truth
+            tensor([[1],
+                    [0]])
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
@@ -721,6 +729,13 @@ class RankingTask(Frozen):
         Raises:
             TypeError: If `person` does not hold integers or names.
             ValueError: If there is not one for every user.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> task.with_person(["ann", "ann"]).person
+            tensor([0, 0])
         """
         return self._with(person=preparation.read_person(person, self.num_users, self.device))
 
@@ -758,7 +773,15 @@ class RankingTask(Frozen):
         return task
 
     def to(self, device: torch.device | str) -> "RankingTask":
-        """Returns a copy of the task on another device."""
+        """Returns a copy of the task on another device.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> task.to("cpu").device
+            device(type='cpu')
+        """
         moved = {
             name: value.to(device)
             for name, value in vars(self).items()

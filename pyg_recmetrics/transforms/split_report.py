@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How a degree is distributed over the users or items with a degree above zero."""
+    """How a degree is distributed over the users or items with a degree above zero.
+
+    Example:
+        >>> from pyg_recmetrics import datasets, transforms
+        >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
+        >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
+        >>> degree = report.train.user_degree
+        >>> degree.min <= degree.median <= degree.max
+        True
+    """
 
     min: int
     median: float
@@ -56,6 +65,13 @@ class StageReport:
         user_truth: The number of ground-truth edges of users, over the users with any. `None` if
             there are no such users.
         item_truth: The same for items.
+
+    Example:
+        >>> from pyg_recmetrics import datasets, transforms
+        >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
+        >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
+        >>> report.test.num_users_without_truth
+        0
     """
 
     num_edges: int
@@ -105,6 +121,13 @@ class SplitReport(Tabular):
         train: The report on training.
         val: The report on validation.
         test: The report on the test.
+
+    Example:
+        >>> from pyg_recmetrics import datasets, transforms
+        >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
+        >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
+        >>> report.has_leaks, report.test.num_leaks
+        (False, 0)
     """
 
     train: StageReport
@@ -124,6 +147,13 @@ class SplitReport(Tabular):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> from pyg_recmetrics import datasets, transforms
+            >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
+            >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
+            >>> report.to_pandas().loc["num_leaks", "test"]
+            0
         """
         names = [name for _, name in _ROWS]
         return to_data_frame(map(self._of_stages, names), ["train", "val", "test"], index=names)

@@ -1,4 +1,4 @@
-"""A split of all edges at the same moments."""
+"""A split of all edges at the same points in time."""
 
 from typing import Literal, TypeAlias, get_args
 

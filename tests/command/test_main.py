@@ -163,4 +163,4 @@ def test_without_shtab_completion_says_what_to_install(run, monkeypatch):
     hide_package(monkeypatch, "shtab")
     status, _, err = run("--print-completion bash")
     assert status == exits.WRONG
-    assert "--print-completion needs shtab: pip install 'pyg-recmetrics[command]'" in err
+    assert "--print-completion needs shtab: pip install 'pyg-recmetrics[all]'" in err

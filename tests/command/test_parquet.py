@@ -105,4 +105,4 @@ def test_without_pyarrow_the_error_says_what_to_install(folder, run, monkeypatch
     hide_package(monkeypatch, "pyarrow")
     status, out, err = run(f"{LINE} t.parquet")
     assert (status, out) == (3, "")
-    assert "'t.parquet' needs pyarrow: pip install 'pyg-recmetrics[command]'" in err
+    assert "'t.parquet' needs pyarrow: pip install 'pyg-recmetrics[all]'" in err

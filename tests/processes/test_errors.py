@@ -17,4 +17,4 @@ def test_errors_that_cannot_be_read_are_told_by_their_type():
             raise RuntimeError("no")
 
     assert errors._describe(Silent()).startswith("Silent: ")
-    assert errors._describe(ValueError("\ud800")) == "ValueError: \ud800"
+    assert errors._describe(ValueError("\ud800")) == r"ValueError: \ud800"

@@ -157,3 +157,43 @@ def test_large_buffers_are_not_kept(monkeypatch):
         assert chunk.scratch.num_bytes == 16
     (again,) = prepared.chunks()
     assert again.scratch is not chunk.scratch
+
+
+class TestPartsOfAChunk:
+    task = RankingTask(
+        torch.tensor([[0, 0, 1, 2, 2], [1, 4, 0, 3, 5]]),
+        seen=torch.tensor([[0, 1, 1, 2], [0, 2, 5, 4]]),
+        num_users=3,
+        num_items=6,
+        candidates=torch.tensor([0, 1, 3, 4, 5]),
+    )
+
+    @pytest.fixture
+    def chunk(self):
+        (chunk,) = Schedule(self.task, torch.arange(3), 1, lambda depth: 3).chunks()
+        return chunk
+
+    def test_some_users_keep_their_edges(self, chunk):
+        part = chunk.of_rows(torch.tensor([0, 2]))
+        assert part.users.tolist() == chunk.users[[0, 2]].tolist()
+        assert part.depth.tolist() == chunk.depth[[0, 2]].tolist()
+        for mine, edges in ((part.truth, self.task.truth), (part.seen, self.task.excluded)):
+            assert torch.equal(torch.stack([part.users[mine.row], mine.item]), edges[:, mine.index])
+        assert sorted(set(part.truth.row.tolist())) == [0, 1]
+
+    def test_some_items_are_numbered_from_zero(self, chunk):
+        part = chunk.of_items(3, 2)
+        for mine, edges in ((part.truth, self.task.truth), (part.seen, self.task.excluded)):
+            item = edges[1, mine.index]
+            assert torch.equal(item - 3, mine.item)
+            assert ((edges[1] >= 3) & (edges[1] < 5)).sum() == mine.item.numel()
+        assert part.num_items == 2
+        assert part.is_excluded.tolist() == [False, False]
+        masked = part.mask_(torch.zeros(3, 2), 1.0)
+        wanted = chunk.mask_(torch.zeros(3, 6), 1.0)[:, 3:5]
+        assert torch.equal(masked, wanted)
+
+    def test_other_edges_are_ranked(self, chunk):
+        part = chunk.with_truth(torch.tensor([1, 1]), torch.tensor([2, 3]))
+        assert part.truth.index.tolist() == [0, 1]
+        assert part.truth.pairs[1].tolist() == [2, 3]

@@ -39,8 +39,8 @@ class ItemFactors:
         embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
-        largest (float, optional): The largest size of a number in both.
-            (default: `None`, it is looked for)
+        largest (float, optional): The largest number, whatever its sign, if these items are some of
+            more that share one scale. (default: `None`, that of these items)
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ItemFactors:
         self.num_items = embedding.size(0)
         self.dim = embedding.size(1) + (bias is not None)
         parts = [embedding] if bias is None else [embedding, bias]
-        self._largest = max(map(largest_size, parts)) if largest is None else largest
+        self._largest = max(map(largest_number, parts)) if largest is None else largest
         self._exponent = math.frexp(self._largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
         self.is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
@@ -151,8 +151,10 @@ def is_moderate(embedding: Tensor, largest: float) -> bool:
     return embedding.dtype != torch.double and math.frexp(largest)[1] in _MODERATE_EXPONENTS
 
 
-def largest_size(values: Tensor) -> float:
-    """Returns the largest of some numbers, whatever their sign."""
+def largest_number(values: Tensor) -> float:
+    """Returns the largest of some numbers, whatever their sign; zero if there are none."""
+    if values.numel() == 0:
+        return 0.0
     low, high = map(float, torch.stack(values.aminmax()).tolist())
     return max(-low, high)
 

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.entries import in_rows
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.exact.runs import find_runs
 
@@ -91,6 +93,57 @@ def ranks_among_rows(row: Tensor, score: Tensor, entry: Tensor, num_rows: int) -
         ranked.count(first, row[part], score[part])
     in_order = ranked.ranks()
     return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
+
+
+class Scored(NamedTuple):
+    """Items of known score, of shape `[num_scored]` each.
+
+    Attributes:
+        row: The row of the user of each.
+        item: The item.
+        score: Its exact score.
+    """
+
+    row: Tensor
+    item: Tensor
+    score: Tensor
+
+    def of(self, index: Tensor) -> "Scored":
+        """Returns some of them."""
+        return Scored(*(values[index] for values in self))
+
+    def of_rows(self, rows: Tensor) -> "tuple[Tensor, Scored]":
+        """Returns which belong to some rows, which are sorted, and them with rows numbered anew."""
+        index, row = in_rows(self.row, rows)
+        return index, Scored(row, self.item[index], self.score[index])
+
+
+def ranks_among_others(ranked: Scored, others: Scored) -> Ranks:
+    """Ranks items among others of their row, which may hold them, too, or not.
+
+    Args:
+        ranked (Scored): What is ranked.
+        others (Scored): What it is compared with, each item of a row once.
+    """
+    row, item, score = map(torch.cat, zip(ranked, others, strict=True))
+    order = item.argsort(stable=True)  # in front of itself, if the others hold it
+    order = order[score[order].argsort(descending=True, stable=True)]
+    order = order[row[order].argsort(stable=True)]
+    row, item, score = row[order], item[order], score[order]
+    is_other = order >= ranked.row.numel()
+    is_held = torch.zeros_like(is_other)
+    is_held[:-1] = is_other[1:] & (row[1:] == row[:-1]) & (item[1:] == item[:-1])
+    num_others = F.pad(is_other.cumsum(0), (1, 0))
+    start_of_row, _ = find_runs(row)
+    start, size = find_runs(row, score)
+    num_above = num_others[start] - num_others[start_of_row]
+    num_tied = num_others[start + size] - num_others[start] - is_held.long()
+    rank = 1 + num_others[:-1] - num_others[start_of_row]
+    place = torch.empty_like(order).scatter_(
+        0, order, torch.arange(order.numel(), device=row.device)
+    )
+    place = place[: ranked.row.numel()]
+    return Ranks(rank[place], num_above[place], num_tied[place])
 
 
 class _RankedEntries:

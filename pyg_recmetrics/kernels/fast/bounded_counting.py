@@ -70,18 +70,25 @@ class BoundedCount(RankCount):
         return max(1, at_once(min(max_rows, NUM_RELEVANT // depth), self.items.factors.device))
 
     def ranks(
-        self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+        self,
+        user: Tensor,
+        depth: Tensor,
+        relevant: UserItems,
+        score: Tensor,
+        seen: UserItems,
+        scratch: Scratch,
     ) -> tuple[Ranks, Tensor]:
         row, item = relevant
         if row.numel() == 0:
             return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
         factors, norm = self.items.factors, self.items.norm
-        score = factors.exact_scores(user, row, item)
         scaled = factors.for_single(user)
         # The exact score and the scaled user are rounded, too.
         bound = ErrorBound(scaled, scaled.float(), rounding_in_single(user.size(1) + 2))
-        # The shift is rounded, and then a difference of up to twice its size.
-        error_of_shift = _ROUNDING_OF_SHIFT * bound.norm * norm[0]
+        # The shift is rounded, and then a difference of up to twice its size, or that of a score. A
+        # relevant item that is not counted may score far above all that are.
+        largest = (bound.norm * norm[0]).scatter_reduce_(0, row, score.double().abs(), "amax")
+        error_of_shift = _ROUNDING_OF_SHIFT * largest
         error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
         middle, scale = _middle_and_scale(score, row, error)
         is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS

@@ -38,7 +38,7 @@ from pyg_recmetrics.kernels.fast.bounds import (
     rounding_in_single,
 )
 from pyg_recmetrics.kernels.fast.rank_counting import UserItems
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, nth_largest
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many scores are computed at once. Fewer of them would stay in nearer caches, but there would
@@ -302,8 +302,9 @@ def _in_blocks(scores: Tensor, max_depth: int) -> Tensor:
 
 def _reached(maxima: Tensor, depth: Tensor, max_depth: int) -> Tensor:
     """Returns a score that as many columns of a row reach as it is deep, of shape `[num_rows]`."""
-    reached = nth_largest(maxima, depth, max_depth)
-    return reached.masked_fill_(depth > maxima.size(1), -torch.inf)
+    top = largest_values(maxima, max_depth)
+    last = (depth - 1).clamp_(max=top.size(1) - 1).unsqueeze(1)
+    return top.gather(1, last).squeeze(1).masked_fill_(depth > top.size(1), -torch.inf)
 
 
 def _find(

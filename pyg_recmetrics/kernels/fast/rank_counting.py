@@ -30,14 +30,22 @@ class RankCount(ABC):
 
     @abstractmethod
     def ranks(
-        self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+        self,
+        user: Tensor,
+        depth: Tensor,
+        relevant: UserItems,
+        score: Tensor,
+        seen: UserItems,
+        scratch: Scratch,
     ) -> tuple[Ranks, Tensor]:
         """Ranks the relevant items of some users.
 
         Args:
             user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
             depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
-            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each.
+            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each, sorted
+                by row. What is not among the items of the count has a number outside of theirs.
+            score (torch.Tensor): The exact scores of these, of shape `[num_relevant]`.
             seen (tuple): The rows and the items that must not be retrieved.
             scratch (Scratch): The buffers to compute in.
 

@@ -8,22 +8,18 @@ import torch
 from torch import Tensor
 
 
-def nth_largest(values: Tensor, n: Tensor, max_n: int) -> Tensor:
-    """Returns the n-th largest value of each row, or its smallest if it has fewer: `[num_rows]`.
+def largest_values(values: Tensor, k: int) -> Tensor:
+    """Returns the largest values of each row, in descending order: `[num_rows, at most k]`.
 
     Args:
         values (torch.Tensor): Values of shape `[num_rows, num_columns]`. `NaN` is the largest.
-        n (torch.Tensor): Positive integers, of shape `[num_rows]`.
-        max_n (int): The largest of these.
+        k (int): How many of them.
     """
-    width = values.size(1)
+    k = min(k, values.size(1))
     if values.device.type == "cpu":
-        ordered = torch.from_numpy(np.sort(values.numpy(), axis=1))
-        place = (width - n).clamp_(min=0)
-    else:
-        ordered = values.topk(min(max_n, width), dim=1).values
-        place = (n - 1).clamp_(max=ordered.size(1) - 1)
-    return ordered.gather(1, place.unsqueeze(1)).squeeze(1)
+        ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
+        return torch.from_numpy(ordered[:, ::-1].copy())
+    return values.topk(k, dim=1).values
 
 
 def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:

@@ -60,7 +60,7 @@ from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, nth_largest
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
@@ -158,6 +158,14 @@ class Search:
     def run(self) -> Found:
         """Searches, and returns what was found."""
         is_sieved = self._sieve()
+        rows, found = self._find(is_sieved)
+        ranking = self._sort(rows, found)
+        ranks = Ranks.unknown(self.item)
+        ranks.update(ranking.edge, ranking.ranks())
+        return Found(ranks, self._lists(rows, ranking), self.is_unsettled)
+
+    def _find(self, is_sieved: bool) -> tuple[Tensor, Entries]:
+        """Returns the rows for which anything may matter, and what may matter to each."""
         threshold = self._threshold(slice(None))
         width = torch.full_like(self.depth, self.scores.item.numel())
         if is_sieved:
@@ -165,11 +173,7 @@ class Search:
         width.masked_fill_(threshold == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
         rows = rows[: int((width > 0).sum())]
-        found = self._items_within_reach(rows, _rounded_up_to_join(width))
-        ranking = self._sort(rows, found)
-        ranks = Ranks.unknown(self.item)
-        ranks.update(ranking.edge, ranking.ranks())
-        return Found(ranks, self._lists(rows, ranking), self.is_unsettled)
+        return rows, self._items_within_reach(rows, _rounded_up_to_join(width))
 
     def _sieve(self) -> bool:
         """Looks at the first columns, to find what is out of reach because of these alone.
@@ -177,12 +181,8 @@ class Search:
         Returns:
             Whether these are enough to find anything.
         """
-        width = min(self.scores.num_in_sieve, MAX_COLUMNS)
-        num_needed = _MIN_MAXIMA_PER_POSITION * self.max_depth * Blocks.block_size
-        if width // 2 >= num_needed:
-            width //= 2
-        width = width // _width_to_join() * _width_to_join()
-        if width < num_needed:
+        width = self._width_of_sieve(_MIN_MAXIMA_PER_POSITION * self.max_depth * Blocks.block_size)
+        if width == 0:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
         for part in _parts_of_rows(torch.full_like(rows, width), 0):
@@ -190,6 +190,14 @@ class Search:
             blocks.hide(self.masked, part, 0)
             self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
         return True
+
+    def _width_of_sieve(self, num_needed: int) -> int:
+        """Returns how many columns belong to the sieve, if they are enough, and zero if not."""
+        width = min(self.scores.num_in_sieve, MAX_COLUMNS)
+        if width // 2 >= num_needed:
+            width //= 2
+        width = width // width_to_join() * width_to_join()
+        return width if width >= num_needed else 0
 
     def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
         """Returns the items that may matter to each of some rows, but those that are relevant.
@@ -257,11 +265,19 @@ class Search:
         while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
             num_joined //= 2
         maxima = maxima.view(rows.numel(), num_joined, -1).amax(dim=1)
-        depth = self.depth[rows]
-        t = nth_largest(maxima, depth, self.max_depth)
+        self._learn(rows, largest_values(maxima, self.max_depth), lowest_in_order)
+
+    def _learn(self, rows: Tensor, top: Tensor, lowest_in_order: float) -> None:
+        """Learns from the largest values of some rows what is within reach."""
+        reach = self._reached(rows, top, self.depth[rows], lowest_in_order)
+        self.reach[rows] = reach.maximum(self.reach[rows])
+
+    def _reached(self, rows: Tensor, top: Tensor, depth: Tensor, lowest_in_order: float) -> Tensor:
+        """Returns an exact score that as many items of each row have as it is deep: `[num]`."""
+        t = top.gather(1, (depth.unsqueeze(1) - 1).clamp(max=top.size(1) - 1)).squeeze(1)
         reach = self.scores.to_score(t).sub_(self.scores.error[rows])
-        is_known = (depth <= maxima.size(1)) & (t >= lowest_in_order)
-        self.reach[rows] = torch.where(is_known, reach, -torch.inf).maximum(self.reach[rows])
+        is_known = (depth <= top.size(1)) & (t >= lowest_in_order)
+        return torch.where(is_known, reach, -torch.inf)
 
     def _find_places(
         self, rows: Tensor, blocks: Blocks, maxima: Tensor, threshold: Tensor
@@ -399,13 +415,13 @@ def _lowest_value(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min + 1
 
 
-def _width_to_join() -> int:
+def width_to_join() -> int:
     """Returns what the number of columns is a multiple of, so that blocks can be joined."""
     return Blocks.block_size * MAX_JOINED
 
 
 def _rounded_up_to_join(width: Tensor) -> Tensor:
-    return (width + _width_to_join() - 1) // _width_to_join() * _width_to_join()
+    return (width + width_to_join() - 1) // width_to_join() * width_to_join()
 
 
 def _parts_of_rows(width: Tensor, start: int) -> Iterator[slice]:

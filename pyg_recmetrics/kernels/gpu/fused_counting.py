@@ -65,10 +65,15 @@ class FusedCount(RankCount):
         return max(1, at_once(min(MAX_ROWS, NUM_RELEVANT // depth), self.items.factors.device))
 
     def ranks(
-        self, user: Tensor, depth: Tensor, relevant: UserItems, seen: UserItems, scratch: Scratch
+        self,
+        user: Tensor,
+        depth: Tensor,
+        relevant: UserItems,
+        score: Tensor,
+        seen: UserItems,
+        scratch: Scratch,
     ) -> tuple[Ranks, Tensor]:
         row, item = relevant
-        score = self.items.factors.exact_scores(user, row, item)
         products = FusedProducts(user, self.items)
         limits = Limits(products, Rows(row, depth.numel()), score)
         masked = Entries(seen[0], self.items.column[seen[1]], depth.numel())

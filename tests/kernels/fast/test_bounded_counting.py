@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels.exact.factors import ItemFactors
+from pyg_recmetrics.kernels.exact.scores import scaled_by_row
 from pyg_recmetrics.kernels.fast import bounded_counting, threshold_counting
+from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
 
 #: All pairs of kinds, of which a few for each kind are tried every time.
@@ -43,3 +48,22 @@ def test_a_user_with_more_items_than_a_count_holds():
     )
     ranked = rank((item[:1], item), task, full=True, algorithm="count")
     assert ranked.rank.tolist() == [299_998, 299_999, 300_000]
+
+
+def test_a_relevant_item_may_score_far_above_all_that_are_counted():
+    generator = torch.Generator().manual_seed(0)
+    item, user = torch.randn(40, 3, generator=generator), torch.randn(1, 3, generator=generator)
+    factors = ItemFactors(item, None, torch.device("cpu"), largest=2.0**40)
+    count = BoundedCount(RoundedItems(factors, None, torch.float32))
+    user = scaled_by_row(user)
+    row = torch.zeros(2, dtype=torch.long)
+    own = factors.exact_scores(user, row, torch.tensor([7, 8]))
+    # One of those is in another shard, and scores above all others by twelve orders of magnitude.
+    score, others = torch.stack([own[0], 2.0**40 * own.abs().max()]), torch.tensor([7, 99])
+    scratch, nothing = Scratch(torch.device("cpu")), (row[:0], row[:0])
+    ranks, is_unsettled = count.ranks(
+        user, torch.tensor([2]), (row, others), score, nothing, scratch
+    )
+    every = factors.exact_scores(user, torch.zeros(40, dtype=torch.long), torch.arange(40))
+    assert not is_unsettled.any()
+    assert ranks.num_above.tolist() == [int((every > own[0]).sum()), 0]

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, nth_largest
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 
 DTYPES = [torch.float32, torch.float64, torch.int16]
 
@@ -17,18 +17,16 @@ def random_values(width, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("width", [1, 5, 64, 300])
-def test_the_nth_largest_is_that_of_a_sorted_list(dtype, width, device):
+@pytest.mark.parametrize("k", [1, 5, 100])
+def test_the_largest_values_are_the_first_of_a_sorted_list(dtype, width, k, device):
     values = random_values(width, dtype)
-    n = torch.randint(1, 80, (40,), generator=torch.Generator().manual_seed(0))
-    found = nth_largest(values.to(device), n.to(device), max_n=int(n.max())).cpu()
-    for row, place, value in zip(values.tolist(), n.tolist(), found.tolist(), strict=True):
-        assert value == sorted(row, reverse=True)[min(place, width) - 1]
+    found = largest_values(values.to(device), k)
+    assert found.tolist() == [sorted(row, reverse=True)[:k] for row in values.tolist()]
 
 
 def test_what_is_not_finite_is_in_order(device):
     values = torch.tensor([[1.0, -math.inf, 2.0], [math.nan, 3.0, math.inf]]).to(device)
-    found = [nth_largest(values, torch.full((2,), n).to(device), max_n=3) for n in (1, 2, 3)]
-    first, second = torch.stack(found, dim=1).tolist()
+    first, second = largest_values(values, k=3).tolist()
     assert first == [2.0, 1.0, -math.inf]
     assert math.isnan(second[0])
     assert second[1:] == [math.inf, 3.0]
@@ -56,8 +54,7 @@ def test_what_is_no_number_or_nothing_reaches_no_threshold(device):
 
 def test_parts_of_a_larger_matrix_are_read_where_they_are(device):
     values = torch.arange(20.0).view(4, 5).to(device)
-    n = torch.tensor([1, 2, 3, 4]).to(device)
-    assert nth_largest(values[:, 1:4], n, max_n=4).tolist() == [3.0, 7.0, 11.0, 16.0]
+    assert largest_values(values[:2, 1:4], k=2).tolist() == [[3.0, 2.0], [8.0, 7.0]]
     row, column = find_at_least(values.t()[1:4], torch.tensor([9.0, 9.0, 9.0]).to(device))
     assert (row.tolist(), column.tolist()) == ([0, 0, 1, 1, 2, 2], [2, 3, 2, 3, 2, 3])
     assert values.tolist() == torch.arange(20.0).view(4, 5).tolist()

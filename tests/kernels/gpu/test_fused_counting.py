@@ -12,7 +12,7 @@ from pyg_recmetrics.kernels.gpu import fused_counting
 from pyg_recmetrics.kernels.gpu.fused_counting import FusedCount
 from pyg_recmetrics.kernels.gpu.fused_products import NUM_BLOCKS, NUM_LIMITS, FusedBlocks, Margin
 from pyg_recmetrics.kernels.scratch import Scratch
-from pyg_recmetrics.ranking import algorithms
+from pyg_recmetrics.ranking import algorithms, kinds
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -29,8 +29,9 @@ def given_up(monkeypatch):
         return result
 
     monkeypatch.setattr(FusedCount, "ranks", noted)
-    monkeypatch.setattr(algorithms, "can_fuse", lambda device, dim: True)
-    monkeypatch.setattr(algorithms, "has_exact_single_precision", lambda device: False)
+    for module in (algorithms, kinds):
+        monkeypatch.setattr(module, "can_fuse", lambda device, dim: True)
+        monkeypatch.setattr(module, "has_exact_single_precision", lambda device: False)
     return found
 
 

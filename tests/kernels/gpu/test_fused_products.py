@@ -15,7 +15,7 @@ from pyg_recmetrics.kernels.exact.scores import scaled_by_row
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.gpu.fused_products import FusedProducts
 from pyg_recmetrics.kernels.scratch import Scratch
-from pyg_recmetrics.ranking import algorithms
+from pyg_recmetrics.ranking import algorithms, kinds
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LARGER = (3, 300, 9), (130, 20, 33), (2, 17, 64), (1, 400, 100)
@@ -133,7 +133,8 @@ def test_what_is_hidden_is_neither_the_largest_nor_a_value():
 )
 def test_rankings_are_as_the_oracle_says(monkeypatch, first):
     made = []
-    monkeypatch.setattr(algorithms, "can_fuse", lambda device, dim: True)
+    for module in (algorithms, kinds):
+        monkeypatch.setattr(module, "can_fuse", lambda device, dim: True)
     blocks = FusedProducts.blocks
     monkeypatch.setattr(FusedProducts, "blocks", lambda *args: made.append(1) or blocks(*args))
     for seed in range(first, first + 20):

@@ -184,7 +184,7 @@ def emulated_device():
 
 
 def num_waits(function):
-    """Returns how often the host waits for the emulated device during a call."""
+    """Returns the number of host-device synchronisations during a call."""
     waits = _get_current_dispatch_mode().waits
     before = len(waits)
     function()

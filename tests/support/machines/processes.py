@@ -90,6 +90,12 @@ class OwnScores(DistMult):
 EDGE_INDEX = torch.tensor([[0, NUM_USERS], [NUM_USERS, 0]])
 
 
+def own_candidates():
+    """Candidates of each user, without some of the truth."""
+    draw = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(6))
+    return (draw < 0.6).nonzero().t().contiguous()
+
+
 def results():
     """All that must be the same whatever the number of processes, by name."""
     user, item = embeddings()
@@ -118,6 +124,7 @@ def results():
             kind.__name__: rank(kge_model(kind), triples(), full=True)
             for kind in (RotatE, TransE, OwnScores)
         },
+        "own candidates": rank((user, item), small_task(candidates=own_candidates()), k=5),
         "one user": rank((user, item), small_task(users=torch.tensor([5])), k=5, keep_items=True),
         "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
     }
@@ -158,6 +165,68 @@ def samples():
             name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
             for name, result in results.items()
         },
+    }
+
+
+def tied_scores():
+    """Whole numbers, of which many are equal."""
+    user, item = embeddings()
+    return (user @ item.t()).round()
+
+
+def masked_scores():
+    """Scores of which some keep an item out of the rankings, but no relevant one."""
+    scores = tied_scores()
+    is_masked = torch.rand(scores.shape, generator=torch.Generator().manual_seed(2)) < 0.3
+    is_masked[tuple(small_task().truth)] = False
+    return scores.masked_fill(is_masked, -torch.inf)
+
+
+#: What is ranked while the bytes that a process sends are counted, and how.
+SENT = {
+    "embeddings": (embeddings, {"k": 5}),
+    "all ranks": (embeddings, {"full": True}),
+    "ties": (tied_scores, {"k": 7}),
+    "masked": (masked_scores, {"k": 7}),
+    "lists of embeddings": (embeddings, {"k": 5, "keep_items": 3}),
+    "lists": (lambda: tied_scores().argsort(descending=True), {"k": 5}),
+}
+
+
+def num_bytes_sent(function):
+    """How many bytes this process gives to the operations of the process group."""
+    sent = []
+
+    def counted(original, of_arguments):
+        def count(*arguments, **options):
+            sent.append(of_arguments(*arguments))
+            return original(*arguments, **options)
+
+        return count
+
+    def of_broadcast(values, source):
+        return values.nbytes if source == dist.get_rank() else 0
+
+    ways = {
+        "all_reduce": lambda values, operation: values.nbytes,
+        "all_gather": lambda received, values: values.nbytes,
+        "broadcast": of_broadcast,
+    }
+    originals = {name: getattr(dist, name) for name in ways}
+    for name, of_arguments in ways.items():
+        setattr(dist, name, counted(originals[name], of_arguments))
+    try:
+        function()
+    finally:
+        for name, original in originals.items():
+            setattr(dist, name, original)
+    return sum(sent)
+
+
+def all_bytes_sent():
+    return {
+        name: num_bytes_sent(partial(rank, recommender(), small_task(), **options))
+        for name, (recommender, options) in SENT.items()
     }
 
 
@@ -257,6 +326,21 @@ def differences(me):
     found["convention"] = outcome(
         lambda: evaluate_it("map@5", convention="rectools" if me else "standard")
     )
+    found["kept items"] = outcome(lambda: rank((user, item), small_task(), k=5, keep_items=2 + me))
+    found["metric"] = outcome(lambda: evaluate_it(f"map@{5 + me}"))
+    found["level"] = outcome(lambda: evaluate_it("mrr@3", margin=0.1, level=0.9 + 0.04 * me))
+    two = {"a": (user, item), "b": (user, item)}
+    found["equivalence"] = outcome(
+        lambda: race(two, small_task(), "mrr@3", equivalence=0.1 + 0.1 * me)
+    )
+    three = two | {"c": (user, item)} if me else two
+    found["racers"] = outcome(lambda: race(three, small_task(), "mrr@3", equivalence=0.1))
+    edges = EDGE_INDEX[:, :1] if me else EDGE_INDEX
+    for name, same in (("model", Model()), ("LightGCN", LightGCN(NUM_USERS + NUM_ITEMS, 4, 1))):
+        same.requires_grad_(requires_grad=False)
+        for value in same.parameters():
+            value.fill_(1.0)
+        found[f"edges of a {name}"] = outcome(partial(rank, same, small_task(), edge_index=edges))
     found["category"] = outcome(lambda: evaluate_it("diversity@3", item_category=category))
     return found
 
@@ -372,6 +456,7 @@ def work(process, num_processes, folder):
         timeout=timedelta(seconds=30),
     )
     seen = {"results": results(), "failures": failures(), "alone": by_itself()}
+    seen["sent"] = all_bytes_sent()
     if modules.NDCG.__mro__[-2] is not torch.nn.Module:
         seen["synchronised"] = synchronised()
         seen["synchronised over all"] = synchronised_over_all()

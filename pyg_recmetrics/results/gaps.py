@@ -1,0 +1,289 @@
+"""Gaps: how far groups are apart in a metric, and whether another recommender closes them."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from pyg_recmetrics.results.estimates import Estimate
+from pyg_recmetrics.results.estimates_of_runs import two_recommenders
+from pyg_recmetrics.tables import Rows, Table, format_interval, format_mean, to_data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Two groups, the second of which is taken from the first.
+Pair: TypeAlias = tuple[Hashable, Hashable]
+
+#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
+_NUM_ESTIMATES = 128
+
+
+class Gap(NamedTuple):
+    """The difference and the ratio of two groups in a metric.
+
+    Attributes:
+        metric: The metric.
+        a: The label of one group.
+        b: The label of the other.
+        difference: The value of `a` minus that of `b`.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+        ratio: The value of `a` over that of `b`; `NaN` if that is zero.
+        ratio_low: The lower end of its confidence interval.
+        ratio_high: The upper end.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+        >>> gaps = result.by(["a", "b"] * 20).gaps()
+        >>> gap = gaps[0]
+        >>> gap.a, gap.b, round(gap.difference, 4)
+        ('a', 'b', 0.2917)
+    """
+
+    metric: str
+    a: Hashable
+    b: Hashable
+    difference: float
+    low: float
+    high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+
+
+class Gaps(Rows[Gap]):
+    """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
+
+    :meth:`Cohorts.gaps` returns it.
+
+    Attributes:
+        level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+        >>> gaps = result.by(["a", "b"] * 20).gaps()
+        >>> len(gaps), gaps[0].metric
+        (1, 'mrr')
+    """
+
+    def __init__(self, gaps: Iterable[Gap], level: float) -> None:
+        self._rows, self.level = tuple(gaps), level
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a row for every metric and pair of groups.
+
+        Raises:
+            ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+            >>> task = RankingTask(truth, num_users=40, num_items=4)
+            >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+            >>> gaps = result.by(["a", "b"] * 20).gaps()
+            >>> gaps.to_pandas().columns.tolist()
+            ['metric', 'a', 'b', 'difference', 'low', 'high', 'ratio', 'ratio_low', 'ratio_high']
+        """
+        return to_data_frame(self._rows, Gap._fields)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} gaps)"
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = [
+            [
+                gap.metric,
+                str(gap.a),
+                str(gap.b),
+                format_mean(gap.difference, (gap.high - gap.low) / 2),
+                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
+            ]
+            for gap in self
+        ]
+        notes = (
+            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
+            "difference: a - b; ratio: a / b",
+        )
+        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
+
+
+class ClosedGap(NamedTuple):
+    """How much of the gap between two groups another recommender closes.
+
+    Attributes:
+        metric: The metric.
+        a: The label of one group.
+        b: The label of the other.
+        gap: The value of `a` minus that of `b`.
+        gap_of_other: The same for the other recommender.
+        closed: By how much the gap of the other is smaller, whichever group is ahead: the absolute
+            gap minus that of the other.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> old, new = (
+        ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
+        ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
+        ... )
+        >>> closed = old.gaps(other=new)
+        >>> closed[0].verdict
+        'undecided'
+    """
+
+    metric: str
+    a: Hashable
+    b: Hashable
+    gap: float
+    gap_of_other: float
+    closed: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> Literal["smaller", "larger", "undecided"]:
+        """What the gap of the other recommender is, with confidence."""
+        if self.low > 0:
+            return "smaller"
+        return "larger" if self.high < 0 else "undecided"
+
+
+class ClosedGaps(Rows[ClosedGap]):
+    """Whether another recommender closes gaps: a :class:`ClosedGap` for every metric and pair.
+
+    :meth:`Cohorts.gaps` returns it if there is another recommender.
+
+    Attributes:
+        level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> old, new = (
+        ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
+        ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
+        ... )
+        >>> closed = old.gaps(other=new)
+        >>> [gap.metric for gap in closed]
+        ['mrr']
+    """
+
+    def __init__(self, gaps: Iterable[ClosedGap], level: float) -> None:
+        self._rows, self.level = tuple(gaps), level
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a row for every metric and pair of groups.
+
+        Raises:
+            ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+            >>> task = RankingTask(truth, num_users=40, num_items=4)
+            >>> old, new = (
+            ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
+            ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
+            ... )
+            >>> closed = old.gaps(other=new)
+            >>> closed.to_pandas().columns.tolist()
+            ['metric', 'a', 'b', 'gap', 'gap_of_other', 'closed', 'low', 'high', 'verdict']
+        """
+        rows = [(*gap, gap.verdict) for gap in self]
+        return to_data_frame(rows, [*ClosedGap._fields, "verdict"])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} gaps)"
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = [
+            [
+                gap.metric,
+                str(gap.a),
+                str(gap.b),
+                f"{gap.gap:+.4f}",
+                f"{gap.gap_of_other:+.4f}",
+                format_mean(gap.closed, (gap.high - gap.low) / 2),
+                gap.verdict,
+            ]
+            for gap in self
+        ]
+        notes = (
+            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
+            "gap: a - b; closed: how much smaller the gap of the other recommender is",
+        )
+        head = ["metric", "a", "b", "gap", "gap of other", "closed", "verdict"]
+        return Table(head, rows, notes, num_left=3)
+
+
+def find_gaps(
+    estimate: Callable[[Hashable], Estimate], metric: str, pairs: Iterable[Pair], level: float
+) -> Iterator[Gap]:
+    """Yields how far groups are apart in a metric.
+
+    Args:
+        estimate (callable): Returns the estimate of a group.
+        metric (str): The metric.
+        pairs (iterable): The labels of groups.
+        level (float): The level of the intervals.
+    """
+    estimate = lru_cache(maxsize=_NUM_ESTIMATES)(estimate)
+    for a, b in pairs:
+        first, second = estimate(a), estimate(b)
+        difference, ratio = first.minus(second), first.over(second)
+        ends = difference.interval(level), ratio.interval(level)
+        yield Gap(metric, a, b, difference.value, *ends[0], ratio.value, *ends[1])
+
+
+def find_closed_gaps(
+    estimate: Callable[[Hashable], Estimate],
+    estimate_of_other: Callable[[Hashable], Estimate],
+    metric: str,
+    pairs: Iterable[Pair],
+    level: float,
+) -> Iterator[ClosedGap]:
+    """Yields how much of each gap another recommender closes.
+
+    Args:
+        estimate (callable): Returns the estimate of a group.
+        estimate_of_other (callable): Returns that of the other recommender, from the same users.
+        metric (str): The metric.
+        pairs (iterable): The labels of groups.
+        level (float): The level of the intervals.
+
+    Raises:
+        ValueError: If estimates are not of as many users.
+    """
+    for a, b in pairs:
+        own, of_other = (_absolute_gap(of, a, b) for of in (estimate, estimate_of_other))
+        if len(own[1].influence) != len(of_other[1].influence):
+            raise ValueError("'other' needs to be of the same users (got another number of them)")
+        closed = two_recommenders(own[1], of_other[1])
+        yield ClosedGap(metric, a, b, own[0], of_other[0], closed.value, *closed.interval(level))
+
+
+def _absolute_gap(
+    estimate: Callable[[Hashable], Estimate], a: Hashable, b: Hashable
+) -> tuple[float, Estimate]:
+    """Returns the gap, and the same with the group that is ahead in front."""
+    first, second = estimate(a), estimate(b)
+    gap = first.minus(second)
+    return gap.value, second.minus(first) if gap.value < 0 else gap
