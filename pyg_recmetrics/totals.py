@@ -7,6 +7,7 @@ processes add up to the same digits as those of one.
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,10 @@ _LOWEST, _HIGHEST = -1073, 1024
 #: How many exponents there are.
 _NUM_PLACES = _HIGHEST - _LOWEST + 1
 
+#: The places that values of metrics have, of about `2^-64` to `2^64`. Others are sent only if there
+#: are any.
+_USUAL = slice(-64 - _LOWEST, 64 - _LOWEST)
+
 #: What a unit of the last digit at the lowest exponent is worth, as a power of two.
 _UNIT = _DIGITS - _LOWEST
 
@@ -39,7 +44,8 @@ def totals_of(values: Tensor) -> "Totals":
 def check_is_whole(is_share: bool, what: str, why: str = _GATHER) -> None:
     """Raises if something cannot be done with the users of one process out of several."""
     if is_share:
-        raise ValueError(f"'{what}' {why} (got the share of one process)")
+        named = what if "=" in what else f"'{what}'"
+        raise ValueError(f"{named} {why} (got the share of one process)")
 
 
 @dataclass(frozen=True)
@@ -95,10 +101,14 @@ class Totals:
 
     def exact(self, *values: Tensor) -> list[ExactSum]:
         """Returns the sum of each tensor over all users."""
-        digits = torch.stack([_digits(each.to(self.device)) for each in values])
+        flat = [each.detach().to(self.device).flatten().double() for each in values]
+        if len({each.numel() for each in flat}) == 1:
+            digits = _digits(torch.stack(flat))
+        else:
+            digits = torch.cat([_digits(each.unsqueeze(0)) for each in flat])
         if self._is_shared:
             digits = _add_up_places(digits)
-        return [_carried(each) for each in digits.cpu()]
+        return _carried(digits.cpu())
 
     def sum(self, values: Tensor) -> float:
         """Returns the sum of values, rounded once."""
@@ -143,6 +153,13 @@ class Totals:
         processes.add_up(total)
         return total
 
+    def failing_together(self) -> AbstractContextManager[None]:
+        """Within it, an error of this process is one of all that have a share.
+
+        No process may ask for sums in there.
+        """
+        return processes.fail_together(self.device) if self._is_shared else nullcontext()
+
     def of_each_process(self, own: Any) -> list[Any]:
         """Returns an object of every process."""
         return processes.collect_objects(own, self.device) if self._is_shared else [own]
@@ -161,41 +178,47 @@ class Totals:
 
 
 def _digits(values: Tensor) -> Tensor:
-    """Returns the sums of the digits of doubles by exponent, and the numbers of others.
+    """Returns the sums of the digits of rows of doubles by exponent, and the numbers of others.
 
-    They are integers of shape `[2 * num_places + 4]`.
+    They are integers of shape `[num_rows, 2 * num_places + 4]`.
     """
-    values = values.detach().flatten().double()
-    finite = values.nan_to_num(0.0, 0.0, 0.0)
-    mantissa, exponent = finite.frexp()
+    mantissa, exponent = values.nan_to_num(0.0, 0.0, 0.0).frexp()
     digits = (mantissa * 2.0**_DIGITS).long()
     place = exponent.long() - _LOWEST
-    sums = digits.new_zeros(2 * _NUM_PLACES + 4)
+    sums = digits.new_zeros(len(values), 2 * _NUM_PLACES + 4)
     # Each is so small that no sum overflows for fewer than 2^36 users.
-    sums.index_add_(0, place, digits & (2**_LOW_DIGITS - 1))
-    sums.index_add_(0, place + _NUM_PLACES, digits >> _LOW_DIGITS)
-    odd = (values.isnan(), values.isposinf(), values.isneginf())
-    sums[2 * _NUM_PLACES] = values.numel()
-    sums[2 * _NUM_PLACES + 1 :] = torch.stack([is_odd.sum() for is_odd in odd])
+    sums.scatter_add_(1, place, digits & (2**_LOW_DIGITS - 1))
+    sums.scatter_add_(1, place + _NUM_PLACES, digits >> _LOW_DIGITS)
+    sums[:, 2 * _NUM_PLACES] = values.size(1)
+    odd = torch.stack([values.isnan(), values.isposinf(), values.isneginf()])
+    sums[:, 2 * _NUM_PLACES + 1 :] = odd.sum(dim=2).t()
     return sums
 
 
 def _add_up_places(digits: Tensor) -> Tensor:
-    """Returns the sums over processes. Only places that any process has are sent."""
-    has_place = (digits != 0).any(dim=0).byte()
-    processes.take_largest(has_place)
-    place = has_place.nonzero().squeeze(1)
-    sent = digits[:, place]
+    """Returns the sums over processes, in two kilobytes for each unless values are unusual."""
+    is_usual = torch.zeros(digits.size(1), dtype=torch.bool, device=digits.device)
+    is_usual[:_NUM_PLACES][_USUAL] = is_usual[_NUM_PLACES:][_USUAL] = True
+    is_usual[2 * _NUM_PLACES :] = True
+    has_others = (digits[:, ~is_usual] != 0).any()
+    sent = torch.cat([digits[:, is_usual].flatten(), has_others.long().view(1)])
     processes.add_up(sent)
-    sums = torch.zeros_like(digits)
-    sums[:, place] = sent
+    sums = digits.clone()
+    sums[:, is_usual] = sent[:-1].view(len(digits), -1)
+    if int(sent[-1]):
+        others = digits[:, ~is_usual]
+        processes.add_up(others)
+        sums[:, ~is_usual] = others
     return sums
 
 
-def _carried(digits: Tensor) -> ExactSum:
-    """Returns the sum that digits of all places make up."""
-    numerator = 0
-    for index in digits[: 2 * _NUM_PLACES].nonzero().squeeze(1).tolist():
-        half, place = divmod(index, _NUM_PLACES)
-        numerator += int(digits[index]) << (place + half * _LOW_DIGITS)
-    return ExactSum(numerator, *digits[2 * _NUM_PLACES :].tolist())
+def _carried(digits: Tensor) -> list[ExactSum]:
+    """Returns the sums that digits of all places make up, row by row."""
+    numerators = [0] * len(digits)
+    row, index = digits[:, : 2 * _NUM_PLACES].nonzero(as_tuple=True)
+    found = (values.tolist() for values in (row, index, digits[row, index]))
+    for number, at, digit in zip(*found, strict=True):
+        half, place = divmod(at, _NUM_PLACES)
+        numerators[number] += digit << (place + half * _LOW_DIGITS)
+    counts = digits[:, 2 * _NUM_PLACES :].tolist()
+    return [ExactSum(total, *of_row) for total, of_row in zip(numerators, counts, strict=True)]

@@ -76,7 +76,8 @@ class ScoreMask:
     def num_masked(self) -> Tensor | None:
         """How many items of each user have such a score, `[num_users]`; `None` if none has."""
         num_masked = self.task.num_candidates - self.num_candidates
-        return num_masked if bool(num_masked.any()) else None
+        most = int(num_masked.max()) if num_masked.numel() else 0
+        return num_masked if self.task.totals.largest(most) else None
 
     def combine(self, shares: UserShares) -> None:
         """Combines what all processes found out about some users."""
