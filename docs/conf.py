@@ -37,6 +37,7 @@ extensions = [
 # Other pages include what is generated, and the last is what myst_nb writes beside a build.
 exclude_patterns = ["_build", "images", "generated", "jupyter_execute"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"pyg_recmetrics {release}"
 html_show_copyright = False
 html_show_sphinx = False

@@ -118,7 +118,7 @@ def matrix_factorisation(
 
 def draw(results: dict[str, EvaluationResult | Runs], comparison: Comparison, path: Path) -> None:
     """Saves a picture of all means and of all paired differences."""
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot.means(results, ax=left)
     plot.differences(comparison, ax=right)

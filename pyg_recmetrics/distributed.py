@@ -6,10 +6,17 @@ with the same task and the same recommender. The call returns the same result in
 it raises in one process, it raises in all of them. Within :func:`alone`, a process ranks by itself
 and does not wait for the others.
 
+Processes share the users. If each of them holds a part of the item embeddings, they rank the same
+users, each among its own items: pass a `DTensor`, or the argument `item_offset` of
+:func:`~pyg_recmetrics.rank`. A mesh of two axes does both.
+
 Before anything is ranked, processes compare what they have: the task and all options, embeddings by
 their bytes, models by their state, and all others by what they say of a few users. What differs,
 such as weights that were not synchronised, is an error in all processes. Embeddings that each
 process computes by itself may differ in their last bits: broadcast them from one process.
+
+If the task is too large for a process, each is given a share of it: see `is_share` of
+:class:`~pyg_recmetrics.RankingTask`.
 
 While they rank, processes look at each other by way of the store of the process group. If one of
 them ends or raises an error, the others stop after the chunk that they rank, and say which process
@@ -21,7 +28,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyg_recmetrics.checks import check_finite_number
-from pyg_recmetrics.processes import is_alone, timeout_in_seconds
+from pyg_recmetrics.processes import on_its_own, timeout_in_seconds
 
 __all__ = ["alone", "timeout"]
 
@@ -41,11 +48,8 @@ def alone() -> Iterator[None]:
         ...     evaluate(torch.tensor([0.1, 0.2, 0.3]), task, "recall@1")["recall@1"]
         0.5
     """
-    token = is_alone.set(True)
-    try:
+    with on_its_own():
         yield
-    finally:
-        is_alone.reset(token)
 
 
 @contextmanager

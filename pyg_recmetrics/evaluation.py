@@ -17,6 +17,7 @@ from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.margins import (
+    WHY_NO_MARGIN,
     Frame,
     Margins,
     Sampler,
@@ -26,7 +27,7 @@ from pyg_recmetrics.margins import (
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
@@ -37,6 +38,8 @@ from pyg_recmetrics.results.averages import AverageOver, check_average_over
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.task.shares import check_one_task
+from pyg_recmetrics.totals import check_is_whole
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
@@ -350,7 +353,6 @@ class Evaluator(Frozen):
         self._average_over = check_average_over(average_over, person)
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
-        self._k = self._depth()
         self._needs_degree = any(metric.k is None for metric in self._resolved)
         self._batch_size = batch_size
         self._kept_items = self._items_to_keep(keep_items)
@@ -380,8 +382,7 @@ class Evaluator(Frozen):
             resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
                 recommender needs a folder of its own. (default: `None`)
         """
-        earlier = resume if isinstance(resume, EvaluationResult) else None
-        folder = None if isinstance(resume, EvaluationResult) else resume
+        earlier, folder = (resume, None) if isinstance(resume, EvaluationResult) else (None, resume)
         if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender), processes.watching(self.task.device):
@@ -465,6 +466,7 @@ class Evaluator(Frozen):
                 "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
         definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
+        check_is_whole(self.task.is_share, "margin", WHY_NO_MARGIN)
         check_can_sample(self._margins, definitions, self.task, self._convention)
         check_ties_of_sample(self._ranked_ties)
         action = self._empty_target_action or self._convention.empty_target_action
@@ -486,13 +488,14 @@ class Evaluator(Frozen):
                 *(self._ranked_ties, self._seed, self._empty_target_action),
                 *(self._per, self._average_over, self._margins),
             ),
-            catalogue=self._catalogue,
+            catalogue=self._catalogue_in_common,
         )
+        k = self._depth()
         ranking = open_ranking(
             recommender,
             self.task,
-            k=self._k,
-            full=self._k is None,
+            k=k,
+            full=k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
             item_offset=item_offset,
@@ -504,7 +507,17 @@ class Evaluator(Frozen):
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)
+        if self._ranked_ties == "random" and ranking.recommender.has_scores:
+            check_is_whole(self.task.is_share, "ties='random'", WHY_NOT_RANDOM)
         return ranking
+
+    @property
+    def _catalogue_in_common(self) -> object:
+        """What is known about items, without what the users of a share have seen."""
+        if not self.task.is_share:
+            return self._catalogue
+        known = self._catalogue
+        return known.item_embedding, known.item_category, known.propensity, known.seen is None
 
     @property
     def _ranked_ties(self) -> Ties:
@@ -523,8 +536,12 @@ class Evaluator(Frozen):
         if None in depths:
             return None
         deepest = max(depth for depth in depths if depth)
+        if self._per == "user":
+            return deepest
+        check_one_task(self.task)  # which may be a share
+        degree = self.task.degree
         # So many other relevant items may come before an edge.
-        return deepest + (int(self.task.degree.max()) - 1 if self._per == "edge" else 0)
+        return deepest + self.task.totals.largest(int(degree.max()) if degree.numel() else 1) - 1
 
     def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
         ranking.rank(self.task.users)
@@ -548,7 +565,7 @@ class Evaluator(Frozen):
             each = ranked.each_edge()
             selected = each if selected is ranked else each.select_users(is_selected)
         return EvaluationResult(
-            selected.with_catalogue(self._catalogue),
+            selected.with_catalogue(self._catalogue.of_all(self.task.totals)),
             self.metrics,
             task=self.task,
             empty_target_action=self._empty_target_action,
@@ -616,7 +633,8 @@ def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> P
 def _check_lists_of_edges(ranking: OpenRanking) -> None:
     """Raises if lists are too short to rank every edge without the other truth of its user."""
     given, task = ranking.recommender.max_depth, ranking.task
-    needed = min(ranking.recommender.needed_depth, int(task.num_candidates.max()))
+    most = int(task.num_candidates.max()) if task.num_users else 0
+    needed = min(ranking.recommender.needed_depth, task.totals.largest(most))
     if given is not None and given < needed:
         raise ValueError(
             f"'recommender' needs to hold lists of at least {needed} items with per='edge', as "
@@ -648,4 +666,6 @@ def _read_catalogue(
                 )
         known = catalogue.of_task(task.num_items, task.catalogue.seen)
     known.check_device(task.device, "truth")
+    if known.seen is None and task.catalogue.seen is not None:
+        return known.with_seen(task.catalogue.seen)  # of a share, whose users have seen nothing
     return known

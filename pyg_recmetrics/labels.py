@@ -42,7 +42,7 @@ def read_labels(
     _check_one_for_each([len(given)], name, what, num_wanted)
     for label in given:
         _check_hashable(label, name)
-    distinct = _sorted(dict.fromkeys(label for label in given if not is_missing(label)))
+    distinct = in_order(dict.fromkeys(label for label in given if not is_missing(label)))
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
     return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
@@ -61,7 +61,7 @@ def joined(
     Returns:
         The number of each label, and the distinct labels of all processes.
     """
-    distinct = _sorted(dict.fromkeys(label for each in of_all for label in each))
+    distinct = in_order(dict.fromkeys(label for each in of_all for label in each))
     numbers = {label: place for place, label in enumerate(distinct)}
     place = number.new_tensor([*(numbers[label] for label in labels), -1])
     return place[number], distinct
@@ -89,7 +89,8 @@ def is_missing(label: Any) -> bool:
     return label is None or not isinstance(label == label, bool) or label != label
 
 
-def _sorted(labels: Iterable[Any]) -> list[Hashable]:
+def in_order(labels: Iterable[Any]) -> list[Hashable]:
+    """Returns labels sorted, or as they came if they have no order."""
     labels = list(labels)
     try:
         return sorted(labels)

@@ -43,6 +43,11 @@ Stake: TypeAlias = tuple[int, Mapping[str, float]]
 _NUM_ASKED = 32
 
 
+#: Why a process that holds some of the users cannot draw a sample of all.
+WHY_NO_MARGIN = "needs all users to draw some of them: select the users of each share, or give \
+the whole task to every process"
+
+
 @dataclass(frozen=True)
 class Margins:
     """To which margin the mean of each metric is to be known.

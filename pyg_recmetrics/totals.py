@@ -7,6 +7,7 @@ processes add up to the same digits as those of one.
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,10 @@ _LOWEST, _HIGHEST = -1073, 1024
 #: How many exponents there are.
 _NUM_PLACES = _HIGHEST - _LOWEST + 1
 
+#: The places that values of metrics have, of about `2^-64` to `2^64`. Others are sent only if there
+#: are any.
+_USUAL = slice(-64 - _LOWEST, 64 - _LOWEST)
+
 #: What a unit of the last digit at the lowest exponent is worth, as a power of two.
 _UNIT = _DIGITS - _LOWEST
 
@@ -39,7 +44,8 @@ def totals_of(values: Tensor) -> "Totals":
 def check_is_whole(is_share: bool, what: str, why: str = _GATHER) -> None:
     """Raises if something cannot be done with the users of one process out of several."""
     if is_share:
-        raise ValueError(f"'{what}' {why} (got the share of one process)")
+        named = what if "=" in what else f"'{what}'"
+        raise ValueError(f"{named} {why} (got the share of one process)")
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,13 @@ class Totals:
         processes.add_up(total)
         return total
 
+    def failing_together(self) -> AbstractContextManager[None]:
+        """Within it, an error of this process is one of all that have a share.
+
+        No process may ask for sums in there.
+        """
+        return processes.fail_together(self.device) if self._is_shared else nullcontext()
+
     def of_each_process(self, own: Any) -> list[Any]:
         """Returns an object of every process."""
         return processes.collect_objects(own, self.device) if self._is_shared else [own]
@@ -181,14 +194,19 @@ def _digits(values: Tensor) -> Tensor:
 
 
 def _add_up_places(digits: Tensor) -> Tensor:
-    """Returns the sums over processes. Only places that any process has are sent."""
-    has_place = (digits != 0).any(dim=0).byte()
-    processes.take_largest(has_place)
-    place = has_place.nonzero().squeeze(1)
-    sent = digits[:, place]
+    """Returns the sums over processes, in two kilobytes for each unless values are unusual."""
+    is_usual = torch.zeros(digits.size(1), dtype=torch.bool, device=digits.device)
+    is_usual[:_NUM_PLACES][_USUAL] = is_usual[_NUM_PLACES:][_USUAL] = True
+    is_usual[2 * _NUM_PLACES :] = True
+    has_others = (digits[:, ~is_usual] != 0).any()
+    sent = torch.cat([digits[:, is_usual].flatten(), has_others.long().view(1)])
     processes.add_up(sent)
-    sums = torch.zeros_like(digits)
-    sums[:, place] = sent
+    sums = digits.clone()
+    sums[:, is_usual] = sent[:-1].view(len(digits), -1)
+    if int(sent[-1]):
+        others = digits[:, ~is_usual]
+        processes.add_up(others)
+        sums[:, ~is_usual] = others
     return sums
 
 

@@ -15,6 +15,7 @@ from pyg_recmetrics.processes.exchange import (
 from pyg_recmetrics.processes.group import (
     is_alone,
     num_processes,
+    on_its_own,
     process_index,
     share,
     shares,
@@ -36,6 +37,7 @@ __all__ = [
     "is_alone",
     "look_around",
     "num_processes",
+    "on_its_own",
     "pack",
     "process_index",
     "share",

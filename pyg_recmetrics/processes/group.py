@@ -1,6 +1,8 @@
 """Who ranks together: how many processes there are, and what falls to each."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import torch.distributed as dist
@@ -12,6 +14,16 @@ is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
 #: For how many seconds processes wait for one that does not get on, see
 #: :func:`pyg_recmetrics.distributed.timeout`.
 timeout_in_seconds: ContextVar[float] = ContextVar("timeout_in_seconds", default=600.0)
+
+
+@contextmanager
+def on_its_own(alone: bool = True) -> Iterator[None]:
+    """Lets this process do something without the others."""
+    token = is_alone.set(is_alone.get() or alone)
+    try:
+        yield
+    finally:
+        is_alone.reset(token)
 
 
 def num_processes() -> int:

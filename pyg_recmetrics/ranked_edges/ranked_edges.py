@@ -33,7 +33,7 @@ from pyg_recmetrics.ranked_edges.sources import (
     rank_scores,
     warn_about_shared_negatives,
 )
-from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, break_ties, check_ties
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
@@ -466,7 +466,7 @@ class RankedEdges:
         if ties == self.ties and ties != "random":
             return self
         if ties == "random":
-            check_is_whole(self.is_share, "ties='random'", "draws the places of all users together")
+            check_is_whole(self.is_share, "ties='random'", WHY_NOT_RANDOM)
         if ties == "index":
             raise ValueError(
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
@@ -584,7 +584,8 @@ class RankedEdges:
 
         Raises:
             TypeError: If `person` does not hold integers or names.
-            ValueError: If there is not one for every user.
+            ValueError: If there is not one for every user, or this is the share of a process, as a
+                person may have rows in others.
 
         Example:
             >>> import torch
@@ -594,6 +595,7 @@ class RankedEdges:
             >>> ranked.with_person(["ann", "ann", "bob"]).person
             tensor([0, 0, 1])
         """
+        check_is_whole(self.is_share, "with_person")
         return dataclasses.replace(
             self, person=read_person(person, self.num_users, self.rank.device)
         )
@@ -703,12 +705,15 @@ class RankedEdges:
     def _depth_of_each_edge(self) -> int | None:
         """Returns how deep the ranks of :meth:`each_edge` are known; `None` if all are."""
         depth, is_given = self.depth, False
-        if self.num_candidates is None and not bool(self.is_hit(None).all()):
+        is_missed = bool(self.totals.count(~self.is_hit(None)))
+        if self.num_candidates is None and is_missed:
             # Nothing is known of what would come behind the end of given lists.
             depth, is_given = self.required_lists.width, True
-        if depth is None or self.rank.numel() == 0:
+        most_edges = int(self.degree.max()) if self.num_users else 0
+        most_edges = self.totals.largest(most_edges)
+        if depth is None or most_edges == 0:
             return depth
-        return depth_of_each_edge(depth, int(self.degree.max()), is_given)
+        return depth_of_each_edge(depth, most_edges, is_given)
 
     # For metrics and results: what the formulas of many metrics have in common.
 
@@ -894,7 +899,9 @@ class RankedEdges:
         """
         lists = self.required_lists
         # Lists that were given are all there is, but a ranking could have kept more.
-        if self.num_candidates is not None and lists.width < min(k, int(self.num_candidates.max())):
+        if self.num_candidates is None or self.num_users == 0:
+            return lists
+        if lists.width < min(k, int(self.num_candidates.max())):
             raise ValueError(
                 f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
                 f"unless more are kept with 'keep_items={k}' (got {k})"

@@ -53,6 +53,10 @@ class Recommender(ABC):
     #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
 
+    #: What it says of items, whoever the user is: all of it that has to be the same in processes
+    #: that have other users.
+    of_items: object = None
+
     #: Numbers that are warned about in the end: the largest of all chunks and processes count.
     noted: Tensor | None = None
 

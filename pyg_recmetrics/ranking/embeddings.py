@@ -58,6 +58,7 @@ class EmbeddingRecommender(ScoreRecommender):
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
+        self.of_items = (item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
         self.in_words = self.words(self.has_bias)

@@ -19,7 +19,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
-from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -36,9 +36,14 @@ from pyg_recmetrics.ranking.finished import Finished, Tables
 from pyg_recmetrics.ranking.resume_folder import ResumeFolder
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
+from pyg_recmetrics.task.shares import check_one_task
+from pyg_recmetrics.totals import check_is_whole
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
 _NUM_ASKED = 16
+
+#: Why a share of the users has no part of the items.
+_WHY_NO_SHARDS = "needs the whole item table where each process has users of its own"
 
 
 def rank(
@@ -246,8 +251,11 @@ def open_ranking(
     This is called in :func:`evaluation_mode`.
     """
     check_double_precision(task.device, "task")
+    check_one_task(task)
     with processes.fail_together(task.device):
         seed = check_ties(ties, seed)
+        if ties == "random":
+            check_is_whole(task.is_share, "ties='random'", WHY_NOT_RANDOM)
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")
@@ -261,16 +269,16 @@ def open_ranking(
         is_candidate = task.is_candidate
         present = task.without_missing(is_candidate)
         ranker = adapt(recommender, present, edge_index, edge_weight, item_offset)
-        max_degree = int(task.degree.max()) if needs_degree else 0
+        check_is_whole(task.is_share and ranker.is_divided, "recommender", _WHY_NO_SHARDS)
+        max_degree = _largest(task.degree) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
-        is_compared = processes.num_processes() > 1 or resume is not None
-        answer = _answer(ranker, task) if is_compared else None
+        is_compared = processes.num_processes() > 1 and not task.is_share
+        answer = _answer(ranker, task) if is_compared or resume is not None else None
     processes.check_same(
         task.device,
-        data=task,
-        recommender=answer,
+        recommender=_of_items(ranker) if task.is_share else answer,
         options=(
             *(k, full, keep_items, ties, seed, resume is None),
             ranker.is_divided and batch_size,
@@ -313,7 +321,8 @@ class OpenRanking:
         self.task, self._is_missed = task, is_missed
         self.recommender, self._depth = request.recommender, request.depth
         self._ties, self._seed = ties, seed
-        self._batch_size, self._progress = batch_size, progress
+        self._batch_size = batch_size
+        self._progress = progress and processes.process_index() == 0
         if request.is_counted and request.list_width > 0:
             # Counting makes no lists.
             self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
@@ -343,6 +352,8 @@ class OpenRanking:
             "depth": "all" if request.is_full else request.depth,
             "number of items to keep": self._of_lists.request.list_width,
         }
+        if self.task.is_share:  # others have other users
+            path = Path(path, f"{processes.process_index()} of {processes.num_processes()}")
         with processes.fail_together(self.task.device):
             folder = ResumeFolder(path, identity)
             finished = {
@@ -350,19 +361,25 @@ class OpenRanking:
                 for kind, ranking in self._rankings.items()
             }
         for kind, ranking in self._rankings.items():
-            finished[kind].agree()
+            with processes.on_its_own(self.task.is_share):
+                finished[kind].agree()
             ranking.finished = finished[kind]
 
     def rank(self, users: Tensor) -> None:
-        """Ranks users of the task. The processes of a group share them between them."""
-        with processes.fail_together(self.task.device):
+        """Ranks users of the task. The processes of a group share them between them.
+
+        If the task is itself the share of a process, this process ranks all of them.
+        """
+        is_share = self.task.is_share
+        with processes.fail_together(self.task.device), processes.on_its_own(is_share):
             for ranking in self._rankings.values():
                 ranking.rank_share(users, self._batch_size, self._progress)
-        self._of_ranks.combine_ranks()
-        self._of_lists.combine_lists()
-        if self.recommender.mask is not None:
-            self.recommender.mask.combine(self._of_ranks.shares)
-            self.recommender.mask.apply(self._of_ranks.ranks)
+        with processes.on_its_own(is_share):
+            self._of_ranks.combine_ranks()
+            self._of_lists.combine_lists()
+            if self.recommender.mask is not None:
+                self.recommender.mask.combine(self._of_ranks.shares)
+                self.recommender.mask.apply(self._of_ranks.ranks)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
@@ -379,6 +396,8 @@ class OpenRanking:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
         num_masked = task.num_candidates - num_candidates
+        most_candidates = task.totals.largest(_largest(num_candidates))
+        is_masked = bool(task.totals.largest(_largest(num_masked)))
         has_scores = self.recommender.has_scores
         ranked = RankedEdges.from_ranks(
             task.truth[:, edges],
@@ -389,8 +408,8 @@ class OpenRanking:
             weight=None if task.weight is None else task.weight[edges],
             users=users,
             num_candidates=num_candidates,
-            num_masked=num_masked if bool(num_masked.any()) else None,
-            depth=None if self._depth >= int(num_candidates.max()) else self._depth,
+            num_masked=num_masked if is_masked else None,
+            depth=None if self._depth >= most_candidates else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
@@ -398,6 +417,7 @@ class OpenRanking:
             ranked_by=self.in_words,
             person=task.person,
             is_candidate=None if self._is_missed is None else ~self._is_missed[edges],
+            is_share=task.is_share,
         )
         return ranked.with_ties(self._ties, seed=self._seed)
 
@@ -412,9 +432,10 @@ class OpenRanking:
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
-        if self.recommender.mask is not None:
-            self.recommender.mask.warn()
-        self.recommender.warn()
+        with processes.on_its_own(self.task.is_share):
+            if self.recommender.mask is not None:
+                self.recommender.mask.warn()
+            self.recommender.warn()
 
 
 class _Ranking:
@@ -449,9 +470,9 @@ class _Ranking:
             users = self.finished.without(users)
         self.shares = self.request.recommender.user_shares(users, task)
         pending = self.shares.own
-        is_quiet = not progress or processes.process_index() > 0
-        with tqdm(total=pending.numel(), desc="Ranking", unit=" users", disable=is_quiet) as bar:
-            for way in self._algorithms:
+        num_users = pending.numel()
+        with tqdm(total=num_users, desc="Ranking", unit=" users", disable=not progress) as bar:
+            for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
@@ -481,6 +502,16 @@ class _Ranking:
         length = self.lists.new_zeros(self.task.num_users)
         length[users] = self.lists.size(1)
         return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
+
+    def tables(self) -> Tables:
+        """Returns all that is found out about edges and users."""
+        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
+        if self.lists is not None:
+            by_user["lists"] = self.lists
+        if recommender.mask is not None:
+            by_edge["is_masked"] = recommender.mask.is_masked
+            by_user["num_candidates"] = recommender.mask.num_candidates
+        return Tables(self.task, by_edge, by_user, recommender.noted)
 
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
@@ -512,21 +543,17 @@ class _Ranking:
         if self.finished is not None:
             self.finished.write(is_unsettled)
 
-    def tables(self) -> Tables:
-        """Returns all that is found out about edges and users."""
-        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
-        if self.lists is not None:
-            by_user["lists"] = self.lists
-        if recommender.mask is not None:
-            by_edge["is_masked"] = recommender.mask.is_masked
-            by_user["num_candidates"] = recommender.mask.num_candidates
-        return Tables(self.task, by_edge, by_user, recommender.noted)
-
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
+
+
+def _of_items(recommender: Recommender) -> object:
+    """Returns what is the same in every process, whichever users it has."""
+    kind = (type(recommender).__name__, recommender.in_words)
+    return *kind, recommender.of_items, recommender.state
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:
@@ -544,8 +571,12 @@ def _depth(task: RankingTask, k: int | None, full: bool) -> int:
             raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
         return task.num_items
     if k is None:
-        return int(task.degree.max())
+        return _largest(task.degree)
     return check_positive_integer(k, "k")
+
+
+def _largest(numbers: Tensor) -> int:
+    return int(numbers.max()) if numbers.numel() else 0
 
 
 def _list_width(task: RankingTask, depth: int, keep_items: bool | int) -> int:

@@ -31,6 +31,17 @@ class Gap(NamedTuple):
         ratio: The value of `a` over that of `b`; `NaN` if that is zero.
         ratio_low: The lower end of its confidence interval.
         ratio_high: The upper end.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+        >>> gaps = result.by(["a", "b"] * 20).gaps()
+        >>> gap = gaps[0]
+        >>> gap.a, gap.b, round(gap.difference, 4)
+        ('a', 'b', 0.2917)
     """
 
     metric: str
@@ -51,6 +62,16 @@ class Gaps(Rows[Gap]):
 
     Attributes:
         level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+        >>> gaps = result.by(["a", "b"] * 20).gaps()
+        >>> len(gaps), gaps[0].metric
+        (1, 'mrr')
     """
 
     def __init__(self, gaps: Iterable[Gap], level: float) -> None:
@@ -61,6 +82,16 @@ class Gaps(Rows[Gap]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+            >>> task = RankingTask(truth, num_users=40, num_items=4)
+            >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+            >>> gaps = result.by(["a", "b"] * 20).gaps()
+            >>> gaps.to_pandas().columns.tolist()
+            ['metric', 'a', 'b', 'difference', 'low', 'high', 'ratio', 'ratio_low', 'ratio_high']
         """
         return to_data_frame(self._rows, Gap._fields)
 
@@ -99,6 +130,19 @@ class ClosedGap(NamedTuple):
             gap minus that of the other.
         low: The lower end of its confidence interval.
         high: The upper end.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> old, new = (
+        ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
+        ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
+        ... )
+        >>> closed = old.gaps(other=new)
+        >>> closed[0].verdict
+        'undecided'
     """
 
     metric: str
@@ -125,6 +169,19 @@ class ClosedGaps(Rows[ClosedGap]):
 
     Attributes:
         level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> old, new = (
+        ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
+        ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
+        ... )
+        >>> closed = old.gaps(other=new)
+        >>> [gap.metric for gap in closed]
+        ['mrr']
     """
 
     def __init__(self, gaps: Iterable[ClosedGap], level: float) -> None:
@@ -135,6 +192,19 @@ class ClosedGaps(Rows[ClosedGap]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+            >>> task = RankingTask(truth, num_users=40, num_items=4)
+            >>> old, new = (
+            ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
+            ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
+            ... )
+            >>> closed = old.gaps(other=new)
+            >>> closed.to_pandas().columns.tolist()
+            ['metric', 'a', 'b', 'gap', 'gap_of_other', 'closed', 'low', 'high', 'verdict']
         """
         rows = [(*gap, gap.verdict) for gap in self]
         return to_data_frame(rows, [*ClosedGap._fields, "verdict"])

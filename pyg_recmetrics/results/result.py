@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -44,6 +45,7 @@ from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.gathering import gather
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.observations import Observations
@@ -178,9 +180,13 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         self._freeze()
 
     def _measure_all(self) -> None:
-        values = {
-            name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
-        }
+        own = replace(self.ranked, is_share=False) if self.is_share else self.ranked
+        # What is wrong with the users of one process is found out while no other waits for sums.
+        with self._totals.failing_together():
+            values = {name: self._measure(metric, own) for name, metric in self.definitions.items()}
+        for name, metric in self.definitions.items():
+            if self.is_share and _needs_all(metric):
+                values[name] = self._measure(metric, self.ranked)
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
         counted = [
             self._averaged(self._counted(self.definitions[name], value))
@@ -617,6 +623,8 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
+        with self._totals.failing_together():
+            self.ranked.lists_down_to(check_positive_integer(k, "k"))
         recall = self._partial_recall(k)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
@@ -836,6 +844,39 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             sampling=None if fields["sampling"] is None else Sampling.from_dict(fields["sampling"]),
         )
 
+    def gather(self) -> "EvaluationResult":
+        r"""Returns the result of all users to every process, if each holds a share of them.
+
+        All processes call it together. The result is the one that a single process would have,
+        whose users come in the order of their ids: it can be saved, compared and drawn. It takes
+        the memory of all ranks, lists and seen edges in every process. Means, intervals and tables
+        of all users need no gathering.
+
+        Returns:
+            The result of all users; this one if it is not a share.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth, users = torch.tensor([[0, 1], [2, 0]]), ["bob", "ann"]
+            >>> task = RankingTask(truth, num_users=2, num_items=3, user_ids=users, is_share=True)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2").gather()
+            >>> result.is_share, result.task.user_ids
+            (False, ('ann', 'bob'))
+        """
+        if self.task is None or not self.is_share:
+            return self
+        task, ranked = gather(self.task, self.ranked)
+        return EvaluationResult(
+            ranked,
+            self.metrics,
+            task=task,
+            empty_target_action=self.empty_target_action,
+            convention=self.convention,
+            num_left_out=self.num_left_out,
+            average_over=self.average_over,
+        )
+
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         """Writes the lists and the ground truth, see :meth:`RankedEdges.to_trec`.
 
@@ -890,7 +931,8 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         if self.ranked.num_masked is not None:
             num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
         num_seen = 0 if self.task is None else self.task.seen.size(1)
-        persons = num_persons(self.ranked.person)
+        person = self.ranked.person
+        persons = 0 if person is None else person.unique().numel()
         num_masked, num_seen, persons = self._totals.numbers(num_masked, num_seen, persons)
         return write_recipe(
             self.definitions.values(),
@@ -961,7 +1003,8 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         what = self.average_over
         num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
-        group, labels = read_labels(groups, "groups", what, num_labels)
+        with self._totals.failing_together():
+            group, labels = read_labels(groups, "groups", what, num_labels)
         return joined(group, labels, self._totals.of_each_process(labels))
 
     @property
@@ -1005,7 +1048,14 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
         known = self._samples.get(str(parse(metric)))
-        return known or Sample.of(self.contributions(metric), self.person, self._totals)
+        if known is not None:
+            return known
+        if not _needs_all(self._resolve(metric)):
+            with self._totals.failing_together():
+                contributed = self.contributions(metric)
+        else:
+            contributed = self.contributions(metric)
+        return Sample.of(contributed, self.person, self._totals)
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
@@ -1174,6 +1224,11 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         if str(metric) not in self.per_user:
             return math.nan
         return self._sample(metric).margin(0.95)
+
+
+def _needs_all(metric: Metric) -> bool:
+    """Returns whether the value of a user depends on all others."""
+    return metric.is_aggregate or metric.is_pooled
 
 
 #: The fields of a saved result, and where each of them comes from.

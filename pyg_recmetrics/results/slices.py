@@ -69,6 +69,17 @@ class Slice(NamedTuple):
         high: The upper end.
         zeros: The share of its users or items for whom nothing is found, whose value is zero;
             `NaN` for the difference of two recommenders.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> user = torch.arange(1000)
+        >>> truth = torch.stack([user, (user % 4 > 0).long()])
+        >>> task = RankingTask(truth, num_users=1000, num_items=2)
+        >>> result = evaluate(torch.tensor([0.1, 0.9]), task, "mrr")
+        >>> found = result.slices("mrr", {"kind": (user % 4).tolist()})
+        >>> found[0].conditions, round(found[0].mean, 2)
+        ('kind = 0', 0.5)
     """
 
     conditions: str
@@ -169,6 +180,17 @@ class Slices(Rows[Slice]):
         num_candidates (int): How many slices were looked at.
         num_tested (int): How many of them were measured, for which all intervals are corrected.
         notes (tuple of str): What else a table says.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> user = torch.arange(1000)
+        >>> truth = torch.stack([user, (user % 4 > 0).long()])
+        >>> task = RankingTask(truth, num_users=1000, num_items=2)
+        >>> result = evaluate(torch.tensor([0.1, 0.9]), task, "mrr")
+        >>> found = result.slices("mrr", {"kind": (user % 4).tolist()})
+        >>> len(found) > 0
+        True
     """
 
     def __init__(
@@ -196,6 +218,17 @@ class Slices(Rows[Slice]):
 
         Args:
             index (int): The place of the slice in the table, from `0` on.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> user = torch.arange(1000)
+            >>> truth = torch.stack([user, (user % 4 > 0).long()])
+            >>> task = RankingTask(truth, num_users=1000, num_items=2)
+            >>> result = evaluate(torch.tensor([0.1, 0.9]), task, "mrr")
+            >>> found = result.slices("mrr", {"kind": (user % 4).tolist()})
+            >>> found.mask(0)[:4]
+            tensor([ True, False, False, False])
         """
         return self._masks[index]
 
@@ -204,6 +237,17 @@ class Slices(Rows[Slice]):
 
         Raises:
             ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> user = torch.arange(1000)
+            >>> truth = torch.stack([user, (user % 4 > 0).long()])
+            >>> task = RankingTask(truth, num_users=1000, num_items=2)
+            >>> result = evaluate(torch.tensor([0.1, 0.9]), task, "mrr")
+            >>> found = result.slices("mrr", {"kind": (user % 4).tolist()})
+            >>> len(found.to_pandas()) == len(found)
+            True
         """
         rows = [(*row, row.effect) for row in self]
         return to_data_frame(rows, [*Slice._fields, "effect"])

@@ -6,6 +6,7 @@ python -m tests.support.machines.shards FOLDER FIRST LAST 1 2 3  # seeds, and nu
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import warnings
 from datetime import timedelta
@@ -330,14 +331,44 @@ def failures(folder):
     return found
 
 
+def failure_on_a_mesh():
+    """What becomes of an error in one of four processes, where two of them share the users."""
+    user, item, _ = plain_tables()
+    mesh = _mesh(4, ("users", "items"))
+    half = item[: len(item) // 2] if mesh.get_local_rank("items") == 0 else item[len(item) // 2 :]
+    part = _on_mesh(half, mesh, [Replicate(), Shard(0)])
+    with Spoilt("counts", 1):
+        error = outcome(lambda: rank((user, part), plain_task(), k=5, batch_size=4))
+    return error, rank((user, part), plain_task(), k=5).rank
+
+
+def killed():
+    """The last process is killed while it looks at its shard."""
+    user, item, _ = plain_tables()
+    part, first = own_part(item)
+
+    def dying(look, *args):
+        if dist.get_rank() == dist.get_world_size() - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return counts(look, *args)
+
+    counts = sharded._LookAtChunk.counts
+    with patch.object(sharded._LookAtChunk, "counts", dying):
+        return outcome(lambda: rank((user, part), plain_task(), k=5, item_offset=first))
+
+
 def work(process, size, folder, seeds):
     """Ranks random cases, and writes what it finds into the folder."""
     join(process, size, folder)
     found = {seed: fields_of(ShardCase(seed).rank_shard()) for seed in seeds}
     if size in (2, 3):
         found |= {"evaluations": evaluations(), "sent": sent(), "failures": failures(folder)}
+    if size == 4:
+        found["mesh"] = failure_on_a_mesh()
     torch.save(found, folder / f"{process}.pt")
     dist.barrier()
+    if size == 2:
+        torch.save(killed(), folder / f"{process}.killed.pt")
     os._exit(0)
 
 
