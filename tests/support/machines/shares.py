@@ -182,8 +182,9 @@ class Case:
             "lists": scores.argsort(dim=1, descending=True)[:, :6],
         }[self.kind]
 
-    def evaluate(self, own=None):
-        return evaluate(self.recommender(own), self.task(own), self.metrics, **self.how)
+    def evaluate(self, own=None, **options):
+        how = self.how | options
+        return evaluate(self.recommender(own), self.task(own), self.metrics, **how)
 
     def group(self, own=None):
         """A label for each user, or for each person or edge."""
@@ -324,6 +325,9 @@ def refusals(me, size):
         "per_item": outcome(lambda: result.per_item("recall@2")),
         "to_trec": outcome(lambda: result.to_trec("nowhere", "nowhere")),
         "compare": outcome(lambda: compare({"a": result, "b": result})),
+        "to_ranx": outcome(result.to_ranx),
+        "slices": outcome(lambda: result.slices("recall@2")),
+        "item_slices": outcome(lambda: result.item_slices("recall@2")),
         "afterwards": result["recall@2"] == evaluate(scores, task(), "recall@2")["recall@2"],
     }
 
@@ -342,7 +346,10 @@ def work(me, size, folder, known):
         own = (case.owners(size, seed) == me).nonzero().squeeze(1)
         seen["sizes"].append(len(own))
         seen["differing"][seed] = check(case, whole, wanted, own)
-    seen["refusals"] = refusals(me, size) if size > 1 else {}
+        for _ in range(0 if isinstance(whole, str) else 2):  # the second is finished at once
+            resumed = case.evaluate(own, resume=folder / f"kept {seed}")
+            seen["differing"][seed] += differing(dict(whole), dict(resumed), "resumed")
+    seen["refusals"] = refusals(me, size) if size in (2, 3) else {}
     torch.save(seen, folder / f"{me}.pt")
     dist.barrier()
     os._exit(0)
