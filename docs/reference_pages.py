@@ -70,8 +70,22 @@ PARTS = {
     "results": Part(
         "Results",
         "Means, intervals, groups of users, and comparisons.",
-        names=("EvaluationResult", "Runs", "compare", "race", "side_by_side", "report"),
+        names=(
+            "EvaluationResult",
+            "Runs",
+            "Benchmark",
+            "compare",
+            "race",
+            "side_by_side",
+            "report",
+        ),
         last=(
+            "benchmark.BenchmarkComparison",
+            "benchmark.CriticalDifferences",
+            "benchmark.DataSetCount",
+            "benchmark.OrderChange",
+            "benchmark.RankedPair",
+            "benchmark.Sensitivity",
             "Cohorts",
             "Comparison",
             "Race",

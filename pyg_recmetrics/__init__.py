@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         plot,
         transforms,
     )
+    from pyg_recmetrics.benchmark import Benchmark
     from pyg_recmetrics.conventions import Population
     from pyg_recmetrics.evaluation import Evaluator, evaluate
     from pyg_recmetrics.racing import race
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyg_recmetrics.task import Catalogue, RankingTask
 
 __all__ = [
+    "Benchmark",
     "Catalogue",
     "Cohorts",
     "Comparison",
@@ -64,6 +66,7 @@ __all__ = [
 
 #: The module of every public name that is not itself a module.
 _MODULES = {
+    "Benchmark": "benchmark",
     "Catalogue": "task",
     "Cohorts": "results",
     "Comparison": "results",

@@ -25,6 +25,7 @@ TESTED_ELSEWHERE = {
     "plot/forest": "plot/test_forest_picture.py",
     "plot/legend": "plot/test_layout.py",
     "plot/row_text": "plot/test_forest_picture.py",
+    "plot/rows": "plot/test_forest_picture.py, test_by_data_set.py",
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
     "ranking/combining": "test_distributed.py",
@@ -41,6 +42,8 @@ TESTED_ELSEWHERE = {
 
 #: Files of tests that belong to no single module, and what they test.
 OF_SEVERAL_MODULES = {
+    "benchmark/peers_of_ranks": "critical differences of another library",
+    "benchmark/simulations": "how often stars and counts are wrong",
     "boundary": "what odd arguments are told, everywhere",
     "contributing": "the files for contributors",
     "command/page": "docs/command.md",

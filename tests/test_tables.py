@@ -15,12 +15,15 @@ from pyg_recmetrics import (
     conventions,
     datasets,
     evaluate,
+    metrics,
     race,
     side_by_side,
     transforms,
 )
+from pyg_recmetrics.benchmark import CriticalDifferences
 from pyg_recmetrics.tables import Best, Rows, Table, Tabular
 from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.cases.small_benchmark import many_data_sets, small_benchmark
 from tests.support.tools.html_tables import HtmlTable
 from tests.support.tools.latex_tables import LatexTable, typeset
 
@@ -243,6 +246,7 @@ def tables():
     edge_type = ("user", "rates", "item")
     split = RandomLinkSplit(edge_types=edge_type, neg_sampling_ratio=0.0)
     data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
+    benchmark = small_benchmark()
     scores = random_scores(task, 1)
     user, item = task.truth
     scores[user, item] = (user % 2).float()
@@ -266,6 +270,12 @@ def tables():
         "runs of two": compare({"a": [result, other_result], "b": other_result}),
         "side by side": side_by_side({"a": result, "b": other_result}, k=3),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
+        "benchmark": benchmark,
+        "benchmark comparison": benchmark.compare("recall@3", baseline="None", equivalence="2%"),
+        "critical differences": CriticalDifferences(
+            many_data_sets(9), "abc", metrics.parse("ndcg@20"), 0.95
+        ),
+        "sensitivity": benchmark.sensitivity(),
         "race": race(
             {"<a>": random_scores(task, 1), "b": random_scores(task, 2)},
             task,
@@ -316,14 +326,18 @@ class TestFormats:
         kinds = {kind for kind in kinds if "pyg_recmetrics" in kind.__module__}
         assert kinds == {type(shown) for shown in tables.values()}
         assert {kind.__name__ for kind in kinds} == {
+            "Benchmark",
+            "BenchmarkComparison",
             "ClosedGaps",
             "Cohorts",
             "Comparison",
+            "CriticalDifferences",
             "EvaluationResult",
             "Gaps",
             "History",
             "Race",
             "Runs",
+            "Sensitivity",
             "SideBySide",
             "Slices",
             "SplitReport",

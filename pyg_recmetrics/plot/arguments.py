@@ -5,10 +5,8 @@ from itertools import chain
 from typing import TypeAlias
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
-from pyg_recmetrics.results.cohorts import CohortMean, Intervals
-from pyg_recmetrics.results.runs import Runnable, runs_of, values_of_runs
+from pyg_recmetrics.results.runs import Runnable, runs_of
 
 #: One recommender with one run or several, or several recommenders by name.
 Recommenders: TypeAlias = Runnable | Mapping[str, Runnable]
@@ -36,11 +34,3 @@ def noun_of(recommenders: Iterable[EvaluationResult | Runs]) -> str:
     """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
     nouns = {runs_of(recommender)[0].nouns.means for recommender in recommenders}
     return nouns.pop() if len(nouns) == 1 else "users"
-
-
-def mean_of(
-    result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
-) -> CohortMean:
-    """Returns the mean of a metric over users, or over users and runs, with its interval."""
-    runs = runs_of(result)
-    return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))

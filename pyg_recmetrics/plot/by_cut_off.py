@@ -11,7 +11,6 @@ from pyg_recmetrics.plot.arguments import (
     Recommenders,
     cut_offs_of,
     label,
-    mean_of,
     noun_of,
 )
 from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, users
@@ -19,7 +18,7 @@ from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results import EvaluationResult, Runs, compare
 from pyg_recmetrics.results.by_name import one_or_by_name, results_or_runs_by_name
-from pyg_recmetrics.results.runs import Runnable, result_or_runs
+from pyg_recmetrics.results.runs import Runnable, mean_with_interval, result_or_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +89,7 @@ def metric_at_k(
     alpha = min(_BAND_OPACITY, 1 / len(by_name))  # many bands lie on each other
     num_users: list[int] = []
     for index, (name, result) in enumerate(by_name.items()):
-        means = [mean_of(result, f"{metric}@{k}", level) for k in cut_offs]
+        means = [mean_with_interval(result, f"{metric}@{k}", level) for k in cut_offs]
         values, low, high, counts = zip(*means, strict=True)
         num_users += counts
         style = line_style(index) | point_style(index)
@@ -272,7 +271,8 @@ def _is_curve(given: object) -> bool:
 
 def _measure(result: EvaluationResult | Runs, cut_offs: Sequence[int]) -> _Points:
     precisions, recalls = (
-        [mean_of(result, f"{metric}@{k}") for k in cut_offs] for metric in ("precision", "recall")
+        [mean_with_interval(result, f"{metric}@{k}") for k in cut_offs]
+        for metric in ("precision", "recall")
     )
     return _Points(
         [mean.value for mean in precisions],

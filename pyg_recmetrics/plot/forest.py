@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.plot.arguments import Recommenders, label, mean_of, noun_of
+from pyg_recmetrics.plot.arguments import Recommenders, label, noun_of
 from pyg_recmetrics.plot.picture import (
     Description,
     Picture,
@@ -18,12 +18,20 @@ from pyg_recmetrics.plot.picture import (
     percent,
     users,
 )
+from pyg_recmetrics.plot.rows import (
+    draw_bound,
+    draw_interval,
+    draw_runs,
+    label_rows,
+    signed,
+    words_on,
+)
 from pyg_recmetrics.plot.sizes import make_room
-from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, point_style
-from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
+from pyg_recmetrics.plot.style import BACKGROUND, point_style
+from pyg_recmetrics.results import Comparison, EvaluationResult, Runs
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
-from pyg_recmetrics.results.runs import common_metrics, runs_of
-from pyg_recmetrics.tables import format_mean, format_p
+from pyg_recmetrics.results.runs import common_metrics, mean_with_interval, runs_of
+from pyg_recmetrics.tables import format_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,9 +46,6 @@ _SPREAD = 0.7
 _HEIGHT, _HEIGHT_OF_METRIC, _HEIGHT_OF_ROW, _HEIGHT_OF_NAME = 1.0, 0.2, 0.2, 0.2
 
 _MAX_HEIGHT = 14.0
-
-#: Half the height of the tick of a run, as a share of the distance between two metrics.
-_HALF_TICK = 0.09
 
 
 def means(
@@ -87,17 +92,15 @@ def means(
     num_users: list[int] = []
     for index, (name, result) in enumerate(by_name.items()):
         for row, metric in enumerate(asked):
-            mean = mean_of(result, metric, level)
+            mean = mean_with_interval(result, metric, level)
             num_users.append(mean.num_users)
             place = row + _shift(index, len(by_name))
             text = f"{name or 'mean'}, {metric}: {format_mean(mean.value, mean.high - mean.value)}"
-            drawn = _draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
-            for value in _of_runs(result, metric):
-                ticks = [place - _HALF_TICK, place + _HALF_TICK]
-                drawn += axes.plot([value] * 2, ticks, color=point_style(index)["color"], lw=1)
+            drawn = draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
+            drawn += draw_runs(axes, place, result, metric, index)
             for mark in drawn:
                 describe(mark, text, [name], [str(metric)])
-    _label_rows(axes, [str(metric) for metric in asked])
+    label_rows(axes, [str(metric) for metric in asked])
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
     noun = noun_of(by_name.values())
@@ -156,17 +159,17 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     for row in rows:
         index = pairs.index((row.a, row.b))
         place = names.index(row.metric) + _shift(index, len(pairs))
-        _draw_bound(axes, comparison, row, place, row_height)
-        drawn = _draw_interval(axes, place, (row.low, row.difference, row.high), index)
+        draw_bound(axes, comparison.bound(row), place, row_height)
+        drawn = draw_interval(axes, place, (row.low, row.difference, row.high), index)
         if not comparison.is_significant(row):
             drawn[-1].set_markerfacecolor(BACKGROUND)
-        text = _words_on(comparison, row)
+        text = words_on(comparison, row)
         beside = RowText(text, axes, place, row_height)
-        whole = f"{row.a} - {row.b}, {row.metric}: {_signed(row)}, {text}"
+        whole = f"{row.a} - {row.b}, {row.metric}: {signed(row)}, {text}"
         for mark in (*drawn, beside):
             describe(mark, whole, [row.a, row.b], [row.metric])
     axes.axvline(0, color="black", linewidth=0.8)
-    _label_rows(axes, names)
+    label_rows(axes, names)
     x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"
     protocol = comparison.protocol
     grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
@@ -196,49 +199,6 @@ def _name_points(axes: "Axes", named: Sequence[tuple[str, Sequence[str]]]) -> No
     describe_legend(axes, (Description(name, tuple(of), ()) for name, of in named))
 
 
-def _draw_interval(
-    axes: "Axes", place: float, ends: tuple[float, float, float], index: int
-) -> list[Any]:
-    """Draws an interval and the dot in it, which is the last of what it returns."""
-    low, value, high = ends
-    style = point_style(index)
-    line = axes.plot([low, high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
-    return [*line, *axes.plot([value], [place], linestyle="none", **style)]
-
-
-def _draw_bound(
-    axes: "Axes", comparison: Comparison, row: PairedDifference, place: float, height: float
-) -> None:
-    """Draws what is too small to matter, which may be a share of a mean."""
-    bound = comparison.bound(row)
-    if bound is not None:
-        axes.barh(place, 2 * bound, height, left=-bound, color=GREY, alpha=0.25, linewidth=0)
-
-
-def _words_on(comparison: Comparison, row: PairedDifference) -> str:
-    lift = "" if math.isnan(row.lift) else f"{row.lift:+.1f}%"
-    p = "" if math.isnan(row.p_adjusted) else f"p {_relation(row.p_adjusted)}"
-    return "  ".join(filter(None, (lift, f"{p} {comparison.star(row)}".strip())))
-
-
-def _relation(p: float) -> str:
-    text = format_p(p)
-    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
-
-
-def _signed(row: PairedDifference) -> str:
-    return f"{'+' if row.difference >= 0 else ''}" + format_mean(
-        row.difference, (row.high - row.low) / 2
-    )
-
-
-def _of_runs(result: EvaluationResult | Runs, metric: Metric) -> list[float]:
-    """Returns the mean of each run, if there are several."""
-    if not isinstance(result, Runs):
-        return []
-    return [float(run.contributions(metric).nanmean()) for run in result]
-
-
 def _metrics_of(results: "Iterable[EvaluationResult | Runs]") -> tuple[Metric, ...]:
     runs = [run for result in results for run in runs_of(result)]
     common = common_metrics(runs)
@@ -246,13 +206,6 @@ def _metrics_of(results: "Iterable[EvaluationResult | Runs]") -> tuple[Metric, .
     if not found:
         raise ValueError("'results' needs to have a metric of single users in common (got none)")
     return found
-
-
-def _label_rows(axes: "Axes", names: Sequence[str]) -> None:
-    """Writes the names of metrics on the y-axis, the first one on top."""
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
 
 
 def _shift(index: int, number: int) -> float:

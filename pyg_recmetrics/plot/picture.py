@@ -51,17 +51,29 @@ class Picture(NamedTuple):
     axes: "Axes"
 
     def _repr_png_(self) -> bytes | None:
-        from matplotlib._pylab_helpers import Gcf
-
-        if any(manager.canvas.figure is self.figure for manager in Gcf.get_all_fig_managers()):
-            return None
-        image = io.BytesIO()
-        self.figure.savefig(image, format="png", bbox_inches="tight")
-        return image.getvalue()
+        return _to_png(self.figure)
 
     def __repr__(self) -> str:
         labels = filter(None, (self.axes.get_ylabel(), self.axes.get_xlabel()))
         return f"{type(self).__name__}({' against '.join(labels)})".replace("\n", " ")
+
+
+class Panels(NamedTuple):
+    """A figure with several axes. A notebook shows it as it shows a :class:`Picture`.
+
+    Attributes:
+        figure: The figure.
+        axes: The axes, in their order.
+    """
+
+    figure: "Figure"
+    axes: "tuple[Axes, ...]"
+
+    def _repr_png_(self) -> bytes | None:
+        return _to_png(self.figure)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.axes)} axes)"
 
 
 class Description(NamedTuple):
@@ -83,6 +95,17 @@ def describe(
 ) -> None:
     """Says what a mark shows, for pages that show it as text and let readers choose."""
     setattr(mark, _DESCRIPTION, Description(text, tuple(recommenders), tuple(metrics)))
+
+
+def _to_png(figure: "Figure") -> bytes | None:
+    """Returns the image of a figure; `None` if it belongs to pyplot, which shows it."""
+    from matplotlib._pylab_helpers import Gcf
+
+    if any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers()):
+        return None
+    image = io.BytesIO()
+    figure.savefig(image, format="png", bbox_inches="tight")
+    return image.getvalue()
 
 
 def description_of(mark: "Artist") -> Description | None:

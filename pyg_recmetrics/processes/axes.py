@@ -8,7 +8,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.processes.exchange import collect_parts, run
+from pyg_recmetrics.processes.exchange import collect_parts, run, where_sent
 from pyg_recmetrics.processes.group import num_processes, process_index
 from pyg_recmetrics.processes.watch import Stopped
 
@@ -47,25 +47,19 @@ class Axis:
         """Returns the sums of what all processes have computed. See :meth:`largest`."""
         return self._combined(compute, like, dist.ReduceOp.SUM)
 
-    def gathered(self, compute: Callable[[], Tensor], like: Tensor) -> list[Tensor]:
-        """Returns the rows that every process has computed, which may differ in number.
+    def gathered(self, compute: Callable[[], Tensor], like: Tensor) -> Tensor:
+        """Returns the rows that all processes have computed, one after the other.
 
         Args:
-            compute (callable): Computes the rows of this process.
+            compute (callable): Computes the rows of this process, of any number.
             like (torch.Tensor): A tensor of their type, with as many columns.
         """
         if self.size == 1:
-            return [compute()]
+            return compute()
         rows, error = _attempt(compute, like[:0])
-        size = torch.tensor([rows.size(0) if error is None else -1], device=like.device)
-        sizes = torch.cat(self._of_each(size)).tolist()
-        _raise_if(error, is_elsewhere=min(sizes) < 0)
-        most = max(sizes)
-        if most == 0:
-            return [rows] * self.size
-        # Not all backends gather tensors of different shapes.
-        of_each = self._of_each(F.pad(rows, (0, 0, 0, most - rows.size(0))))
-        return [part[:size] for part, size in zip(of_each, sizes, strict=True)]
+        num_rows = self.numbers(rows.size(0) if error is None else -1, like.device)
+        _raise_if(error, is_elsewhere=min(num_rows) < 0)
+        return self.collect(rows, num_rows)
 
     def collect(self, values: Tensor, num_rows: list[int]) -> Tensor:
         """Returns the rows that every process has, if all know how many that are."""
@@ -82,15 +76,10 @@ class Axis:
         values, error = _attempt(compute, like)
         # One more element says whether anybody has failed.
         sent = F.pad(values.flatten(), (0, 1), value=0 if error is None else 1)
+        sent = where_sent(sent, self._group)
         run(lambda: dist.all_reduce(sent, operation, group=self._group, async_op=True))
         _raise_if(error, is_elsewhere=bool(sent[-1] > 0))
-        return sent[:-1].view_as(like)
-
-    def _of_each(self, values: Tensor) -> list[Tensor]:
-        values = values.contiguous()
-        of_each = [torch.empty_like(values) for _ in range(self.size)]
-        run(lambda: dist.all_gather(of_each, values, group=self._group, async_op=True))
-        return of_each
+        return sent[:-1].to(like.device).view_as(like)
 
 
 def _attempt(compute: Callable[[], Tensor], instead: Tensor) -> tuple[Tensor, BaseException | None]:

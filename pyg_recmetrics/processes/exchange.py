@@ -61,7 +61,7 @@ def collect_parts(values: Tensor, num_rows: list[int], group: Any = None) -> Ten
         return values
     padded = values.new_zeros(most, *values.shape[1:])
     padded[: values.size(0)] = values
-    sent = _where_sent(padded)
+    sent = where_sent(padded, group)
     received = [torch.empty_like(sent) for _ in num_rows]
     run(lambda: dist.all_gather(received, sent, group=group, async_op=True))
     parts = [part[:num] for part, num in zip(received, num_rows, strict=True)]
@@ -76,7 +76,7 @@ def collect_objects(value: Any, device: torch.device) -> list[Any]:
 
 def from_process(source: int, values: Tensor) -> Tensor:
     """Returns the values of one process; others give a tensor of the same shape."""
-    sent = _where_sent(values)
+    sent = where_sent(values)
     run(lambda: dist.broadcast(sent, source, async_op=True))
     return sent.to(values.device)
 
@@ -92,10 +92,10 @@ def deal(values: Tensor, receiver: Tensor) -> tuple[Tensor, Tensor]:
     if size == 1:
         return values, torch.zeros_like(receiver)
     order = receiver.argsort(stable=True)
-    num_sent = _where_sent(torch.bincount(receiver, minlength=size))
+    num_sent = where_sent(torch.bincount(receiver, minlength=size))
     num_received = torch.empty_like(num_sent)
     run(lambda: dist.all_to_all_single(num_received, num_sent, async_op=True))
-    sent = _where_sent(values[order])
+    sent = where_sent(values[order])
     received = sent.new_empty(int(num_received.sum()), *values.shape[1:])
     sizes = num_received.tolist(), num_sent.tolist()
     run(lambda: dist.all_to_all_single(received, sent, *sizes, async_op=True))
@@ -146,14 +146,14 @@ def naming_the_end() -> Iterator[None]:
 
 def _all_reduce(values: Tensor, operation: Any) -> None:
     """Combines `values` of all processes in place."""
-    sent = _where_sent(values)
+    sent = where_sent(values)
     run(lambda: dist.all_reduce(sent, operation, async_op=True))
     if sent is not values:
         values.copy_(sent)
 
 
-def _where_sent(values: Tensor) -> Tensor:
-    """Returns values where the process group can send them from."""
-    if values.device.type == "cpu" and dist.get_backend() == "nccl":
+def where_sent(values: Tensor, group: Any = None) -> Tensor:
+    """Returns values where a process group can send them from. By default, it is that of all."""
+    if values.device.type == "cpu" and dist.get_backend(group) == "nccl":
         return values.to(torch.device("cuda", torch.cuda.current_device()))
     return values.contiguous()

@@ -352,6 +352,8 @@ class OpenRanking:
             "depth": "all" if request.is_full else request.depth,
             "number of items to keep": self._of_lists.request.list_width,
         }
+        if self.task.is_share:  # others have other users
+            path = Path(path, f"{processes.process_index()} of {processes.num_processes()}")
         with processes.fail_together(self.task.device):
             folder = ResumeFolder(path, identity)
             finished = {

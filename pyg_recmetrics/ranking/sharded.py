@@ -175,7 +175,7 @@ class ShardRanking:
             return lists
         reach = self._reach(look.reaches_of_lists, reach)
         like = torch.empty((0, 3), dtype=self.dtype, device=reach.device)
-        told = torch.cat(self.axis.gathered(lambda: look.listed(reach).to(self.dtype), like))
+        told = self.axis.gathered(lambda: look.listed(reach).to(self.dtype), like)
         row, item, key = told[told[:, 1].argsort()].t()
         row, item = row.long(), item.long()
         place = ranks_within_rows(row, score_of(key)).rank - 1

@@ -170,7 +170,7 @@ def agree_on(shards: Shards, task: RankingTask) -> Layout:
     everyone, device = Axis.of_all(), task.device
     like = torch.empty((0, len(_Part._fields)), dtype=torch.long, device=device)
     rows = everyone.gathered(lambda: torch.tensor([_Part.of(shards)], device=device), like)
-    parts = [_Part(*row) for row in torch.cat(rows).tolist()]
+    parts = [_Part(*row) for row in rows.tolist()]
     _check_kinds(parts)
     first_items = _first_items(parts, task.num_items)
     first_users = _first_users(parts, task.num_users)

@@ -47,7 +47,7 @@ class Contents:
 
     @classmethod
     def of(
-        cls, results: Reportable, split: Split | None = None, comparison: Comparison | None = None
+        cls, results: Reportable, split: Split | None = None, comparison: object = None
     ) -> "Contents":
         """Returns what a report is about, from what the caller has.
 
@@ -151,8 +151,20 @@ class Contents:
         return self.first.max_k or _DEFAULT_K
 
 
+def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
+    """Returns what each row of the tables of a comparison is about, headings among them."""
+    by_pair: dict[tuple[str, str], list[str]] = {}
+    for row in comparison:
+        by_pair.setdefault((row.a, row.b), []).append(row.metric)
+    return [
+        ([*pair], metrics)
+        for pair, of_pair in by_pair.items()
+        for metrics in ([], *([metric] for metric in of_pair))
+    ]
+
+
 def _compare(
-    recommenders: dict[str, EvaluationResult | Runs], comparison: Comparison | None
+    recommenders: dict[str, EvaluationResult | Runs], comparison: object
 ) -> Comparison | None:
     if comparison is None:
         return _compare_all(recommenders)

@@ -1,15 +1,23 @@
 """report(): everything about some results on one page."""
 
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.files import replacing
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
+from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
+from pyg_recmetrics.reporting.benchmark_sections import (
+    BENCHMARK_FOLDED,
+    BENCHMARK_SECTIONS,
+)
+from pyg_recmetrics.reporting.benchmark_sections import summary as summary_of_benchmark
 from pyg_recmetrics.reporting.contents import Contents, Reportable, Split
 from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
-from pyg_recmetrics.reporting.parts import Missing
+from pyg_recmetrics.reporting.parts import Missing, Part
 from pyg_recmetrics.reporting.sections import FOLDED, SECTIONS, summary
 from pyg_recmetrics.reporting.table_on_page import Choices
 from pyg_recmetrics.results import Comparison
@@ -17,11 +25,11 @@ from pyg_recmetrics.version import __version__
 
 
 def report(
-    results: Reportable,
+    results: Reportable | Benchmark,
     path: str | Path,
     *,
     split: Split | None = None,
-    comparison: Comparison | None = None,
+    comparison: Comparison | BenchmarkComparison | None = None,
     title: str = "Evaluation of recommenders",
 ) -> Path:
     r"""Writes a page with everything about some results: what was measured, and what came out.
@@ -37,18 +45,25 @@ def report(
     are vector graphics. They follow the colours of the page, which is dark where the reader prefers
     it. The same results give the same file.
 
+    Of a :class:`Benchmark`, the page says on how many data sets a recommender is better, in one
+    sentence for each pair and in pictures of every data set. Below, it has the table of means,
+    differences, what to expect on other data sets, whether another protocol changes the order,
+    trade-offs, sizes and recipes.
+
     A section is left out if something is missing for it, such as the lists of recommended items, an
     extra, or the split. The end of the page says what is left out, and how to get it.
 
     Args:
-        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
-            such as one for each seed, or several recommenders by name. All of them are of one task.
+        results (EvaluationResult, Runs, sequence, dict or Benchmark): One recommender with one run
+            or several, such as one for each seed, or several recommenders by name. All of them are
+            of one task. Or a benchmark of several data sets.
         path (str or Path): The file to write.
         split (tuple or SplitReport, optional): The training, validation and test data, or what
             :func:`~pyg_recmetrics.transforms.check_split` says of them, which is taken as it is.
             (default: `None`)
         comparison (Comparison, optional): What :func:`~pyg_recmetrics.compare` says of the results,
-            with the options of your choice, such as `equivalence` and `deterministic`.
+            or :meth:`Benchmark.compare` of a benchmark, with the options of your choice, such as
+            `equivalence` and `deterministic`. Its metric is that of the page of a benchmark.
             (default: `None`, what it says by default)
         title (str, optional): The title. (default: `"Evaluation of recommenders"`)
 
@@ -62,7 +77,7 @@ def report(
             or `comparison` is no comparison.
         ValueError: If there is no result, they are of different tasks, `split` does not hold three
             parts of one graph, neither its test nor its validation part holds the ground truth of
-            the results, or `comparison` is one of other results.
+            the results, `comparison` is one of other results, or `split` is given for a benchmark.
 
     Example:
         >>> import tempfile
@@ -76,31 +91,62 @@ def report(
         '<!doctype html>'
     """
     path = Path(path)
-    page = _render(Contents.of(results, split, comparison), title)
+    if isinstance(results, Benchmark):
+        if split is not None:
+            raise ValueError("'split' needs to be left out for a benchmark: check each by itself")
+        page = _page_of_benchmark(BenchmarkContents.of(results, comparison), title)
+    else:
+        page = _page(Contents.of(results, split, comparison), title)
     with replacing(path) as file:
         file.write(page.encode())
     return path
 
 
-def _render(contents: Contents, title: str) -> str:
-    """Returns the page."""
-    sections, missing = [], []
-    for name, parts in SECTIONS.items():
-        made = list(parts(contents))
-        missing += [part for part in made if isinstance(part, Missing)]
+def _page(contents: Contents, title: str) -> str:
+    """Returns the page on one data set."""
+    metrics = dict.fromkeys(name for result in contents.singles.values() for name in result)
+    parts = {name: list(make(contents)) for name, make in SECTIONS.items()}
+    choices = Choices(list(contents.recommenders), list(metrics))
+    return _render(title, summary(contents), parts, FOLDED, choices)
+
+
+def _page_of_benchmark(contents: BenchmarkContents, title: str) -> str:
+    """Returns the page on several data sets."""
+    parts = {name: list(make(contents)) for name, make in BENCHMARK_SECTIONS.items()}
+    choices = Choices(contents.benchmark.recommenders, [])
+    return _render(title, summary_of_benchmark(contents), parts, BENCHMARK_FOLDED, choices)
+
+
+def _render(
+    title: str,
+    summary: str,
+    parts: Mapping[str, Sequence[Part]],
+    folded: Sequence[str],
+    choices: Choices,
+) -> str:
+    """Returns a page.
+
+    Args:
+        title (str): Its title.
+        summary (str): The sentence below it.
+        parts (mapping): What each section consists of, by its heading.
+        folded (sequence of str): The sections that one has to unfold.
+        choices (Choices): What readers may choose from.
+    """
+    missing = [part for made in parts.values() for part in made if isinstance(part, Missing)]
+    sections = []
+    for name, made in parts.items():
         if shown := [part for part in made if not isinstance(part, Missing)]:
             sections.append((name, shown))
-    metrics = dict.fromkeys(name for result in contents.singles.values() for name in result)
-    choices = Choices(list(contents.recommenders), list(metrics))
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     template = (files(__package__) / "page.html").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         title=title,
-        summary=summary(contents),
+        summary=summary,
         sections=sections,
-        folded=FOLDED,
+        folded=folded,
         choices=choices,
         missing=missing,
         colors=COLORS,

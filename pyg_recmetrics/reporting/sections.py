@@ -12,7 +12,7 @@ from pyg_recmetrics import plot
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.contents import Contents, about_rows
 from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
 from pyg_recmetrics.reporting.weak_spots import weak_spots
@@ -121,12 +121,12 @@ def differences(contents: Contents) -> Iterator[Part]:
     yield Grid(
         caption,
         shown.table(),
-        _of_rows(shown),
+        about_rows(shown),
         main=1,
         fold="All numbers" if shown is comparison else f"All numbers on {contents.best}",
     )
     caption = "Where the errors come from, and which differences a test would find."
-    yield Grid(caption, shown.sources(), _of_rows(shown), fold="Sources of error")
+    yield Grid(caption, shown.sources(), about_rows(shown), fold="Sources of error")
 
 
 def curves(contents: Contents) -> Iterator[Part]:
@@ -284,18 +284,6 @@ def _cell(difference: tuple[float, str] | None) -> str:
     value, star = difference
     text = f"{value:+.4f}{star and ' '}{star}"
     return text if star else Faint(text)
-
-
-def _of_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
-    """Returns what each row of the tables of a comparison is about, headings among them."""
-    by_pair: dict[tuple[str, str], list[str]] = {}
-    for row in comparison:
-        by_pair.setdefault((row.a, row.b), []).append(row.metric)
-    return [
-        ([*pair], metrics)
-        for pair, of_pair in by_pair.items()
-        for metrics in ([], *([metric] for metric in of_pair))
-    ]
 
 
 def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,6 +74,16 @@ def read(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
         raise ValueError(f"'path' needs to be a saved result (got {path}: {what})") from error
 
 
+def numbered(parts: Iterable[Any]) -> dict[str, Any]:
+    """Returns parts by their numbers, as files hold several.
+
+    Example:
+        >>> numbered(["a", "b"])
+        {'0': 'a', '1': 'b'}
+    """
+    return {str(number): part for number, part in enumerate(parts)}
+
+
 def _parse(content: bytes) -> dict[str, Any]:
     """Returns the nested dictionaries of a file of any format that can be read."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
@@ -94,11 +104,8 @@ def _parse(content: bytes) -> dict[str, Any]:
             )
         _check_sizes(header["fields"], members)
         arrays = {name: _array(file.read(entry)) for name, entry in members.items()}
-    fields: dict[str, Any] = _put_tensors(header["fields"], arrays)
-    if "runs" in fields:
-        runs = {name: _upgraded(run, number) for name, run in fields["runs"].items()}
-        return fields | {"runs": runs}
-    return _upgraded(fields, number)
+    fields: dict[str, Any] = _upgraded_within(_put_tensors(header["fields"], arrays), number)
+    return fields
 
 
 def _check_sizes(fields: Any, members: dict[str, zipfile.ZipInfo]) -> None:
@@ -119,6 +126,15 @@ def _shapes(value: Any) -> Iterator[tuple[str, list[int]]]:
     elif isinstance(value, dict):
         for part in value.values():
             yield from _shapes(part)
+
+
+def _upgraded_within(fields: Any, number: int) -> Any:
+    """Returns the fields of a result, or of all results in nested dictionaries, as today."""
+    if not isinstance(fields, dict):
+        return fields
+    if "ranked" in fields:
+        return _upgraded(fields, number)
+    return {name: _upgraded_within(part, number) for name, part in fields.items()}
 
 
 def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pyg_recmetrics.totals import check_is_whole
 Name: TypeAlias = str | int | float
 
 #: What a recommender has: one run, or several.
-_KINDS, _WHAT = EvaluationResult | Sequence, "'EvaluationResult' or 'Runs'"
+RUNNABLE = (EvaluationResult | Sequence, "'EvaluationResult' or 'Runs'")
 
 
 def by_name(results: Any, kinds: Any, what: str, argument: str = "results") -> dict[str, Any]:
@@ -47,7 +47,7 @@ def one_or_by_name(
 
 def runs_by_name(results: Mapping[str, Runnable]) -> dict[str, tuple[EvaluationResult, ...]]:
     """Returns the runs of each recommender by name."""
-    return {name: runs_of(result) for name, result in by_name(results, _KINDS, _WHAT).items()}
+    return {name: runs_of(result) for name, result in by_name(results, *RUNNABLE).items()}
 
 
 def read_name(name: Name, argument: str, names: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ def results_or_runs_by_name(
     results: Runnable | Mapping[str, Runnable],
 ) -> dict[str, EvaluationResult | Runs]:
     """Returns recommenders with one run or several by name; a single one has no name."""
-    found = one_or_by_name(results, _KINDS, _WHAT)
+    found = one_or_by_name(results, *RUNNABLE)
     return {name: result_or_runs(result) for name, result in found.items()}
 
 

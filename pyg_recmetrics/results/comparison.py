@@ -1,8 +1,8 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, get_args
 
@@ -27,7 +27,6 @@ from pyg_recmetrics.results.paired import (
     Equivalence,
     Pair,
     PairedDifference,
-    Verdict,
     difference_of_runs,
     is_higher_better,
     pair_of,
@@ -429,6 +428,83 @@ def compare(
              metric        a        b  difference       verdict  wins
         0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
+    comparing, asked = _prepare(
+        results,
+        metrics=metrics,
+        baseline=baseline,
+        equivalence=equivalence,
+        primary=primary,
+        deterministic=deterministic,
+        test=test,
+        simultaneous=simultaneous,
+        small_sample=small_sample,
+        level=level,
+        num_samples=num_samples,
+        seed=seed,
+    )
+    return comparing.compare(asked)
+
+
+def compare_on_each(
+    results: Mapping[str, Mapping[str, Runnable]],
+    metric: Metric,
+    *,
+    baseline: Name | None = None,
+    equivalence: float | str | None = None,
+    deterministic: Iterable[Name] = (),
+    small_sample: SmallSample = "satterthwaite",
+    level: float = 0.95,
+) -> dict[str, Comparison]:
+    """Compares recommenders on each of several data sets, with one correction for all tests.
+
+    Args:
+        results (mapping): For each data set, two results or more by name.
+        metric (Metric): The metric to compare.
+        baseline (str, optional): See :func:`compare`. Every data set has it. (default: `None`)
+        equivalence (float or str, optional): See :func:`compare`. (default: `None`)
+        deterministic (sequence of str, optional): See :func:`compare`. Not every data set needs to
+            have all of them. (default: `()`)
+        small_sample (str, optional): See :func:`compare`. (default: `"satterthwaite"`)
+        level (float, optional): See :func:`compare`. (default: `0.95`)
+
+    Raises:
+        ImportError: If scipy is not installed.
+        ValueError: As :func:`compare` does.
+    """
+    tested = []
+    for of_one in results.values():
+        comparing, asked = _prepare(
+            of_one,
+            metrics=metric,
+            baseline=baseline,
+            equivalence=equivalence,
+            deterministic=[name for name in deterministic if str(name) in of_one],
+            small_sample=small_sample,
+            level=level,
+        )
+        tested.append(comparing.test(asked))
+    return dict(zip(results, _judge(tested, holm), strict=True))
+
+
+def _prepare(
+    results: Mapping[str, Runnable],
+    *,
+    metrics: str | Metric | Iterable[str | Metric] | None,
+    baseline: Name | None,
+    equivalence: float | str | None,
+    deterministic: str | Iterable[Name],
+    small_sample: SmallSample,
+    level: float,
+    primary: str | Metric | None = None,
+    test: PairedTest = "t-test",
+    simultaneous: bool = False,
+    num_samples: int = 9999,
+    seed: int = 0,
+) -> "tuple[_Comparing, list[tuple[Metric, tuple[str, str]]]]":
+    """Returns what compares results, and the metrics and pairs that it is asked for.
+
+    Arguments and errors are those of :func:`compare`.
+    """
     check_scipy("compare")
     check_choice(test, "test", get_args(PairedTest))
     check_choice(small_sample, "small_sample", get_args(SmallSample))
@@ -461,7 +537,7 @@ def compare(
         means=nouns.means,
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
-    return _Comparing(runs, protocol, num_samples, seed).compare(asked_pairs)
+    return _Comparing(runs, protocol, num_samples, seed), asked_pairs
 
 
 class _Comparing:
@@ -480,42 +556,31 @@ class _Comparing:
     def compare(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> Comparison:
         """Compares pairs of recommenders in metrics."""
         largest = self._largest(asked) if self.protocol.simultaneous else None
-        level, alpha = self.protocol.level, self.protocol.alpha
-        alpha_of_each = largest.alpha_of_each(level) if largest else alpha
-        rows, powers, of_equivalence, bases, warnings = [], [], [], [], []
+        return _judge([self.test(asked, largest)], largest.adjust if largest else holm)[0]
+
+    def test(
+        self, asked: Sequence[tuple[Metric, tuple[str, str]]], largest: LargestOfAll | None = None
+    ) -> "_Tested":
+        """Tests each difference by itself, or with intervals that hold together."""
+        alpha = self.protocol.alpha
+        alpha_of_each = largest.alpha_of_each(self.protocol.level) if largest else alpha
+        tested = _Tested(self.protocol)
         for metric, (a, b) in asked:
             pair = self._pair(metric, a, b)
             if pair is None:
                 runs, small_sample = (self.runs[a], self.runs[b]), self.protocol.small_sample
-                rows.append(difference_of_runs(metric, (a, b), runs, small_sample, alpha))
-                of_equivalence.append(math.nan)
+                tested.add(difference_of_runs(metric, (a, b), runs, small_sample, alpha))
                 continue
-            is_tested = pair.has_test and self.protocol.primary in (None, metric)
-            row = pair.row(alpha_of_each if is_tested else alpha)
-            rows.append(row._replace(p_value=self._p_value(pair)) if is_tested else row)
-            of_equivalence.append(self._p_of_equivalence(pair) if is_tested else math.nan)
-            if is_tested:
-                powers.append(Power(str(metric), a, b, level, pair.uncertainty))
-            bases.append(Basis.of(str(metric), pair.sample))
+            tested.bases.append(Basis.of(str(metric), pair.sample))
             if pair.has_test and (note := caution_on_persons(pair.sample, self.protocol.unit)):
-                warnings.append(note)
-        adjust = largest.adjust if largest else holm
-        adjusted = adjust([row.p_value for row in rows])
-        # A simultaneous interval of both sides within the bounds is what is printed.
-        doubled = [min(1.0, 2 * p) if largest else p for p in of_equivalence]
-        judged = [
-            row._replace(p_adjusted=p, verdict=self._verdict(row, p, p_equivalent))
-            for row, p, p_equivalent in zip(rows, adjusted, adjust(doubled), strict=True)
-        ]
-        if warnings:
-            warn(warnings[0])
-        protocol = replace(
-            self.protocol,
-            caution=caution_on_differences(bases, self.protocol.unit, self.protocol.means),
-            num_tests=len(powers),
-            num_tested_metrics=len({power.metric for power in powers}),
-        )
-        return Comparison(judged, protocol, powers)
+                tested.warnings.append(note)
+            if not pair.has_test or self.protocol.primary not in (None, metric):
+                tested.add(pair.row(alpha))
+                continue
+            row = pair.row(alpha_of_each)._replace(p_value=self._p_value(pair))
+            tested.add(row, self._p_of_equivalence(pair))
+            tested.powers.append(Power(str(metric), a, b, self.protocol.level, pair.uncertainty))
+        return tested
 
     def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
         tested = [x for x in asked if self.protocol.primary in (None, x[0])]
@@ -544,16 +609,77 @@ class _Comparing:
             return math.nan
         return pair.p_of_equivalence(equivalence.bound(float(pair.second.mean())))
 
-    def _verdict(self, row: PairedDifference, p: float, p_equivalent: float) -> Verdict | None:
-        """Returns what the tests say of `a`. What is too small to matter is not better."""
-        if math.isnan(p):
-            return None
-        alpha = self.protocol.alpha
-        if p_equivalent <= alpha:
-            return "equivalent"
-        if p > alpha:
-            return "inconclusive"
-        return "better" if (row.difference > 0) == is_higher_better(row.metric) else "worse"
+
+@dataclass(frozen=True)
+class _Tested:
+    """Differences that were tested, before their p-values are corrected.
+
+    Attributes:
+        protocol: How they were tested.
+        rows: The differences.
+        of_equivalence: The p-value of each that it is too small to matter; `NaN` without one.
+        powers: What the tests detect.
+        bases: What the intervals rest on.
+        warnings: What to warn of.
+    """
+
+    protocol: Protocol
+    rows: list[PairedDifference] = field(default_factory=list)
+    of_equivalence: list[float] = field(default_factory=list)
+    powers: list[Power] = field(default_factory=list)
+    bases: list[Basis] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, row: PairedDifference, p_of_equivalence: float = math.nan) -> None:
+        """Adds a difference."""
+        self.rows.append(row)
+        self.of_equivalence.append(p_of_equivalence)
+
+
+def _judge(
+    tested: Sequence[_Tested], adjust: Callable[[Sequence[float]], list[float]]
+) -> list[Comparison]:
+    """Corrects the p-values of all tests together, and says what they tell."""
+    rows = [row for each in tested for row in each.rows]
+    # A simultaneous interval of both sides within the bounds is what is printed.
+    of_equivalence = [
+        min(1.0, 2 * p) if each.protocol.simultaneous else p
+        for each in tested
+        for p in each.of_equivalence
+    ]
+    judged = iter(zip(adjust([row.p_value for row in rows]), adjust(of_equivalence), strict=True))
+    if warnings := [warning for each in tested for warning in each.warnings]:
+        warn(warnings[0])
+    powers = [power for each in tested for power in each.powers]
+    return [
+        Comparison(
+            [_with_verdict(row, *next(judged), each.protocol.alpha) for row in each.rows],
+            replace(
+                each.protocol,
+                caution=caution_on_differences(each.bases, each.protocol.unit, each.protocol.means),
+                num_tests=len(powers),
+                num_tested_metrics=len({power.metric for power in powers}),
+                num_data_sets=len(tested),
+            ),
+            each.powers,
+        )
+        for each in tested
+    ]
+
+
+def _with_verdict(
+    row: PairedDifference, p: float, p_equivalent: float, alpha: float
+) -> PairedDifference:
+    """Returns a difference with what the tests say of `a`. What is too small is not better."""
+    row = row._replace(p_adjusted=p)
+    if math.isnan(p):
+        return row
+    if p_equivalent <= alpha:
+        return row._replace(verdict="equivalent")
+    if p > alpha:
+        return row._replace(verdict="inconclusive")
+    is_better = (row.difference > 0) == is_higher_better(row.metric)
+    return row._replace(verdict="better" if is_better else "worse")
 
 
 def _all_results(runs: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:

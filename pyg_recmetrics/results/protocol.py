@@ -36,6 +36,7 @@ class Protocol:
         num_tested_metrics (int): How many metrics these tests are of.
         sample (str or None): Whose users stand for all of the task, and how many they are.
         means (str): What differences are means over: what was drawn, or `"edges"`.
+        num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 
     Example:
         >>> import torch
@@ -63,6 +64,7 @@ class Protocol:
     num_tested_metrics: int = 0
     sample: str | None = None
     means: str = "users"
+    num_data_sets: int = 1
 
     @property
     def alpha(self) -> float:
@@ -93,6 +95,21 @@ class Protocol:
         if self.has_runs:
             counts = ", ".join(f"{number} of {name}" for name, number in self.num_runs.items())
             yield f"runs: {counts}; wins are averaged over pairs of runs"
+        yield from self._on_what_is_missing(tested)
+
+    def notes_on_data_set(self, rows: Sequence[PairedDifference]) -> Iterator[str]:
+        """Says how differences on one of several data sets were tested, below a table of all."""
+        yield self._on_intervals(rows)
+        tested = [row for row in rows if not math.isnan(row.p_value)]
+        if tested:
+            yield (
+                f"*: significant at {1 - self.level:.4g} by a {_WORDS_ON_TESTS[self.test]}, "
+                f"{self._on_correction()}; an interval is one of a single difference"
+            )
+            yield from self._on_equivalence()
+        yield from self._on_what_is_missing(tested)
+
+    def _on_what_is_missing(self, tested: Sequence[PairedDifference]) -> Iterator[str]:
         compared = {name for row in tested for name in (row.a, row.b)}
         if single := [name for name in self.uncovered if name in compared]:
             yield (
@@ -125,7 +142,12 @@ class Protocol:
             f"*: at most {1 - self.level:.4g}"
         )
         if self.num_tests > 1 and not self.simultaneous:
-            yield "an interval is one of a single difference; 'simultaneous=True' corrects it, too"
+            # What draws signs of users has no users in common between data sets.
+            hint = "" if self.num_data_sets > 1 else "; 'simultaneous=True' corrects it, too"
+            yield f"an interval is one of a single difference{hint}"
+        yield from self._on_equivalence()
+
+    def _on_equivalence(self) -> Iterator[str]:
         if self.equivalence is not None:
             yield (
                 f"equivalent: the difference is smaller than {self.equivalence}"
@@ -139,4 +161,5 @@ class Protocol:
             return f"a single test{by_signs}"
         how = "the largest of all" if self.simultaneous else "Holm's method"
         metrics = f"{self.num_tested_metrics} metric{'' if self.num_tested_metrics == 1 else 's'}"
-        return f"adjusted for {self.num_tests} tests of {metrics} by {how}"
+        where = f" on {self.num_data_sets} data sets" if self.num_data_sets > 1 else ""
+        return f"adjusted for {self.num_tests} tests of {metrics}{where} by {how}"

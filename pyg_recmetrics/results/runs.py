@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_fields, check_level
+from pyg_recmetrics.checks import check_fields, check_level, check_numbered
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.cohorts import (
+    CohortMean,
     Cohorts,
     Intervals,
     by_groups,
@@ -310,8 +311,7 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
             ...     len(Runs.load(f"{folder}/runs.npz"))
             2
         """
-        runs = {str(number): result._to_fields() for number, result in enumerate(self)}
-        archive.write(path, {"runs": runs})
+        archive.write(path, {"runs": fields_of_runs(self)})
 
     @classmethod
     def load(cls, path: str | Path) -> "Runs":
@@ -344,8 +344,7 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "Runs":
         check_fields(fields, ("runs",), "fields")
-        runs = check_fields(fields["runs"], map(str, range(len(fields["runs"]))), "runs")
-        return cls(EvaluationResult._from_fields(runs[str(i)]) for i in range(len(runs)))
+        return cls(runs_from_fields(fields["runs"]))
 
     def __repr__(self) -> str:
         means = ", ".join(f"{metric}: {self.mean(metric).value:.4f}" for metric in self.metrics)
@@ -481,6 +480,22 @@ def result_or_runs(results: Runnable) -> EvaluationResult | Runs:
     return runs[0] if len(runs) == 1 else Runs(runs)
 
 
+def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
+    """Returns everything that results were computed from, as files hold it, by their numbers."""
+    return archive.numbered(result._to_fields() for result in runs)
+
+
+def runs_from_fields(fields: Any) -> list[EvaluationResult]:
+    """Returns what :func:`fields_of_runs` was called on, after it has checked all fields.
+
+    Raises:
+        TypeError: If a field has another type.
+        ValueError: If a field is not valid.
+    """
+    runs = check_numbered(fields, "runs")
+    return [EvaluationResult._from_fields(run) for run in runs]
+
+
 def means_of_all_users(runs: Sequence[EvaluationResult], metric: str | Metric) -> Tensor | None:
     """Returns the values of a metric that has one for all users, `[num_runs]`; `None` if not.
 
@@ -505,6 +520,29 @@ def values_of_runs(
     """
     device = runs[0].ranked.rank.device if device is None else device
     return torch.stack([result.contributions(metric).to(device) for result in runs])
+
+
+def mean_with_interval(
+    result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
+) -> CohortMean:
+    """Returns the mean of a metric over users, or over users and runs, with its interval."""
+    runs = runs_of(result)
+    return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))
+
+
+def mean_of_any(
+    result: EvaluationResult | Runs, metric: str | Metric, level: float = 0.95
+) -> CohortMean:
+    """Returns the mean of any metric. One for all users together varies by runs alone."""
+    runs = runs_of(result)
+    means = means_of_all_users(runs, metric)
+    if means is None:
+        return mean_with_interval(result, metric, level)
+    num_users = runs[0].user_counts.num_with_list or runs[0].num_evaluated
+    if isinstance(result, Runs):
+        value, low, high, *_ = result.mean(metric, level)
+        return CohortMean(value, low, high, num_users)
+    return CohortMean(float(means[0]), math.nan, math.nan, num_users)
 
 
 def exposure_of_runs(runs: Sequence[EvaluationResult], k: int) -> Tensor:

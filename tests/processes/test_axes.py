@@ -13,7 +13,7 @@ def test_a_process_alone_computes_for_itself():
     assert (axis.size, axis.index) == (1, 0)
     assert axis.largest(lambda: own, own) is own
     assert axis.total(lambda: own, own) is own
-    assert axis.gathered(lambda: own, own) == [own]
+    assert axis.gathered(lambda: own, own) is own
 
 
 class Done:
@@ -47,6 +47,7 @@ class Recorded:
 @pytest.fixture(params=[False, True])
 def others(request, monkeypatch):
     recorded = Recorded(request.param)
+    monkeypatch.setattr(axes.dist, "get_backend", lambda group: "gloo")
     for name in ("all_reduce", "all_gather"):
         monkeypatch.setattr(axes.dist, name, getattr(recorded, name))
     return recorded
@@ -81,6 +82,5 @@ def test_rows_of_others_may_be_fewer(others):
         with pytest.raises(Stopped):
             axis.gathered(lambda: own, own[:0])
     else:
-        found = axis.gathered(lambda: own, own[:0])
-        assert [part.tolist() for part in found] == [own.tolist(), []]
-        assert [part.size(0) for part in axis.gathered(lambda: own[:0], own)] == [0, 0]
+        assert axis.gathered(lambda: own, own[:0]).tolist() == own.tolist()
+        assert axis.gathered(lambda: own[:0], own).shape == (0, 2)

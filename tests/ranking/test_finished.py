@@ -57,8 +57,8 @@ def killed(tmp_path_factory):
 def test_processes_are_killed_and_go_on(name, killed):
     folder, became = killed
     codes, num_ranked = became[name]
-    assert codes[0] == [-9]
-    assert sum(code == -9 for group in codes for code in group) >= 3
+    # Those who are killed after some time may have been faster.
+    assert sum(code == -9 for group in codes for code in group) >= 2
     assert codes[-1] == [0]
     assert_same(torch.load(folder / name / "result.pt"), kills.seen(kills.rankings()[name]))
     if name == "counts":  # each user in one pass: nobody who was written is ranked again

@@ -124,7 +124,7 @@ def arrange_death(stack, draw):
             replace = dying(Path.replace, number, when)
             stack.enter_context(patch.object(Path, "replace", lambda *given: replace(*given)))
         case "time":
-            timer = threading.Timer(draw.uniform(0, 0.1), die)
+            timer = threading.Timer(draw.uniform(0, 0.02), die)
             timer.daemon = True
             timer.start()
 

@@ -10,4 +10,6 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 def run_example(monkeypatch, name, *arguments):
     """Runs an example with arguments of the command line, and returns what its `main` returns."""
     monkeypatch.setattr(sys, "argv", [name, *arguments])
+    # A script finds others beside it.
+    monkeypatch.syspath_prepend(EXAMPLES)
     return runpy.run_path(str(EXAMPLES / name))["main"]()

@@ -1,0 +1,418 @@
+"""Benchmark: the results of several recommenders on several data sets."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
+from pyg_recmetrics.benchmark.critical_differences import CriticalDifferences
+from pyg_recmetrics.benchmark.means import MeanOnDataSet, MeansOnDataSets, Results, every_run
+from pyg_recmetrics.benchmark.sensitivity import Sensitivity
+from pyg_recmetrics.checks import check_boolean, check_fields, check_level, check_numbered
+from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.frozen import Frozen, FrozenDict
+from pyg_recmetrics.metrics import Metric, parse
+from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.results import EvaluationResult, Runs, archive
+from pyg_recmetrics.results.archive import numbered
+from pyg_recmetrics.results.by_name import RUNNABLE, Name, by_name, read_name
+from pyg_recmetrics.results.comparison import compare_on_each
+from pyg_recmetrics.results.inference import check_scipy
+from pyg_recmetrics.results.runs import (
+    Runnable,
+    common_metrics,
+    fields_of_runs,
+    result_or_runs,
+    runs_from_fields,
+    runs_of,
+)
+from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.uncertainty import SmallSample
+from pyg_recmetrics.tables import Table, Tabular, to_data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Benchmark(Frozen, Tabular, Mapping[str, Results]):
+    r"""Several recommenders on several data sets: a mapping of each data set to its results.
+
+    The table has a row for each recommender and a column for each data set. :meth:`compare` says
+    on how many data sets a recommender is better, :meth:`critical_differences` whether it would be
+    better on other data sets, and :meth:`sensitivity` whether the order is one of the protocol.
+    :func:`~pyg_recmetrics.report` puts all of it on a page.
+
+    A recommender need not have been run on every data set. All results of a data set are of one
+    task, and all of the benchmark have one convention.
+
+    Args:
+        results (dict): For each data set, its results by name. Each is an `EvaluationResult`, or
+            the `Runs` of a recommender, or a sequence of these.
+
+    Attributes:
+        recommenders (tuple of str): The names of the recommenders, in the order in which data sets
+            list them first.
+        metrics (tuple of Metric): The metrics that all results have. Methods take the first of them
+            if none is asked for, or any other that the rankings are deep enough for.
+
+    Raises:
+        ImportError: If a recommender has several runs, and scipy is not installed.
+        TypeError: If `results` does not hold results by name for each data set.
+        ValueError: If there are fewer than two data sets, one of them has no results or those of
+            different tasks, or conventions or actions for users without truth differ.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     scores = {"first": [3.0, 2.0, 1.0], "last": [1.0, 2.0, 3.0]}
+        ...     return {name: evaluate(torch.tensor(x), task, "mrr") for name, x in scores.items()}
+        >>> benchmark = Benchmark({"small": run(101), "large": run(200)})
+        >>> print(benchmark)
+        mrr             small           large  mean rank
+        ------------------------------------------------
+        first  0.6139 ± .0562  0.6125 ± .0396       1.00
+        last   0.6073 ± .0559  0.6092 ± .0395       2.00
+        ±: 95% confidence interval of the mean over users
+        bold: the best mean of a data set, significantly better or not
+        mean rank: over all 2 data sets; it is no test
+    """
+
+    _INSTEAD = "make another one"
+
+    def __init__(self, results: Mapping[str, Mapping[str, Runnable]]) -> None:
+        found = by_name(results, Mapping, "results by name")
+        if len(found) < 2:
+            raise ValueError(
+                f"'results' needs to hold at least two data sets (got {list(found)}); 'compare' "
+                f"and 'report' take the results of one"
+            )
+        read = {name: _read(name, of_one) for name, of_one in found.items()}
+        self.recommenders = tuple(
+            dict.fromkeys(name for of_one in read.values() for name in of_one)
+        )
+        self._results: dict[str, Results] = {
+            data_set: FrozenDict(
+                {name: of_one[name] for name in self.recommenders if name in of_one}
+            )
+            for data_set, of_one in read.items()
+        }
+        every = {
+            f"{data_set}, {name}": result
+            for data_set, of_one in self._results.items()
+            for name, result in every_run(of_one).items()
+        }
+        _check_same_definitions(every)
+        self.metrics = common_metrics(list(every.values()))
+        self._freeze()
+
+    def table(
+        self,
+        metric: str | Metric | None = None,
+        *,
+        baseline: Name | None = None,
+        level: float = 0.95,
+    ) -> Table:
+        """Returns the means of a metric: recommenders down, and data sets across.
+
+        Each mean has its interval, and the best of a data set is bold. The mean rank is over the
+        data sets that have all recommenders.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
+            baseline (str, optional): A recommender. Another column has the lift of the others over
+                it, as the geometric mean over data sets. (default: `None`)
+            level (float, optional): The level of the confidence intervals. (default: `0.95`)
+
+        Raises:
+            ValueError: If a result has no such metric, there is no such recommender, or `level` is
+                not between 0 and 1.
+        """
+        if baseline is not None:
+            baseline = read_name(baseline, "baseline", self.recommenders)
+        return self._means(metric, level).table(baseline)
+
+    def to_pandas(
+        self, metric: str | Metric | None = None, *, level: float = 0.95
+    ) -> "pd.DataFrame":
+        """Returns a data frame with a row for every recommender on every data set.
+
+        Its columns are `data_set`, `recommender`, `metric`, `value`, `low`, `high`, `rank` on the
+        data set, `num_users` and `num_runs`.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
+            level (float, optional): The level of the confidence intervals. (default: `0.95`)
+
+        Raises:
+            ImportError: If pandas is not installed.
+            ValueError: If a result has no such metric, or `level` is not between 0 and 1.
+        """
+        return to_data_frame(self._means(metric, level).rows.values(), MeanOnDataSet._fields)
+
+    def compare(
+        self,
+        metric: str | Metric | None = None,
+        *,
+        baseline: Name | None = None,
+        equivalence: float | str | None = None,
+        deterministic: str | Iterable[Name] = (),
+        independent: bool = False,
+        small_sample: SmallSample = "satterthwaite",
+        level: float = 0.95,
+    ) -> BenchmarkComparison:
+        """Compares recommenders on every data set, user by user, as :func:`compare` does.
+
+        One correction by Holm's method covers all tests on all data sets. For each pair, the
+        comparison also counts on how many data sets `a` is better, and on how many it is worse,
+        with confidence: the true number is no smaller. A pair is tested on the data sets that have
+        both, and a data set that lacks the baseline is left out.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
+            baseline (str, optional): A recommender. Each of the others is compared with it, as `b`.
+                (default: `None`, all pairs, where `a` comes before `b`)
+            equivalence (float or str, optional): The smallest difference that matters, see
+                :func:`compare`. (default: `None`)
+            deterministic (sequence of str, optional): The names of recommenders that no seed
+                changes. A single run of them is all there can be. (default: `()`)
+            independent (bool, optional): Whether data sets have nothing in common, such as users.
+                Counts are then those of Fisher's combination, which may be larger than the number
+                of stars, since together data sets say more than each by itself. It may also be
+                smaller: so choose before you see the numbers. (default: `False`, where a count is
+                the number of stars, however data sets depend on each other)
+            small_sample (str, optional): How tests allow for few runs, see :func:`compare`.
+                (default: `"satterthwaite"`)
+            level (float, optional): The level of confidence. (default: `0.95`)
+
+        Raises:
+            ImportError: If scipy is not installed.
+            TypeError: If `deterministic` holds no names, or `independent` is not a boolean.
+            ValueError: If a result has no such metric, a name is unknown, no two recommenders share
+                a data set, or another argument is not what :func:`compare` takes.
+
+        Sources: Dror et al., "Replicability analysis for natural language processing: testing
+        significance with multiple datasets" (2017); Benjamini and Heller, "Screening for partial
+        conjunction hypotheses" (2008).
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     perfect = torch.nn.functional.one_hot(truth[1]).float()
+            ...     scores = {"perfect": perfect, "popular": torch.tensor([3.0, 2.0, 1.0])}
+            ...     return {name: evaluate(x, task, "mrr") for name, x in scores.items()}
+            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+            >>> fixed = ["perfect", "popular"]
+            >>> print(*benchmark.compare(baseline="popular", deterministic=fixed).claims())
+            perfect is better than popular in mrr on both data sets.
+        """
+        check_scipy("compare")
+        asked = self.metric(metric)
+        independent = check_boolean(independent, "independent")
+        names = [deterministic] if isinstance(deterministic, str) else deterministic
+        if not isinstance(names, Iterable):
+            raise TypeError(
+                f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
+            )
+        known = [read_name(name, "deterministic", self.recommenders) for name in names]
+        if baseline is not None:
+            baseline = read_name(baseline, "baseline", self.recommenders)
+        # The order of recommenders is that of their names in every data set.
+        compared = {
+            data_set: of_one
+            for data_set, of_one in self.items()
+            if len(of_one) > 1 and (baseline is None or baseline in of_one)
+        }
+        if not compared:
+            raise ValueError(
+                f"'results' needs to hold a data set with two recommenders to compare "
+                f"(got none for baseline={baseline!r})"
+            )
+        comparisons = compare_on_each(
+            compared,
+            asked,
+            baseline=baseline,
+            equivalence=equivalence,
+            deterministic=known,
+            small_sample=small_sample,
+            level=level,
+        )
+        left_out = tuple(data_set for data_set in self if data_set not in compared)
+        return BenchmarkComparison(comparisons, asked, self.recommenders, independent, left_out)
+
+    def critical_differences(
+        self, metric: str | Metric | None = None, *, level: float = 0.95
+    ) -> CriticalDifferences:
+        r"""Says which recommenders would differ on other data sets, if these are a sample of them.
+
+        Friedman's test looks at the ranks of recommenders on the data sets that have all of them.
+        If it finds any difference, Wilcoxon's signed-rank test compares each two of them, corrected
+        by Holm's method. Each data set is one observation, so that few data sets tell little,
+        however many users they have. Fewer than five are refused. So are five to seven, if not even
+        data sets that all agree could make a pair significant: two recommenders need six, and three
+        need seven.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
+            level (float, optional): The level of confidence. (default: `0.95`)
+
+        Raises:
+            ImportError: If scipy is not installed.
+            ValueError: If there are too few data sets that have all recommenders, a result has no
+                such metric, or `level` is not between 0 and 1.
+
+        Sources: Friedman, "The use of ranks to avoid the assumption of normality implicit in the
+        analysis of variance" (1937); Demšar, "Statistical comparisons of classifiers over multiple
+        data sets" (2006); Benavoli, Corani and Mangili, "Should we really use post-hoc tests based
+        on mean-ranks?" (2016), for Wilcoxon's test.
+        """
+        check_scipy("critical_differences")
+        means = self._means(metric, level)
+        return CriticalDifferences(
+            means.values, self.recommenders, means.metric, check_level(level)
+        )
+
+    def sensitivity(
+        self,
+        metric: str | Metric | None = None,
+        *,
+        conventions: "Iterable[str | Convention] | None" = None,
+        cut_offs: Iterable[int] | None = None,
+        ties: Iterable[Ties] | None = None,
+    ) -> Sensitivity:
+        """Says whether the order of recommenders would be another under another protocol.
+
+        Results hold their ranked edges, so that the metric is measured again: as other libraries
+        define it, at other cut-offs, and with equal scores in another order. Nothing is ranked
+        anew, so a cut-off that is deeper than was ranked is left open.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
+            conventions (sequence, optional): The conventions. (default: `None`, all that have the
+                metric)
+            cut_offs (sequence of int, optional): The cut-offs. (default: `None`, 5, 10, 20, 50 and
+                100, if the metric has one)
+            ties (sequence of str, optional): How equal scores are ranked, see
+                :meth:`RankedEdges.with_ties`. (default: `None`, `"best"`, `"mean"` and `"worst"`)
+
+        Raises:
+            ValueError: If a result has no such metric, or there is no such convention, cut-off or
+                order of ties.
+        """
+        return Sensitivity.of(self._results, self.metric(metric), conventions, cut_offs, ties)
+
+    def save(self, path: str | Path) -> None:
+        """Saves all results in one file, for :meth:`load`. What they share is stored once.
+
+        Args:
+            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
+
+        Raises:
+            OSError: If the file cannot be written, such as `PermissionError`.
+        """
+        data_sets = [
+            {
+                "name": data_set,
+                "recommenders": numbered(
+                    {"name": name, "runs": fields_of_runs(runs_of(result))}
+                    for name, result in of_one.items()
+                ),
+            }
+            for data_set, of_one in self.items()
+        ]
+        archive.write(path, {"data_sets": numbered(data_sets)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Benchmark":
+        """Loads a saved benchmark. Loading never runs code from the file, and checks all of it.
+
+        Args:
+            path (str or Path): The file.
+
+        Raises:
+            OSError: If the file cannot be opened, such as `FileNotFoundError`.
+            ValueError: If `path` does not hold a saved benchmark, is damaged, or has an unsupported
+                format.
+        """
+        return archive.read(path, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
+        check_fields(fields, ("data_sets",), "fields")
+        found: dict[str, dict[str, list[EvaluationResult]]] = {}
+        for data_set in check_numbered(fields["data_sets"], "data_sets"):
+            check_fields(data_set, ("name", "recommenders"), "data_sets")
+            of_one = found.setdefault(data_set["name"], {})
+            for recommender in check_numbered(data_set["recommenders"], "recommenders"):
+                check_fields(recommender, ("name", "runs"), "recommenders")
+                of_one[recommender["name"]] = runs_from_fields(recommender["runs"])
+        return cls(found)
+
+    def metric(self, metric: str | Metric | None = None) -> Metric:
+        """Returns a metric as methods take it: the first that all results have if none is given.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`)
+
+        Raises:
+            ValueError: If there is no such metric, or none is given and results have none in
+                common.
+        """
+        if metric is not None:
+            return parse(metric)
+        if not self.metrics:
+            raise ValueError("'metric' needs to be given if results have none in common (got None)")
+        return self.metrics[0]
+
+    def _means(self, metric: str | Metric | None, level: float) -> MeansOnDataSets:
+        return MeansOnDataSets(self._results, self.metric(metric), check_level(level))
+
+    def __getitem__(self, data_set: str) -> Results:
+        return self._results[data_set]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self)} data sets, {len(self.recommenders)} recommenders)"
+        )
+
+
+def _read(data_set: str, results: Any) -> dict[str, EvaluationResult | Runs]:
+    """Returns the results of a data set by name.
+
+    Raises:
+        TypeError: If there is something else. The error names the data set.
+        ValueError: If they are of different tasks. The error names the data set.
+    """
+    try:
+        found = {name: result_or_runs(x) for name, x in by_name(results, *RUNNABLE).items()}
+        check_same_task(every_run(found))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{data_set}: {error}") from error
+    return found
+
+
+def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
+    """Raises if results mean different things by the name of a metric."""
+    (first_name, first), *others = results.items()
+    for name, result in others:
+        differing = [
+            what
+            for what in ("convention", "empty_target_action", "average_over")
+            if getattr(result, what) != getattr(first, what)
+        ]
+        if differing:
+            raise ValueError(
+                f"'results' needs to be measured alike on all data sets (got '{first_name}' and "
+                f"'{name}', which differ in {', '.join(differing)})"
+            )

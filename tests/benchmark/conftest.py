@@ -1,0 +1,10 @@
+import pytest
+
+pytest.importorskip("scipy")
+
+from tests.support.cases.small_benchmark import small_benchmark
+
+
+@pytest.fixture(scope="session")
+def benchmark():
+    return small_benchmark()

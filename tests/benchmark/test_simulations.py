@@ -1,0 +1,133 @@
+"""How often stars and counts over data sets are wrong, in draws of known laws.
+
+Bounds are those of what is promised, with three standard errors of room.
+"""
+
+import math
+
+import pytest
+import torch
+
+from pyg_recmetrics import Benchmark
+from pyg_recmetrics.benchmark import BenchmarkComparison
+from tests.support.cases.drawn_results import (
+    SD_OF_INTERACTION,
+    DrawnResult,
+    draw_runs,
+    names_of,
+)
+from tests.support.cases.small_benchmark import many_data_sets
+
+pytest.importorskip("scipy")
+
+from tests.benchmark.test_critical_differences import critical
+
+NUM_DRAWS, NUM_USERS = 200, 200
+
+#: The standard error of a share of .05 of so many draws.
+ERROR = math.sqrt(0.05 * 0.95 / NUM_DRAWS)
+
+#: The standard error of the difference of two recommenders with a run each.
+UNIT = math.sqrt((SD_OF_INTERACTION**2 + 2 * 0.07**2) / NUM_USERS)
+
+
+def draw_benchmark(leads, num_runs=1, runs=0.0, seed=0):
+    """A benchmark whose draws are metrics, and on whose data sets each is ahead of `base`.
+
+    Args:
+        leads: For each recommender, by how many standard errors it is better on each data set.
+        num_runs: The number of runs of each.
+        runs: The standard deviation of runs.
+        seed: The seed.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    num_data_sets = len(next(iter(leads.values())))
+    results = {}
+    for place in range(num_data_sets):
+        of_one = {}
+        for name, of_name in {**leads, "base": [0.0] * num_data_sets}.items():
+            values = draw_runs(
+                num_runs,
+                NUM_DRAWS,
+                NUM_USERS,
+                users=0.0 if name == "base" else SD_OF_INTERACTION,
+                runs=runs,
+                generator=generator,
+            )
+            drawn = [DrawnResult(x + of_name[place] * UNIT) for x in values]
+            of_one[name] = drawn[0] if num_runs == 1 else drawn
+        results[f"set {place}"] = of_one
+    return Benchmark(results)
+
+
+def comparisons(benchmark, **options):
+    for name in names_of(NUM_DRAWS):
+        yield benchmark.compare(name, baseline="base", **options)
+
+
+def rate(found):
+    found = list(found)
+    return sum(found) / len(found)
+
+
+@pytest.mark.slow
+class TestFamilies:
+    def test_any_star_is_false_in_one_of_twenty_draws_over_all_data_sets(self):
+        benchmark = draw_benchmark({"a": [0] * 4, "b": [0] * 4})
+        found = list(comparisons(benchmark))
+        any_star = rate(
+            any(each.is_significant(row) for each in of_one.values() for row in each)
+            for of_one in found
+        )
+        assert any_star <= 0.05 + 3 * ERROR
+        # Corrected on each data set alone, more than one in ten would be.
+        alone = rate(
+            any(min(row.p_value for row in each) <= 0.025 for each in of_one.values())
+            for of_one in found
+        )
+        assert alone > 0.05 + 3 * ERROR
+
+    def test_so_it_is_with_several_runs(self):
+        benchmark = draw_benchmark({"a": [0] * 3}, num_runs=3, runs=0.004)
+        any_star = rate(
+            any(each.is_significant(row) for each in of_one.values() for row in each)
+            for of_one in comparisons(benchmark)
+        )
+        assert any_star <= 0.05 + 3 * ERROR
+
+
+def both_counts(benchmark):
+    """The counts of the only pair in each draw: those of stars, and those of independent sets."""
+    stars, combined = [], []
+    for found in comparisons(benchmark):
+        stars.append(found.counts[0])
+        again = BenchmarkComparison(found, found.metric, found.recommenders, independent=True)
+        combined.append(again.counts[0])
+    return stars, combined
+
+
+@pytest.mark.slow
+class TestCounts:
+    @pytest.mark.parametrize("num_better", [0, 1, 3])
+    def test_they_exceed_the_truth_in_one_of_twenty_draws(self, num_better):
+        leads = [4.5] * num_better + [0.0] * (4 - num_better)
+        for counts in both_counts(draw_benchmark({"a": leads}, seed=num_better)):
+            wrong = rate(x.better > num_better or x.worse > 0 for x in counts)
+            assert wrong <= 0.05 + 3 * ERROR
+            # They find most of what is there.
+            mean = sum(x.better for x in counts) / len(counts)
+            assert 0.85 * num_better <= mean <= num_better + 0.1
+
+    def test_small_differences_that_none_shows_by_itself_count_together(self):
+        stars, combined = both_counts(draw_benchmark({"a": [1.5] * 6}, seed=5))
+        assert rate(x.better > 0 for x in combined) > 0.75
+        assert rate(x.better > 0 for x in stars) < 0.5
+
+
+@pytest.mark.slow
+def test_any_two_are_told_apart_by_chance_in_one_of_twenty_draws():
+    drawn = [critical(many_data_sets(10, seed=seed)) for seed in range(NUM_DRAWS)]
+    assert rate(any(row.is_significant for row in found) for found in drawn) <= 0.05 + 3 * ERROR
+    assert rate(found.any_differs for found in drawn) <= 0.05 + 3 * ERROR
+    ahead = [critical(many_data_sets(10, lead=0.1, seed=seed)) for seed in range(40)]
+    assert rate(any(row.is_significant for row in found) for found in ahead) > 0.5

@@ -1,0 +1,136 @@
+"""The page of a report on several data sets, and its sections."""
+
+import pytest
+
+from pyg_recmetrics import Benchmark, evaluate
+from pyg_recmetrics.benchmark import OrderChange, Sensitivity
+from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
+from pyg_recmetrics.reporting.benchmark_sections import BENCHMARK_SECTIONS
+from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Remarks
+from tests.support.cases.small_benchmark import DETERMINISTIC
+from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
+from tests.support.machines.missing_packages import hide_package
+
+
+@pytest.fixture(scope="module")
+def comparison(small_benchmark):
+    return small_benchmark.compare("ndcg@3", baseline="None", deterministic=DETERMINISTIC)
+
+
+@pytest.fixture(scope="module")
+def contents(small_benchmark, comparison):
+    return BenchmarkContents.of(small_benchmark, comparison)
+
+
+def parts(section, contents):
+    return list(BENCHMARK_SECTIONS[section](contents))
+
+
+def test_the_page_opens_with_the_answer(contents, small_benchmark, comparison):
+    claims, warnings, *rest = parts("Result", contents)
+    assert claims == Remarks(comparison.claims(), "claims")
+    assert "Fair was not run on Long." in warnings.texts
+    assert any("at most: " in text and "on Small" in text for text in warnings.texts)
+    means = rest[-1]
+    assert str(means.table) == str(small_benchmark.table("ndcg@3", baseline="None"))
+
+
+def test_each_data_set_has_two_pictures(contents):
+    found = parts("Each data set", contents)
+    assert [type(part) for part in found] == [Drawing] * 6
+    captions = [part.caption for part in found]
+    assert captions[::2] == [f"The mean ndcg@3 on {x}." for x in ("Small", "Wide", "Long")]
+
+
+def test_the_comparison_says_no_sentence_twice(contents, comparison):
+    whole, *folded = parts("Comparison", contents)
+    assert not set(whole.table.notes) & set(comparison.claims())
+    assert list(whole.of_row) == [(("Good", "None"), ()), (("Fair", "None"), ())]
+    assert [part.fold for part in folded] == [f"All numbers on {x}" for x in comparison]
+    for part, of_one in zip(folded, comparison.values(), strict=True):
+        assert str(part.table) == str(of_one)
+        assert len(part.of_row) == len(part.table.rows)
+
+
+def test_other_metrics_are_folded(contents):
+    assert [part.fold for part in parts("Other metrics", contents)] == ["recall@3", "coverage@3"]
+
+
+@pytest.mark.parametrize("swapped", [(), (("None", "Good"),)])
+def test_an_order_that_holds_is_good_news_and_one_that_changes_is_a_warning(contents, swapped):
+    change = OrderChange("ties", "best", "Small", ("None", "Good"), swapped)
+    contents = BenchmarkContents(contents.benchmark, None, contents.metric)
+    vars(contents)["sensitivity"] = Sensitivity([change], contents.metric, contents.benchmark)
+    (table,) = parts("Other protocols", contents)
+    assert table.fold == ("" if swapped else "All protocols")
+    remarks = [part for part in parts("Result", contents) if isinstance(part, Remarks)]
+    kind = "warnings" if swapped else "good"
+    (said,) = (part.texts for part in remarks if part.kind == kind)
+    assert said[-1] == contents.sensitivity.claim()
+
+
+def test_trade_offs_are_drawn_for_metrics_of_lists(contents):
+    found = parts("Trade-offs", contents)
+    assert [type(part) for part in found] == [Drawing] * 3
+    result = evaluate(GOOD_SCORES, TASK, "mrr")
+    without = BenchmarkContents.of(Benchmark({"A": {"x": result}, "B": {"x": result}}))
+    assert parts("Trade-offs", without) == [
+        Missing("Trade-offs", "they need a metric of lists, such as 'coverage@20'")
+    ]
+
+
+def test_few_data_sets_say_nothing_of_others(contents):
+    (part,) = parts("Other data sets", contents)
+    assert isinstance(part, Missing)
+    assert "needs 7 data sets that have all 3 recommenders (got 2)" in part.reason
+    good, bad = (evaluate(scores, TASK, "mrr") for scores in (GOOD_SCORES, BAD_SCORES))
+    many = Benchmark({f"{i}": {"x": good, "y": bad} for i in range(6)})
+    (part,) = parts("Other data sets", BenchmarkContents.of(many))
+    assert isinstance(part, Grid)
+
+
+def test_sizes_and_recipes_are_those_of_each(contents, small_benchmark):
+    (sizes,) = parts("Data sets", contents)
+    assert [row[0] for row in sizes.table.rows] == list(small_benchmark)
+    first = small_benchmark["Small"]["None"]
+    assert sizes.table.rows[0][1] == str(first.num_evaluated)
+    recipes = parts("Recipe", contents)
+    assert recipes[0].text.startswith("Small. Metrics: ndcg@3")
+
+
+def test_the_page_is_complete(made, small_benchmark, comparison):
+    page = made(small_benchmark, comparison=comparison, title="On <three> data sets")
+    assert page.headings == [
+        "On <three> data sets",
+        *(name for name in BENCHMARK_SECTIONS if name != "Other data sets"),
+        "Left out",
+    ]
+    assert page.tags["svg"] == 9
+    text = " ".join(page.text.split())
+    assert "Good, Fair, None, on 3 data sets: Small, Wide, Long." in text
+    for claim in comparison.claims():
+        assert text.count(claim) == 1
+    assert len(page.ids) == len(set(page.ids))
+    assert not any(link.startswith("http") for link in page.values("href") + page.values("src"))
+
+
+def test_the_same_benchmark_gives_the_same_page(made):
+    results = {"x": evaluate(GOOD_SCORES, TASK, "mrr")}
+    one, other = (made(Benchmark({"A": results, "B": results})).source for _ in range(2))
+    assert one == other
+
+
+def test_a_split_is_one_of_a_data_set(made, small_benchmark, split):
+    with pytest.raises(ValueError, match="'split' needs to be left out for a benchmark"):
+        made(small_benchmark, split=split)
+
+
+def test_without_packages_the_page_says_what_to_install(made, monkeypatch):
+    good, bad = (evaluate(scores, TASK, "mrr") for scores in (GOOD_SCORES, BAD_SCORES))
+    benchmark = Benchmark({"A": {"x": good, "y": bad}, "B": {"x": good, "y": bad}})
+    for package in ("scipy", "matplotlib"):
+        hide_package(monkeypatch, package)
+    page = made(benchmark)
+    assert "statistics" in page.text.partition("Left out\n")[2]
+    assert "plot" in page.text.partition("Left out\n")[2]
+    assert page.tags["svg"] == 0
