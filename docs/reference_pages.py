@@ -149,12 +149,7 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Benchmark": ("metric",),
-    "BenchmarkComparison": ("check_results",),
-    "Catalogue": (
-        *("check_device", "from_dict", "get", "inverse_propensity", "of_all", "of_task", "to_dict"),
-        "with_seen",
-    ),
+    "Catalogue": ("check_device", "from_dict", "get", "inverse_propensity", "of_task", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),
@@ -167,7 +162,6 @@ FOR_THE_PACKAGE = {
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "to_dict", "without_missing"),
     "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict"),
-    "Sensitivity": ("of",),
     "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
     "UserCounts": ("of", "of_all"),
 }

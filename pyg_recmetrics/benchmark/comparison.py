@@ -34,17 +34,9 @@ class DataSetCount(NamedTuple):
         num_data_sets: On how many both were tested.
 
     Example:
-        >>> import torch
-        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-        >>> def run(num_users):
-        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-        ...     up = torch.tensor([1.0, 2.0, 3.0])
-        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-        >>> compared = benchmark.compare(deterministic=["first", "last"])
-        >>> compared.counts[0]
-        DataSetCount(a='first', b='last', better=0, worse=0, num_data_sets=2)
+        >>> from pyg_recmetrics.benchmark import DataSetCount
+        >>> DataSetCount("LightGCN", "most popular", better=2, worse=0, num_data_sets=3).better
+        2
     """
 
     a: str
@@ -69,6 +61,29 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         independent (bool): Whether counts are those of Fisher's combination, which needs data sets
             that have nothing in common. If not, they are numbers of stars.
         left_out (tuple of str): The data sets on which nothing could be compared.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     perfect = torch.nn.functional.one_hot(truth[1]).float()
+        ...     scores = {"perfect": perfect, "popular": torch.tensor([3.0, 2.0, 1.0])}
+        ...     return {name: evaluate(x, task, "mrr") for name, x in scores.items()}
+        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+        >>> comparison = benchmark.compare(deterministic=["perfect", "popular"])
+        >>> comparison.table().rows[0][:4]
+        ('perfect - popular', '2 of 2', '0 of 2', '+0.3850 ± .0567 *')
+        >>> comparison.claims()
+        ('perfect is better than popular in mrr on both data sets.',)
+        >>> comparison["small"][0].verdict, comparison.select("popular").pairs
+        ('better', [('perfect', 'popular')])
+        >>> comparison.to_pandas()[["data_set", "a", "b", "verdict"]]
+          data_set        a        b verdict
+        0    small  perfect  popular  better
+        1    large  perfect  popular  better
+        >>> comparison.check_results(benchmark)  # which raises if they are others
     """
 
     def __init__(
@@ -98,21 +113,7 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         return self._first.protocol.level
 
     def claims(self) -> tuple[str, ...]:
-        """Returns one sentence for each pair: on how many data sets one is better, and on which.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-            >>> compared = benchmark.compare(deterministic=["first", "last"])
-            >>> len(compared.claims())
-            1
-        """
+        """Returns one sentence for each pair: on how many data sets one is better, and on which."""
         return tuple(self._sentence(count) for count in self.counts)
 
     def select(self, name: Name) -> "BenchmarkComparison":
@@ -123,19 +124,6 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
 
         Raises:
             ValueError: If it was compared on no data set.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-            >>> compared = benchmark.compare(deterministic=["first", "last"])
-            >>> len(compared.select("first"))
-            2
         """
         name = read_name(name, "name", list(dict.fromkeys(chain.from_iterable(self.pairs))))
         selected = {
@@ -172,19 +160,6 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
 
         Raises:
             ImportError: If pandas is not installed.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-            >>> compared = benchmark.compare(deterministic=["first", "last"])
-            >>> len(compared.to_pandas())
-            2
         """
         rows = [(data_set, *row) for data_set, found in self.items() for row in found]
         return to_data_frame(rows, ["data_set", *PairedDifference._fields])

@@ -35,17 +35,9 @@ class RankedPair(NamedTuple):
         is_significant: Whether it is small enough, and Friedman's test finds any difference.
 
     Example:
-        >>> import torch
-        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-        >>> def run(num_users):
-        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-        ...     up = torch.tensor([1.0, 2.0, 3.0])
-        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-        >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
-        >>> differences = benchmark.critical_differences()
-        >>> differences[0].a, differences[0].b
-        ('first', 'last')
+        >>> from pyg_recmetrics.benchmark import RankedPair
+        >>> RankedPair("a", "b", 1.2, 1.8, 0.01, 0.03, is_significant=True).rank_b
+        1.8
     """
 
     a: str
@@ -71,6 +63,17 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
         p_friedman (float): The p-value of Friedman's test that no recommender differs; `NaN` for
             two recommenders, of which Wilcoxon's test says all.
         level (float): The level of confidence of all that is said together.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> from pyg_recmetrics.benchmark import CriticalDifferences
+        >>> means = {f"set {i}": {"a": 0.3 + i / 90, "b": 0.1 + i / 70} for i in range(6)}
+        >>> found = CriticalDifferences(means, ["a", "b"], metrics.parse("ndcg@20"), 0.95)
+        >>> found[0].p_value, found.not_told_apart("a")
+        (0.03125, ())
+        >>> found.to_pandas()[["a", "b", "rank_a", "rank_b", "is_significant"]]
+           a  b  rank_a  rank_b  is_significant
+        0  a  b     1.0     2.0            True
     """
 
     def __init__(
@@ -98,19 +101,6 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
 
         Args:
             name (str): The name of the recommender.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
-            >>> differences = benchmark.critical_differences()
-            >>> differences.not_told_apart("first")
-            ()
         """
         return tuple(
             row.b if row.a == name else row.a
@@ -123,19 +113,6 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
 
         Raises:
             ImportError: If pandas is not installed.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(100, 118, 3)})
-            >>> differences = benchmark.critical_differences()
-            >>> len(differences.to_pandas()) == len(differences)
-            True
         """
         return to_data_frame(self._rows, RankedPair._fields)
 

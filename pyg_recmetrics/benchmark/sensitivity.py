@@ -46,17 +46,9 @@ class OrderChange(NamedTuple):
             that is now better stands first.
 
     Example:
-        >>> import torch
-        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-        >>> def run(num_users):
-        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-        ...     up = torch.tensor([1.0, 2.0, 3.0])
-        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-        >>> found = benchmark.sensitivity()
-        >>> found[0].kind, found[0].swapped
-        ('convention', ())
+        >>> from pyg_recmetrics.benchmark import OrderChange
+        >>> OrderChange("cut-off", "@5", "LastFM", ("b", "a"), (("b", "a"),)).order
+        ('b', 'a')
     """
 
     kind: Kind
@@ -76,6 +68,29 @@ class Sensitivity(Frozen, Rows[OrderChange]):
     Attributes:
         metric (Metric): The metric.
         data_sets (tuple of str): The names of the data sets.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=2, num_items=4)
+        >>> scores = {"a": [0.1, 0.3, 0.2, 0.4], "b": [0.4, 0.1, 0.3, 0.2]}
+        >>> scored = {name: torch.tensor(x) for name, x in scores.items()}
+        >>> results = {name: evaluate(x, task, "recall@3") for name, x in scored.items()}
+        >>> benchmark = Benchmark({"A": results, "B": results})
+        >>> sensitivity = benchmark.sensitivity(conventions=["lenskit"], cut_offs=[1, 2], ties=[])
+        >>> print(sensitivity)
+        order by recall@3     A     B
+        -----------------------------
+        convention
+        lenskit            same  same
+        cut-off
+        @1                 same  same
+        @2                 same  same
+        No other protocol changes the order by recall@3.
+        >>> sensitivity.claim()
+        'No other protocol changes the order by recall@3.'
+        >>> len(sensitivity.changes), len(sensitivity.to_pandas())
+        (0, 6)
     """
 
     def __init__(
@@ -85,51 +100,13 @@ class Sensitivity(Frozen, Rows[OrderChange]):
         self.metric, self.data_sets = metric, tuple(data_sets)
         self._freeze()
 
-    @classmethod
-    def of(
-        cls,
-        results: Mapping[str, Results],
-        metric: Metric,
-        conventions: Iterable[str | Convention] | None = None,
-        cut_offs: Iterable[int] | None = None,
-        ties: Iterable[Ties] | None = None,
-    ) -> "Sensitivity":
-        """Measures results under other protocols, see :meth:`Benchmark.sensitivity`."""
-        first = runs_of(next(iter(next(iter(results.values())).values())))[0]
-        protocols = [
-            *_conventions(first.convention, metric, conventions),
-            *_cut_offs(metric, cut_offs),
-            *_ties(ties),
-        ]
-        measure = _Measure(metric)
-        changes = [
-            measure.change(kind, name, data_set, of_one, protocol)
-            for kind, name, protocol in protocols
-            for data_set, of_one in results.items()
-        ]
-        return cls(changes, metric, results)
-
     @property
     def changes(self) -> tuple[OrderChange, ...]:
         """Those in which any two recommenders change places."""
         return tuple(row for row in self if row.swapped)
 
     def claim(self) -> str:
-        """Returns one sentence: whether any protocol changes the order.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-            >>> found = benchmark.sensitivity()
-            >>> print(found.claim())
-            No other protocol changes the order by mrr.
-        """
+        """Returns one sentence: whether any protocol changes the order."""
         measured = [row for row in self if row.order]
         if not self.changes:
             return f"No other protocol changes the order by {self.metric}."
@@ -146,19 +123,6 @@ class Sensitivity(Frozen, Rows[OrderChange]):
 
         Raises:
             ImportError: If pandas is not installed.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     up = torch.tensor([1.0, 2.0, 3.0])
-            ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-            >>> found = benchmark.sensitivity()
-            >>> len(found.to_pandas()) == len(found)
-            True
         """
         return to_data_frame(self._rows, OrderChange._fields)
 
@@ -185,11 +149,35 @@ class Sensitivity(Frozen, Rows[OrderChange]):
 
     def _notes(self) -> Iterator[str]:
         yield self.claim()
-        yield "a > b: a is now better than b; of means, without a test"
+        if self.changes:
+            yield "a > b: a is now better than b; of means, without a test"
         if self._unknown:
             yield f"not known, as for cut-offs deeper than was ranked: {', '.join(self._unknown)}"
         if any(not row.order for row in self if row.protocol not in self._unknown):
             yield "-: not known, as for cut-offs deeper than was ranked"
+
+
+def measure_sensitivity(
+    results: Mapping[str, Results],
+    metric: Metric,
+    conventions: Iterable[str | Convention] | None = None,
+    cut_offs: Iterable[int] | None = None,
+    ties: Iterable[Ties] | None = None,
+) -> Sensitivity:
+    """Measures results under other protocols, see :meth:`Benchmark.sensitivity`."""
+    first = runs_of(next(iter(next(iter(results.values())).values())))[0]
+    protocols = [
+        *_conventions(first.convention, metric, conventions),
+        *_cut_offs(metric, cut_offs),
+        *_ties(ties),
+    ]
+    measure = _Measure(metric)
+    changes = [
+        measure.change(kind, name, data_set, of_one, protocol)
+        for kind, name, protocol in protocols
+        for data_set, of_one in results.items()
+    ]
+    return Sensitivity(changes, metric, results)
 
 
 class _Protocol(NamedTuple):

@@ -67,17 +67,11 @@ class Panels(NamedTuple):
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-        >>> def run(num_users):
-        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-        ...     up = torch.tensor([1.0, 2.0, 3.0])
-        ...     return {"first": evaluate(-up, task, "mrr"), "last": evaluate(up, task, "mrr")}
-        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-        >>> from pyg_recmetrics import plot
-        >>> panels = plot.benchmark(benchmark)
-        >>> len(panels.axes)
-        2
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> results = {"fixed": evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr@2")}
+        >>> plot.benchmark(Benchmark({"A": results, "B": results}))
+        Panels(2 axes)
     """
 
     figure: "Figure"
