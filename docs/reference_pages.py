@@ -157,7 +157,7 @@ FOR_THE_PACKAGE = {
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
     "PrecisionRecallCurve": ("curve",),
-    "Protocol": ("notes",),
+    "Protocol": ("notes", "notes_on_data_set"),
     "RankedEdges": ("from_dict", "from_ranks", "lists_down_to", "select_edges", "to_dict"),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "to_dict", "without_missing"),
