@@ -19,8 +19,10 @@ from pyg_recmetrics.results.estimates import Estimate, Interval
 from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
 from pyg_recmetrics.results.gaps import ClosedGaps, Gaps, find_closed_gaps, find_gaps
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.results.recipe import note_on_intervals
+from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
 from pyg_recmetrics.tables import (
     Table,
@@ -77,6 +79,7 @@ class Intervals:
         nouns (Nouns): What the rows are called.
         sample (str or None): Which users stand for all, if some do.
         totals (Totals or None): What adds up values of users; `None` if these are all users.
+        measured (Measured or None): The result whose means these are, or its first run.
     """
 
     person: Tensor | None
@@ -85,6 +88,7 @@ class Intervals:
     nouns: Nouns = USERS
     sample: str | None = None
     totals: Totals | None = None
+    measured: Measured | None = None
 
     def notes(self, num_runs: int = 1) -> list[str]:
         """Returns what a table says about them."""
@@ -165,17 +169,16 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         means: Mapping[Hashable, Mapping[str, CohortMean]],
         estimate: Callable[[Hashable, str], Estimate],
         name: str,
-        level: float,
         notes: Sequence[str],
-        nouns: Nouns = USERS,
-        *,
+        intervals: Intervals,
         group: Tensor,
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
-        self._notes, self._nouns, self._group = tuple(notes), nouns, group
+        self._notes, self._nouns, self._group = tuple(notes), intervals.nouns, group
+        self._measured = intervals.measured
         self.name = name
-        self.level = level
+        self.level = intervals.level
 
     @overload
     def gaps(self, reference: Hashable | None = None, *, other: None = None) -> Gaps: ...
@@ -201,7 +204,8 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
         Raises:
             TypeError: If `other` is something else.
-            ValueError: If there is no such group, or `other` has other groups, users or metrics.
+            ValueError: If there is no such group, or `other` has other groups or metrics, or is of
+                another task.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
@@ -261,6 +265,8 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             raise ValueError(
                 f"'other' needs to have one of the metrics {self._metrics} (got {other._metrics})"
             )
+        if self._measured is not None and other._measured is not None:
+            check_same_task({"these groups": self._measured, "other": other._measured})
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every cohort and metric.
@@ -336,7 +342,7 @@ def by_groups(
     estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
     notes = intervals.notes(num_runs)
-    return Cohorts(means, estimate, name, intervals.level, notes, intervals.nouns, group=group)
+    return Cohorts(means, estimate, name, notes, intervals, group)
 
 
 def _estimate_of_group(
@@ -404,9 +410,7 @@ def by_popularity(
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals)
     notes = intervals.notes(len(runs))
-    return Cohorts(
-        means, estimate, "popularity", intervals.level, notes, intervals.nouns, group=bucket
-    )
+    return Cohorts(means, estimate, "popularity", notes, intervals, bucket)
 
 
 def _estimate_of_label(

@@ -371,7 +371,13 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
 
     def _intervals(self, level: float) -> Intervals:
         first = self[0]
-        return Intervals(first.person, check_level(level), nouns=first.nouns, sample=self._sample())
+        return Intervals(
+            first.person,
+            check_level(level),
+            nouns=first.nouns,
+            sample=self._sample(),
+            measured=first,
+        )
 
     def _sample(self) -> str | None:
         """Returns whose users stand for all of the task; `None` if nobody's do."""

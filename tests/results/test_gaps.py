@@ -153,5 +153,14 @@ def test_other_users_are_refused():
         task = RankingTask(truth, num_users=4, num_items=2, person=person)
         return evaluate(torch.tensor([1.0, 0.0]), task, "recall@1").by([0, 0, 1, 1])
 
-    with pytest.raises(ValueError, match="'other' needs to be of the same users"):
+    with pytest.raises(ValueError, match=r"of the same task .*'other', which differ in person"):
         cohorts(None).gaps(other=cohorts([0, 0, 1, 1]))
+
+
+def test_users_of_another_task_are_no_pairs():
+    def cohorts(item):
+        task = RankingTask([[0, 1, 2, 3], [0, 0, 1, item]], num_users=4, num_items=2)
+        return evaluate(torch.tensor([1.0, 0.0]), task, "recall@1").by([0, 0, 1, 1])
+
+    with pytest.raises(ValueError, match=r"of the same task .*'other', which differ in truth"):
+        cohorts(0).gaps(other=cohorts(1))
