@@ -3,6 +3,7 @@
 python -m tests.support.machines.faults FOLDER  # all cases at once, each with processes of its own
 """
 
+import ctypes
 import json
 import multiprocessing
 import os
@@ -18,6 +19,7 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import RankingTask, distributed, rank
+from pyg_recmetrics.processes import watch
 from pyg_recmetrics.ranking.ranking import OpenRanking
 
 NUM_USERS, NUM_ITEMS, NUM_PROCESSES = 60, 10, 3
@@ -129,6 +131,12 @@ def slow():
         return ranked(seconds=LIMIT / 8 if dist.get_rank() == 1 else 0)
 
 
+def lock_held():
+    """One process calls a library that holds the lock of Python."""
+    watch._SILENCE = LIMIT
+    return ranked(on(1, lambda: ctypes.PyDLL(None).sleep(3 * int(LIMIT))), seconds=0.1)
+
+
 #: The cases by name.
 CASES = {
     "killed before": killed_before,
@@ -143,6 +151,7 @@ CASES = {
     "never joining": never_joining,
     "stuck": stuck,
     "slow": slow,
+    "lock held": lock_held,
 }
 
 #: The processes that never end.
