@@ -12,8 +12,7 @@ in turn, once to warm up and then five times. The output is a table of medians i
 - `tiles` is the ratio to the same product in tiles of 1,024 users by 4,096 items, as in
   `benchmarks/evaluation.py`. These tiles stay in the cache, so it takes less time.
 - `by` is what the goal is relative to: the product in strips; `topk(20)`, `torch.topk` of the same
-  score matrix; `itself`, all calls to the function or model without any evaluation; `PyG's loop`,
-  a product, a mask, `topk` and three of PyG's metrics for 2,048 users at once; or a sum.
+  score matrix; `itself`, all calls to the function or model without any evaluation; or a sum.
 - `ratio` is the ratio to that, which should be at most `goal`. Rows without a goal are there so
   that no way is left out.
 - `MB` is the resident memory at the peak of the first call, above what there was before it. It
@@ -47,16 +46,9 @@ from embeddings import (
 from evaluation import K, check_unmasked, names_of_every_metric, unmasked_lists
 from timing import extra_memory, in_turn, machine, medians
 from torch import Tensor
-from torch_geometric.metrics import (
-    LinkPredMetricCollection,
-    LinkPredNDCG,
-    LinkPredPrecision,
-    LinkPredRecall,
-)
 
 from pyg_recmetrics import (
     EvaluationResult,
-    Evaluator,
     RankedEdges,
     RankingTask,
     evaluate,
@@ -69,9 +61,6 @@ AVX2 = {
     "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
-
-#: The metrics of PyG's loop, and how many users it scores at once.
-OF_LOOP, USERS_IN_LOOP = (f"precision@{K}", f"recall@{K}", f"ndcg@{K}"), 2048
 
 #: The share of ranks that may differ where a model rounds its scores in its own way.
 ROUNDED = 1e-3
@@ -175,37 +164,6 @@ def nothing(data: Embeddings) -> dict[str, Callable[[], np.ndarray]]:
     return {}
 
 
-class Prepared:
-    """Evaluates a recommender once more, as after each epoch of a training."""
-
-    def __init__(self) -> None:
-        self.evaluator: Evaluator | None = None
-
-    def __call__(self, recommender: Recommender, task: RankingTask) -> EvaluationResult:
-        if self.evaluator is None or self.evaluator.task is not task:
-            self.evaluator = Evaluator(task, OF_LOOP)
-        return self.evaluator(recommender)
-
-
-def plain_loop(data: Embeddings) -> dict[str, Tensor]:
-    """The loop that people write with PyG: a product, a mask, `topk` and its metrics."""
-    truth, seen = data.task.truth, data.task.seen
-    starts = torch.arange(0, len(data.user) + USERS_IN_LOOP, USERS_IN_LOOP)
-    of_truth, of_seen = (
-        torch.searchsorted(edges[0].contiguous(), starts) for edges in (truth, seen)
-    )
-    metrics = LinkPredMetricCollection([LinkPredPrecision(K), LinkPredRecall(K), LinkPredNDCG(K)])
-    for number, users in enumerate(data.user.split(USERS_IN_LOOP)):
-        scores, first = users @ data.item.t(), int(starts[number])
-        row, item = seen[:, of_seen[number] : of_seen[number + 1]]
-        scores[row - first, item] = -torch.inf
-        edges = truth[:, of_truth[number] : of_truth[number + 1]].clone()
-        edges[0] -= first
-        metrics.update(scores.topk(K, dim=1).indices, edges)
-    computed: dict[str, Tensor] = metrics.compute()
-    return computed
-
-
 class Row(NamedTuple):
     """One way through the package.
 
@@ -221,7 +179,6 @@ class Row(NamedTuple):
         task: Makes the task.
         beside: Makes peers that are timed beside it.
         is_without_bfloat16: Whether the processor is told to be an older one.
-        repeats: How often a run repeats the call, and what it is relative to.
     """
 
     name: str
@@ -234,7 +191,6 @@ class Row(NamedTuple):
     task: Callable[[Embeddings], RankingTask] = whole_task
     beside: Callable[[Embeddings], Mapping[str, Callable[[], np.ndarray]]] = nothing
     is_without_bfloat16: bool = False
-    repeats: int = 1
 
 
 class Line(NamedTuple):
@@ -299,8 +255,6 @@ MAIN = partial(random_embeddings, 10_000, 41_000)
 SMALL = partial(random_embeddings, 2_000, 41_000)
 DEEP = partial(random_embeddings, 4_000, 40_000)
 MATRIX = partial(random_embeddings, 6_000, 41_000)
-TINY = partial(random_embeddings, 100, 100, num_relevant=3, num_seen=5)
-ML_100K = partial(random_embeddings, 943, 1_682, num_relevant=10, num_seen=90)
 ML_1M = partial(random_embeddings, 6_040, 3_706, num_relevant=30, num_seen=130)
 
 
@@ -350,22 +304,19 @@ def rows(folder: Path | None) -> list[Row]:
         small("sampled candidates", task=sampled_items),
         small("few scores", recommender=with_few_scores),
         small("scores in double precision", recommender=lambda data: data.scores.double()),
-        *as_in_training(),
         Row("default metrics without bfloat16", MAIN, goal=1.0, is_without_bfloat16=True),
-        *(
-            row._replace(name=f"{row.name}, without bfloat16", is_without_bfloat16=True)
-            for row in as_in_training()
-        ),
+        *of_gowalla_without_bfloat16(folder),
     ]
 
 
-def as_in_training() -> list[Row]:
-    """Small data, which an `Evaluator` ranks again and again, beside PyG's plain loop."""
-    row = partial(Row, by=("PyG's loop",), call=Prepared())
+def of_gowalla_without_bfloat16(folder: Path | None) -> list[Row]:
+    if folder is None:
+        return []
+    row = partial(Row, data=partial(trained_embeddings, folder), is_without_bfloat16=True)
+    every_metric = partial(evaluate, metrics=names_of_every_metric())
     return [
-        row("100 x 100, a hundred times", TINY, goal=0.7, repeats=100),
-        row("like MovieLens-100K, ten times", ML_100K, goal=0.7, repeats=10),
-        row("like MovieLens-1M", ML_1M, goal=0.85),
+        row("Gowalla, default metrics without bfloat16", goal=0.65),
+        row("Gowalla, every metric to 100 without bfloat16", call=every_metric, goal=1.0),
     ]
 
 
@@ -395,14 +346,6 @@ def check(row: Row, data: Embeddings, recommender: Recommender, result: RankedEd
             raise RuntimeError(f"{row.name} differs from algorithm='dense'")
 
 
-def repeated(function: Callable[[], object], repeats: int) -> Callable[[], None]:
-    def repeat() -> None:
-        for _ in range(repeats):
-            function()
-
-    return repeat
-
-
 def ranked(result: EvaluationResult | RankedEdges) -> RankedEdges:
     return result if isinstance(result, RankedEdges) else result.ranked
 
@@ -416,8 +359,6 @@ def measure(chosen: Sequence[Row], num_runs: int) -> list[Line]:
     }
     if any("topk(20)" in row.by for row in chosen):
         functions["topk(20)"] = lambda: data.scores.topk(K)
-    if any("PyG's loop" in row.by for row in chosen):
-        functions["PyG's loop"] = lambda: plain_loop(data)
     for function in functions.values():
         function()
     megabytes = {}
@@ -432,8 +373,6 @@ def measure(chosen: Sequence[Row], num_runs: int) -> list[Line]:
         for name, list_items in row.beside(data).items():
             check_unmasked(data, name, list_items())
             functions[name] = list_items
-    repeats = max(row.repeats for row in chosen)
-    functions = {name: repeated(function, repeats) for name, function in functions.items()}
     times = in_turn(functions, num_runs)
     median = medians(times)
     by_name = {row.name: row for row in chosen}
@@ -453,11 +392,16 @@ def measure(chosen: Sequence[Row], num_runs: int) -> list[Line]:
     return [line(name) for name in functions]
 
 
-def measure_without_bfloat16(folder: Path | None, names: set[str], num_runs: int) -> list[str]:
-    """Measures in a process whose libraries have been told that there is no `bfloat16`."""
+def forget_bfloat16() -> None:
+    """Makes this process believe that its processor has AVX2 and nothing beyond."""
     known = torch.cpu.get_capabilities()
     newer = {name: False for name in known if name.startswith(("amx", "avx512"))}
     torch.cpu.get_capabilities = lambda: {**known, **newer}  # type: ignore[assignment]
+
+
+def measure_without_bfloat16(folder: Path | None, names: set[str], num_runs: int) -> list[str]:
+    """Measures in a process whose libraries have been told that there is no `bfloat16`."""
+    forget_bfloat16()
     chosen = [row for row in rows(folder) if row.name in names]
     groups = itertools.groupby(chosen, key=lambda row: row.data)
     return [str(line) for _, group in groups for line in measure(list(group), num_runs)]

@@ -210,12 +210,17 @@ def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
     return tensor.detach().double()
 
 
-def check_finite(values: Tensor, name: str) -> None:
-    """Raises if values are no real numbers, NaN or infinite; the error says how many."""
+def check_finite(values: Tensor, name: str) -> float:
+    """Returns the largest size of a value. Zero if there is none.
+
+    Raises:
+        ValueError: If values are no real numbers, NaN or infinite; the error says how many.
+    """
     _check_real(values, name)
     # The extremes show both, and take no memory, unlike a mask of all values.
-    if values.numel() == 0 or all(map(math.isfinite, torch.stack(values.aminmax()).tolist())):
-        return
+    low, high = torch.stack(values.aminmax()).tolist() if values.numel() else (0.0, 0.0)
+    if math.isfinite(low) and math.isfinite(high):
+        return max(-low, high)
     num_wrong = int((~values.isfinite()).sum())
     raise ValueError(f"'{name}' needs to hold finite numbers (got {num_wrong} NaN or infinite)")
 

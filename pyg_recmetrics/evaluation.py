@@ -653,6 +653,8 @@ def _read_catalogue(
     task: RankingTask, catalogue: Catalogue | None, **facts: TensorLike | None
 ) -> Catalogue:
     """Returns what is known about the items of a task, and checks that nothing is given twice."""
+    if catalogue is None and not any(value is not None for value in facts.values()):
+        return task.catalogue
     if catalogue is None:
         known = Catalogue(task.num_items, seen=task.catalogue.seen, **facts)
     elif not isinstance(catalogue, Catalogue):

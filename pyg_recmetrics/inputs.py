@@ -54,6 +54,8 @@ class Matrix(NamedTuple):
 
 def as_integer(value: object) -> int | None:
     """Returns an integer of any library as Python's own; `None` for booleans and all else."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == torch.bool):
         return None
     try:

@@ -101,10 +101,14 @@ class Totals:
 
     def exact(self, *values: Tensor) -> list[ExactSum]:
         """Returns the sum of each tensor over all users."""
-        digits = torch.stack([_digits(each.to(self.device)) for each in values])
+        flat = [each.detach().to(self.device).flatten().double() for each in values]
+        if len({each.numel() for each in flat}) == 1:
+            digits = _digits(torch.stack(flat))
+        else:
+            digits = torch.cat([_digits(each.unsqueeze(0)) for each in flat])
         if self._is_shared:
             digits = _add_up_places(digits)
-        return [_carried(each) for each in digits.cpu()]
+        return _carried(digits.cpu())
 
     def sum(self, values: Tensor) -> float:
         """Returns the sum of values, rounded once."""
@@ -174,22 +178,20 @@ class Totals:
 
 
 def _digits(values: Tensor) -> Tensor:
-    """Returns the sums of the digits of doubles by exponent, and the numbers of others.
+    """Returns the sums of the digits of rows of doubles by exponent, and the numbers of others.
 
-    They are integers of shape `[2 * num_places + 4]`.
+    They are integers of shape `[num_rows, 2 * num_places + 4]`.
     """
-    values = values.detach().flatten().double()
-    finite = values.nan_to_num(0.0, 0.0, 0.0)
-    mantissa, exponent = finite.frexp()
+    mantissa, exponent = values.nan_to_num(0.0, 0.0, 0.0).frexp()
     digits = (mantissa * 2.0**_DIGITS).long()
     place = exponent.long() - _LOWEST
-    sums = digits.new_zeros(2 * _NUM_PLACES + 4)
+    sums = digits.new_zeros(len(values), 2 * _NUM_PLACES + 4)
     # Each is so small that no sum overflows for fewer than 2^36 users.
-    sums.index_add_(0, place, digits & (2**_LOW_DIGITS - 1))
-    sums.index_add_(0, place + _NUM_PLACES, digits >> _LOW_DIGITS)
-    odd = (values.isnan(), values.isposinf(), values.isneginf())
-    sums[2 * _NUM_PLACES] = values.numel()
-    sums[2 * _NUM_PLACES + 1 :] = torch.stack([is_odd.sum() for is_odd in odd])
+    sums.scatter_add_(1, place, digits & (2**_LOW_DIGITS - 1))
+    sums.scatter_add_(1, place + _NUM_PLACES, digits >> _LOW_DIGITS)
+    sums[:, 2 * _NUM_PLACES] = values.size(1)
+    odd = torch.stack([values.isnan(), values.isposinf(), values.isneginf()])
+    sums[:, 2 * _NUM_PLACES + 1 :] = odd.sum(dim=2).t()
     return sums
 
 
@@ -210,10 +212,13 @@ def _add_up_places(digits: Tensor) -> Tensor:
     return sums
 
 
-def _carried(digits: Tensor) -> ExactSum:
-    """Returns the sum that digits of all places make up."""
-    numerator = 0
-    for index in digits[: 2 * _NUM_PLACES].nonzero().squeeze(1).tolist():
-        half, place = divmod(index, _NUM_PLACES)
-        numerator += int(digits[index]) << (place + half * _LOW_DIGITS)
-    return ExactSum(numerator, *digits[2 * _NUM_PLACES :].tolist())
+def _carried(digits: Tensor) -> list[ExactSum]:
+    """Returns the sums that digits of all places make up, row by row."""
+    numerators = [0] * len(digits)
+    row, index = digits[:, : 2 * _NUM_PLACES].nonzero(as_tuple=True)
+    found = (values.tolist() for values in (row, index, digits[row, index]))
+    for number, at, digit in zip(*found, strict=True):
+        half, place = divmod(at, _NUM_PLACES)
+        numerators[number] += digit << (place + half * _LOW_DIGITS)
+    counts = digits[:, 2 * _NUM_PLACES :].tolist()
+    return [ExactSum(total, *of_row) for total, of_row in zip(numerators, counts, strict=True)]

@@ -304,7 +304,7 @@ def test_every_module_and_every_metric_is_in_the_reference(explained):
 
 
 #: Classes that functions and class methods make, which say what they raise.
-MADE_BY_FUNCTIONS = {"Picture", "RankedEdges", "SplitReport"}
+MADE_BY_FUNCTIONS = {"Panels", "Picture", "RankedEdges", "SplitReport"}
 
 
 def code_of_docstrings(explained):

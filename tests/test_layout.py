@@ -35,7 +35,6 @@ TESTED_ELSEWHERE = {
     "reporting/parts": "reporting/test_sections.py",
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",
     "results/estimates": "results/test_uncertainty.py",
-    "results/gathering": "task/test_shares.py",
     "results/measured": "results/test_same_task.py",
     "results/samples": "test_margins.py",
     "version": "test_documentation.py",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
 from pyg_recmetrics.benchmark.critical_differences import CriticalDifferences
 from pyg_recmetrics.benchmark.means import MeanOnDataSet, MeansOnDataSets, Results, every_run
-from pyg_recmetrics.benchmark.sensitivity import Sensitivity
+from pyg_recmetrics.benchmark.sensitivity import Sensitivity, measure_sensitivity
 from pyg_recmetrics.checks import check_boolean, check_fields, check_level, check_numbered
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen, FrozenDict
@@ -78,6 +78,12 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         ±: 95% confidence interval of the mean over users
         bold: the best mean of a data set, significantly better or not
         mean rank: over all 2 data sets; it is no test
+        >>> benchmark.table(baseline="last").rows[0][-1]  # the lift of the first
+        '+0.8%'
+        >>> str(benchmark.metric()), len(benchmark.to_pandas())
+        ('mrr', 4)
+        >>> benchmark.sensitivity().claim()
+        'No other protocol changes the order by mrr.'
     """
 
     _INSTEAD = "make another one"
@@ -270,6 +276,24 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         analysis of variance" (1937); Demšar, "Statistical comparisons of classifiers over multiple
         data sets" (2006); Benavoli, Corani and Mangili, "Should we really use post-hoc tests based
         on mean-ranks?" (2016), for Wilcoxon's test.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> def run(num_users):
+            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+            ...     scores = {"first": [3.0, 2.0, 1.0], "last": [1.0, 2.0, 3.0]}
+            ...     scored = {name: torch.tensor(x) for name, x in scores.items()}
+            ...     return {name: evaluate(x, task, "mrr") for name, x in scored.items()}
+            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(10, 31, 3)})
+            >>> print(benchmark.critical_differences())
+            mrr    mean rank  not told apart from
+            -------------------------------------
+            first       1.00                    -
+            last        2.00                    -
+            over 7 data sets, each of which is one observation
+            told apart by Wilcoxon's signed-rank test, corrected for 1 pair by Holm's method, at 95%
         """
         check_scipy("critical_differences")
         means = self._means(metric, level)
@@ -304,7 +328,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             ValueError: If a result has no such metric, or there is no such convention, cut-off or
                 order of ties.
         """
-        return Sensitivity.of(self._results, self.metric(metric), conventions, cut_offs, ties)
+        return measure_sensitivity(self._results, self.metric(metric), conventions, cut_offs, ties)
 
     def save(self, path: str | Path) -> None:
         """Saves all results in one file, for :meth:`load`. What they share is stored once.
@@ -338,6 +362,18 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             OSError: If the file cannot be opened, such as `FileNotFoundError`.
             ValueError: If `path` does not hold a saved benchmark, is damaged, or has an unsupported
                 format.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> results = {"fixed": evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")}
+            >>> path = Path(tempfile.mkdtemp()) / "benchmark.npz"
+            >>> Benchmark({"A": results, "B": results}).save(path)
+            >>> Benchmark.load(path)
+            Benchmark(A, B; 1 recommender)
         """
         return archive.read(path, cls._from_fields)
 
@@ -382,9 +418,9 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         return len(self._results)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self)} data sets, {len(self.recommenders)} recommenders)"
-        )
+        number = len(self.recommenders)
+        count = f"{number} recommender{'' if number == 1 else 's'}"
+        return f"{type(self).__name__}({', '.join(self)}; {count})"
 
 
 def _read(data_set: str, results: Any) -> dict[str, EvaluationResult | Runs]:

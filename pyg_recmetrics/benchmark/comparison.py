@@ -32,6 +32,11 @@ class DataSetCount(NamedTuple):
         better: On how many data sets `a` is better, at least.
         worse: On how many it is worse, at least.
         num_data_sets: On how many both were tested.
+
+    Example:
+        >>> from pyg_recmetrics.benchmark import DataSetCount
+        >>> DataSetCount("LightGCN", "most popular", better=2, worse=0, num_data_sets=3).better
+        2
     """
 
     a: str
@@ -56,6 +61,29 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         independent (bool): Whether counts are those of Fisher's combination, which needs data sets
             that have nothing in common. If not, they are numbers of stars.
         left_out (tuple of str): The data sets on which nothing could be compared.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> def run(num_users):
+        ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
+        ...     task = RankingTask(truth, num_users=num_users, num_items=3)
+        ...     perfect = torch.nn.functional.one_hot(truth[1]).float()
+        ...     scores = {"perfect": perfect, "popular": torch.tensor([3.0, 2.0, 1.0])}
+        ...     return {name: evaluate(x, task, "mrr") for name, x in scores.items()}
+        >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
+        >>> comparison = benchmark.compare(deterministic=["perfect", "popular"])
+        >>> comparison.table().rows[0][:4]
+        ('perfect - popular', '2 of 2', '0 of 2', '+0.3850 ± .0567 *')
+        >>> comparison.claims()
+        ('perfect is better than popular in mrr on both data sets.',)
+        >>> comparison["small"][0].verdict, comparison.select("popular").pairs
+        ('better', [('perfect', 'popular')])
+        >>> comparison.to_pandas()[["data_set", "a", "b", "verdict"]]
+          data_set        a        b verdict
+        0    small  perfect  popular  better
+        1    large  perfect  popular  better
+        >>> comparison.check_results(benchmark)  # which raises if they are others
     """
 
     def __init__(

@@ -33,6 +33,11 @@ class RankedPair(NamedTuple):
         p_value: The p-value of Wilcoxon's signed-rank test of their means on the data sets.
         p_adjusted: The same, corrected for all pairs by Holm's method.
         is_significant: Whether it is small enough, and Friedman's test finds any difference.
+
+    Example:
+        >>> from pyg_recmetrics.benchmark import RankedPair
+        >>> RankedPair("a", "b", 1.2, 1.8, 0.01, 0.03, is_significant=True).rank_b
+        1.8
     """
 
     a: str
@@ -58,6 +63,17 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
         p_friedman (float): The p-value of Friedman's test that no recommender differs; `NaN` for
             two recommenders, of which Wilcoxon's test says all.
         level (float): The level of confidence of all that is said together.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> from pyg_recmetrics.benchmark import CriticalDifferences
+        >>> means = {f"set {i}": {"a": 0.3 + i / 90, "b": 0.1 + i / 70} for i in range(6)}
+        >>> found = CriticalDifferences(means, ["a", "b"], metrics.parse("ndcg@20"), 0.95)
+        >>> found[0].p_value, found.not_told_apart("a")
+        (0.03125, ())
+        >>> found.to_pandas()[["a", "b", "rank_a", "rank_b", "is_significant"]]
+           a  b  rank_a  rank_b  is_significant
+        0  a  b     1.0     2.0            True
     """
 
     def __init__(

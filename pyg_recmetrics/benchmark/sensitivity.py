@@ -44,6 +44,11 @@ class OrderChange(NamedTuple):
         order: The names of the recommenders, the best first; empty if they could not be measured.
         swapped: The pairs that are in another order than with the protocol of the results. The one
             that is now better stands first.
+
+    Example:
+        >>> from pyg_recmetrics.benchmark import OrderChange
+        >>> OrderChange("cut-off", "@5", "LastFM", ("b", "a"), (("b", "a"),)).order
+        ('b', 'a')
     """
 
     kind: Kind
@@ -63,6 +68,29 @@ class Sensitivity(Frozen, Rows[OrderChange]):
     Attributes:
         metric (Metric): The metric.
         data_sets (tuple of str): The names of the data sets.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=2, num_items=4)
+        >>> scores = {"a": [0.1, 0.3, 0.2, 0.4], "b": [0.4, 0.1, 0.3, 0.2]}
+        >>> scored = {name: torch.tensor(x) for name, x in scores.items()}
+        >>> results = {name: evaluate(x, task, "recall@3") for name, x in scored.items()}
+        >>> benchmark = Benchmark({"A": results, "B": results})
+        >>> sensitivity = benchmark.sensitivity(conventions=["lenskit"], cut_offs=[1, 2], ties=[])
+        >>> print(sensitivity)
+        order by recall@3     A     B
+        -----------------------------
+        convention
+        lenskit            same  same
+        cut-off
+        @1                 same  same
+        @2                 same  same
+        No other protocol changes the order by recall@3.
+        >>> sensitivity.claim()
+        'No other protocol changes the order by recall@3.'
+        >>> len(sensitivity.changes), len(sensitivity.to_pandas())
+        (0, 6)
     """
 
     def __init__(
@@ -72,30 +100,6 @@ class Sensitivity(Frozen, Rows[OrderChange]):
         self.metric, self.data_sets = metric, tuple(data_sets)
         self._freeze()
 
-    @classmethod
-    def of(
-        cls,
-        results: Mapping[str, Results],
-        metric: Metric,
-        conventions: Iterable[str | Convention] | None = None,
-        cut_offs: Iterable[int] | None = None,
-        ties: Iterable[Ties] | None = None,
-    ) -> "Sensitivity":
-        """Measures results under other protocols, see :meth:`Benchmark.sensitivity`."""
-        first = runs_of(next(iter(next(iter(results.values())).values())))[0]
-        protocols = [
-            *_conventions(first.convention, metric, conventions),
-            *_cut_offs(metric, cut_offs),
-            *_ties(ties),
-        ]
-        measure = _Measure(metric)
-        changes = [
-            measure.change(kind, name, data_set, of_one, protocol)
-            for kind, name, protocol in protocols
-            for data_set, of_one in results.items()
-        ]
-        return cls(changes, metric, results)
-
     @property
     def changes(self) -> tuple[OrderChange, ...]:
         """Those in which any two recommenders change places."""
@@ -104,6 +108,8 @@ class Sensitivity(Frozen, Rows[OrderChange]):
     def claim(self) -> str:
         """Returns one sentence: whether any protocol changes the order."""
         measured = [row for row in self if row.order]
+        if not measured:
+            return f"The order by {self.metric} was measured under no other protocol."
         if not self.changes:
             return f"No other protocol changes the order by {self.metric}."
         pairs = sorted({tuple(sorted(pair)) for row in self.changes for pair in row.swapped})
@@ -145,11 +151,35 @@ class Sensitivity(Frozen, Rows[OrderChange]):
 
     def _notes(self) -> Iterator[str]:
         yield self.claim()
-        yield "a > b: a is now better than b; of means, without a test"
+        if self.changes:
+            yield "a > b: a is now better than b; of means, without a test"
         if self._unknown:
             yield f"not known, as for cut-offs deeper than was ranked: {', '.join(self._unknown)}"
         if any(not row.order for row in self if row.protocol not in self._unknown):
             yield "-: not known, as for cut-offs deeper than was ranked"
+
+
+def measure_sensitivity(
+    results: Mapping[str, Results],
+    metric: Metric,
+    conventions: Iterable[str | Convention] | None = None,
+    cut_offs: Iterable[int] | None = None,
+    ties: Iterable[Ties] | None = None,
+) -> Sensitivity:
+    """Measures results under other protocols, see :meth:`Benchmark.sensitivity`."""
+    first = runs_of(next(iter(next(iter(results.values())).values())))[0]
+    protocols = [
+        *_conventions(first.convention, metric, conventions),
+        *_cut_offs(metric, cut_offs),
+        *_ties(ties),
+    ]
+    measure = _Measure(metric)
+    changes = [
+        measure.change(kind, name, data_set, of_one, protocol)
+        for kind, name, protocol in protocols
+        for data_set, of_one in results.items()
+    ]
+    return Sensitivity(changes, metric, results)
 
 
 class _Protocol(NamedTuple):
@@ -236,7 +266,11 @@ class _Measure:
         return lead if is_higher_better(str(self.metric)) else -lead
 
     def _means(self, data_set: str, results: Results, protocol: _Protocol) -> dict[str, float]:
-        """Returns the mean of each recommender; nothing if one of them cannot be measured."""
+        """Returns the mean of each recommender; nothing if one of them cannot be measured.
+
+        Raises:
+            ValueError: If it cannot be measured under the protocol of the results.
+        """
         key = (data_set, protocol.key(self.metric))
         if key not in self._known:
             try:
@@ -244,7 +278,9 @@ class _Measure:
                     name: fmean(_mean(run, protocol, self.metric) for run in runs_of(result))
                     for name, result in results.items()
                 }
-            except ValueError:
+            except ValueError as error:
+                if protocol == _Protocol():
+                    raise ValueError(f"{data_set}: {error}") from error
                 self._known[key] = {}
         return self._known[key]
 

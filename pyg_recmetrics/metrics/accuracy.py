@@ -657,12 +657,12 @@ def ndcg(
     """
     _check_needs_cut_off(k, "ideal", ideal)
     depth = _ideal_depth(ranked, k, ideal_k)
-    is_available = torch.ones_like(ranked.rank, dtype=torch.bool)
-    if ideal == "retrieved":
-        is_available = ranked.is_hit(depth)
+    is_available = ranked.is_hit(depth) if ideal == "retrieved" else None
     gains = _relative_gain(ranked, gain, is_available)
     if ideal == "k":
         best_possible = _ideal_of_k(ranked, k or 0, discount)
+    elif is_available is None and _is_binary(ranked, gain):
+        best_possible = _ideal_of_all(ranked, k, gains, discount)
     else:
         best_possible = _ideal(ranked, k, gains, discount)
     value = ranked.sum(ranked.is_hit(k) * gains * _discount(ranked.rank, discount))
@@ -767,7 +767,7 @@ def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str)
         has_truth = ranked.degree > 0
         hits = hits * ranked.totals.count(has_truth)
         total = ranked.totals.sum(denominator * has_truth)
-    return torch.where(hits > 0, hits / total, 0.0)
+    return (hits / total).masked_fill_(hits == 0, 0.0)
 
 
 def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:
@@ -780,6 +780,11 @@ def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> 
     is_within = ranked.position <= (NOT_RETRIEVED if k is None else k)
     gains = _largest_first(ranked, gains)
     return ranked.sum(is_within * gains * _discount(ranked.position, discount))
+
+
+def _ideal_of_all(ranked: RankedEdges, k: int | None, ones: Tensor, discount: str) -> Tensor:
+    """The same if the gains of all relevant items are one, which all rankings of them share."""
+    return ranked.by_user.once(("ideal", k, discount), lambda: _ideal(ranked, k, ones, discount))
 
 
 def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
@@ -814,6 +819,11 @@ def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:
         raise ValueError(f"'{name}' can only be 'k' if 'k' is given (got None as 'k')")
 
 
+def _is_binary(ranked: RankedEdges, gain: str) -> bool:
+    """Whether the gains of all relevant items are one."""
+    return ranked.weight is None or gain == "binary"
+
+
 def _gain(ranked: RankedEdges, gain: str) -> Tensor:
     if ranked.weight is None or gain == "binary":
         return torch.ones_like(ranked.rank, dtype=torch.float64)
@@ -824,14 +834,20 @@ def _gain(ranked: RankedEdges, gain: str) -> Tensor:
     return torch.where(ranked.weight < 1, small, torch.exp2(ranked.weight) - 1)
 
 
-def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor) -> Tensor:
+def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor | None) -> Tensor:
     """The gain of every available item as a fraction of its user's largest, and zero for others.
 
-    The NDCG is a ratio, so a factor for each user does not change it. It keeps the gains finite.
+    All items are available if it is not said which are. The NDCG is a ratio, so a factor for each
+    user does not change it. It keeps the gains finite.
     """
-    if ranked.weight is None or gain == "binary":
-        return is_available.double()
-    user, weight = ranked.edge_label_index[0], ranked.weight * is_available
+    weight = ranked.weight
+    if weight is None or gain == "binary":
+        weight = torch.ones_like(ranked.rank, dtype=torch.float64)
+    if is_available is not None:
+        weight = weight * is_available
+    if _is_binary(ranked, gain):
+        return weight
+    user = ranked.edge_label_index[0]
     if gain == "linear":
         return _relative_weight(weight, user, ranked.num_users)
     largest = _largest_of_group(weight, user, ranked.num_users)
@@ -865,4 +881,5 @@ def _product_of_earlier(ranked: RankedEdges, values: Tensor) -> Tensor:
 
 def _discount(rank: Tensor, discount: str) -> Tensor:
     rank = rank.double()
-    return 1 / torch.log2(rank + 1 if discount == "log2" else rank.clamp(min=2))
+    shifted = rank + 1 if discount == "log2" else rank.clamp(min=2)
+    return shifted.log2_().reciprocal_()

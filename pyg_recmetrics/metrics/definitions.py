@@ -428,7 +428,8 @@ class Definition(Description):
         if self.needs_candidates and ranked.num_candidates is None:
             raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
         for name, parameter in self.parameters.items():
-            checked[name] = parameter.check(arguments[name])
+            if arguments[name] is not parameter.default:
+                checked[name] = parameter.check(arguments[name])
         self.check_together(checked)
         for need in self.needs_with(checked):
             if need != "items":  # which are checked where they are read
@@ -453,7 +454,10 @@ class Definition(Description):
 
     def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
         """Returns the values of users, `NaN` where the metric needs truth and there is none."""
-        return value.masked_fill(ranked.degree == 0, torch.nan) if self.needs_truth else value
+        truth = ranked.by_user
+        if not self.needs_truth or truth.num_with_truth == truth.num_users:
+            return value
+        return value.masked_fill(truth.has_none, torch.nan)
 
     def _check_cut_off(self, ranked: RankedEdges, k: object) -> int | None:
         checked = check_positive_integer(k, "k") if self.needs_cut_off or k is not None else None

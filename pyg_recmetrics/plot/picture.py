@@ -64,6 +64,14 @@ class Panels(NamedTuple):
     Attributes:
         figure: The figure.
         axes: The axes, in their order.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> results = {"fixed": evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr@2")}
+        >>> plot.benchmark(Benchmark({"A": results, "B": results}))
+        Panels(2 axes)
     """
 
     figure: "Figure"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyg_recmetrics.processes.exchange import collect_parts, run, where_sent
 from pyg_recmetrics.processes.group import num_processes, process_index
-from pyg_recmetrics.processes.watch import Stopped
+from pyg_recmetrics.processes.watch import Stopped, current
 
 
 class Axis:
@@ -55,7 +55,7 @@ class Axis:
             like (torch.Tensor): A tensor of their type, with as many columns.
         """
         if self.size == 1:
-            return compute()
+            return _looked(compute)
         rows, error = _attempt(compute, like[:0])
         num_rows = self.numbers(rows.size(0) if error is None else -1, like.device)
         _raise_if(error, is_elsewhere=min(num_rows) < 0)
@@ -72,7 +72,7 @@ class Axis:
 
     def _combined(self, compute: Callable[[], Tensor], like: Tensor, operation: Any) -> Tensor:
         if self.size == 1:
-            return compute()
+            return _looked(compute)
         values, error = _attempt(compute, like)
         # One more element says whether anybody has failed.
         sent = F.pad(values.flatten(), (0, 1), value=0 if error is None else 1)
@@ -85,9 +85,20 @@ class Axis:
 def _attempt(compute: Callable[[], Tensor], instead: Tensor) -> tuple[Tensor, BaseException | None]:
     """Returns what is computed, or something instead with the error that was raised."""
     try:
-        return compute(), None
+        return _looked(compute), None
     except BaseException as error:  # the others wait for this process, whatever happens to it
         return torch.zeros_like(instead), error
+
+
+def _looked(compute: Callable[[], Tensor]) -> Tensor:
+    """Computes something, unless another process has ended or raised an error.
+
+    So those along an axis are told, in one place, of errors of processes elsewhere.
+    """
+    watch = current.get()
+    if watch is not None:
+        watch.look()
+    return compute()
 
 
 def _raise_if(error: BaseException | None, *, is_elsewhere: bool) -> None:

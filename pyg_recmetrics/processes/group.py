@@ -51,4 +51,4 @@ def share(users: Tensor) -> Tensor:
 def shares(users: Tensor) -> list[Tensor]:
     """Returns the users that each process ranks."""
     size = num_processes()
-    return [users[first::size] for first in range(size)]
+    return [users] if size == 1 else [users[first::size] for first in range(size)]

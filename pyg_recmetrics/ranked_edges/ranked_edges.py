@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask, lexsort, segment
 
 from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
-from pyg_recmetrics.frozen import arguments_of
+from pyg_recmetrics.frozen import arguments_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
@@ -34,6 +33,7 @@ from pyg_recmetrics.ranked_edges.sources import (
     warn_about_shared_negatives,
 )
 from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, break_ties, check_ties
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
@@ -403,9 +403,14 @@ class RankedEdges:
         return self.ptr.numel() - 1
 
     @cached_property
+    def by_user(self) -> TruthByUser:
+        """What the ground truth says by itself."""
+        return TruthByUser(self.edge_label_index[0], self.ptr)
+
+    @property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
-        return self.ptr.diff()
+        return self.by_user.degree
 
     @property
     def pred_index_mat(self) -> Tensor | None:
@@ -486,7 +491,8 @@ class RankedEdges:
         by_item = self.edge_label_index[1].argsort(stable=True)
         seed_used = seed if ties == "random" else None
         ranked = dataclasses.replace(self, rank=rank, ties=ties, seed=seed_used)
-        return dataclasses.replace(ranked, **ranked._per_edge(by_item))._sort()
+        ranked = dataclasses.replace(ranked, **ranked._per_edge(by_item))
+        return ranked._sort(ranked.edge_label_index[0] << 32)
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
         r"""Returns a copy with a catalogue, for the metrics that look at the items.
@@ -510,9 +516,13 @@ class RankedEdges:
             raise TypeError(
                 f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
             )
+        if catalogue is self.catalogue:
+            return self
         catalogue.check_device(self.rank.device, "ranked")
         self._check_num_items(catalogue.num_items, "catalogue")
-        return dataclasses.replace(self, catalogue=catalogue)
+        ranked = dataclasses.replace(self, catalogue=catalogue)
+        settle(ranked, by_user=self.by_user)
+        return ranked
 
     def each_edge(self) -> "RankedEdges":
         r"""Returns a ranking in which every edge is a row of its own, without the other truth.
@@ -722,11 +732,10 @@ class RankedEdges:
         """What adds up values of all users, those of other processes included."""
         return Totals(self.rank.device, self.is_share)
 
-    @cached_property
+    @property
     def position(self) -> Tensor:
         """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
-        user = self.edge_label_index[0]
-        return torch.arange(1, user.numel() + 1, device=user.device) - self.ptr[user]
+        return self.by_user.position
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
@@ -919,7 +928,12 @@ class RankedEdges:
 
     @classmethod
     def from_ranks(
-        cls, truth: Tensor, rank: Tensor, num_users: int, **fields: Any
+        cls,
+        truth: Tensor,
+        rank: Tensor,
+        num_users: int,
+        by_user: TruthByUser | None = None,
+        **fields: Any,
     ) -> "RankedEdges":
         """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
 
@@ -927,26 +941,42 @@ class RankedEdges:
             truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
             rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
             num_users (int): The number of users.
+            by_user (TruthByUser, optional): What is known of the same edges.
+                (default: `None`, nothing)
             **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
         """
-        ptr = F.pad(torch.bincount(truth[0], minlength=num_users).cumsum(0), (1, 0))
-        return cls(truth, rank, ptr, **fields)._sort()
+        if by_user is None:
+            by_user = TruthByUser.of(truth[0], num_users)
+        ranked = cls(truth, rank, by_user.ptr, **fields)._sort(by_user.high_half)
+        settle(ranked, by_user=by_user)
+        return ranked
 
-    def _sort(self) -> "RankedEdges":
-        """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order."""
-        user = self.edge_label_index[0]
+    def _sort(self, user: Tensor) -> "RankedEdges":
+        """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order.
+
+        Args:
+            user (torch.Tensor): The user of every edge, times `2**32`, of shape `[num_edges]`.
+        """
         if self.rank.is_floating_point():
             order = self.rank.argsort(stable=True)
             order = order[user[order].argsort(stable=True)]
         else:
             # Both fit into one number, and to sort once takes half the time.
-            order = (user << 32).bitwise_or_(self.rank.clamp(max=2**32 - 1)).argsort(stable=True)
+            rank = self.rank.clamp(max=2**32 - 1)
+            order = rank.bitwise_or_(user).argsort(stable=True)
         return dataclasses.replace(self, **self._per_edge(order))
 
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:
         """Returns what the fields hold for a mask of edges, or for edges in another order."""
         values = {name: getattr(self, name) for name in ("edge_label_index", *PER_EDGE)}
-        return {name: value[..., edges] for name, value in values.items() if value is not None}
+        if edges.dtype == torch.bool:
+            edges = edges.nonzero().squeeze(1)
+        # To index takes several times as long.
+        return {
+            name: value.index_select(-1, edges)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def _check_num_items(self, num_items: int, owner: str) -> None:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""

@@ -29,7 +29,6 @@ from pyg_recmetrics.inputs import (
     is_sparse_matrix,
     to_coordinates,
 )
-from pyg_recmetrics.kernels.exact.factors import largest_number
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.by_id import (
@@ -263,15 +262,17 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_labels(part, "recommender", ids)
     user, item, *biases = (check_scores(part, "recommender") for part in given)
     _check_embeddings(user, item, task)
-    for part in (user, item, *biases):
+    parts = (user, item, *biases)
+    for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
-        check_finite(part, "recommender")
-    for bias in biases:
+    of_user, of_item, *of_biases = (check_finite(part, "recommender") for part in parts)
+    for bias, largest in zip(biases, of_biases, strict=True):
         check_shape(bias, "recommender", (task.num_items,), "item biases")
-        largest = largest_number(user), largest_number(item), largest_number(bias)
-        check_range(*largest, user.size(1))
-    return EmbeddingRecommender(user, item, biases[0] if biases else None, task.device)
+        check_range(of_user, of_item, largest, user.size(1))
+    return EmbeddingRecommender(
+        user, item, biases[0] if biases else None, task.device, max(of_item, *of_biases, 0), of_user
+    )
 
 
 def _are_tables(value: object) -> TypeGuard[tuple[Tensor, ...]]:

@@ -16,7 +16,7 @@ from pyg_recmetrics.kernels.devices import (
 )
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_top_scores
-from pyg_recmetrics.kernels.fast.direct_ranking import DirectRanking
+from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
@@ -28,7 +28,7 @@ from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.kinds import kinds_of_counts, kinds_of_products
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
-from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, rows_in_memory
+from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
 from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
 from pyg_recmetrics.ranking.sharded import ShardedRecommender, ShardRanking, rows_of_shards
 from pyg_recmetrics.task import RankingTask
@@ -276,7 +276,7 @@ class RankDirectly(RankingAlgorithm):
     def rank(self, chunk: Chunk) -> Findings:
         given = self.recommender.given_users(chunk.users)
         if given is not None:
-            users = given, self._kernel.error_of(given)
+            users = self._kernel.given(given)
         else:
             users = self._kernel.rounded(self.recommender.users(chunk.users))
 
@@ -287,12 +287,19 @@ class RankDirectly(RankingAlgorithm):
             *users,
             chunk.depth,
             chunk.max_depth,
-            chunk.truth.pairs,
-            chunk.seen.pairs,
+            self._cells(chunk.truth),
+            self._cells(chunk.seen),
             exactly,
             chunk.scratch,
         )
         return Findings(*found)
+
+    def _cells(self, edges: ChunkEdges) -> Cells:
+        key = "direct", self._kernel.width
+        if key not in edges.known:
+            edges.known[key] = self._kernel.cells(edges.pairs)
+        cells: Cells = edges.known[key]
+        return cells
 
     @cached_property
     def _kernel(self) -> DirectRanking:

@@ -12,7 +12,12 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.factors import ItemFactors, is_moderate, with_column
+from pyg_recmetrics.kernels.exact.factors import (
+    ItemFactors,
+    is_moderate,
+    largest_number,
+    with_column,
+)
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
@@ -41,6 +46,8 @@ class EmbeddingRecommender(ScoreRecommender):
         bias (torch.Tensor or None): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
+        largest_of_user (float, optional): The largest number of users, whatever its sign.
+            (default: `None`, it is looked for)
     """
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
@@ -55,9 +62,11 @@ class EmbeddingRecommender(ScoreRecommender):
         bias: Tensor | None,
         device: torch.device,
         largest: float | None = None,
+        largest_of_user: float | None = None,
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
+        self._largest_of_user = largest_of_user
         self.of_items = (item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
@@ -98,7 +107,10 @@ class EmbeddingRecommender(ScoreRecommender):
 
     @cached_property
     def _is_moderate(self) -> bool:
-        return self.items.is_moderate and is_moderate(self.user)
+        largest = self._largest_of_user
+        if largest is None:
+            largest = largest_number(self.user)
+        return self.items.is_moderate and is_moderate(self.user, largest)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""

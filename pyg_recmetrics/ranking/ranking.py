@@ -5,6 +5,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -34,7 +36,7 @@ from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.finished import Finished, Tables
 from pyg_recmetrics.ranking.resume_folder import ResumeFolder
-from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
+from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 from pyg_recmetrics.task.shares import check_one_task
 from pyg_recmetrics.totals import check_is_whole
@@ -352,6 +354,8 @@ class OpenRanking:
             "depth": "all" if request.is_full else request.depth,
             "number of items to keep": self._of_lists.request.list_width,
         }
+        if self.task.is_share:  # others have other users
+            path = Path(path, f"{processes.process_index()} of {processes.num_processes()}")
         with processes.fail_together(self.task.device):
             folder = ResumeFolder(path, identity)
             finished = {
@@ -390,23 +394,23 @@ class OpenRanking:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
         edges = slice(None) if users is None else edges_of(task.truth, users, task.num_users)
+        by_user = _truth_of(task) if users is None else None
         if users is None and task.users.numel() < task.num_users:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
-        num_masked = task.num_candidates - num_candidates
         most_candidates = task.totals.largest(_largest(num_candidates))
-        is_masked = bool(task.totals.largest(_largest(num_masked)))
         has_scores = self.recommender.has_scores
         ranked = RankedEdges.from_ranks(
             task.truth[:, edges],
             ranks.rank[edges],
             num_users=task.num_users,
+            by_user=by_user,
             num_above=ranks.num_above[edges] if has_scores else None,
             num_tied=ranks.num_tied[edges] if has_scores else None,
             weight=None if task.weight is None else task.weight[edges],
             users=users,
             num_candidates=num_candidates,
-            num_masked=num_masked if is_masked else None,
+            num_masked=None if mask is None else mask.num_masked,
             depth=None if self._depth >= most_candidates else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
@@ -417,7 +421,7 @@ class OpenRanking:
             is_candidate=None if self._is_missed is None else ~self._is_missed[edges],
             is_share=task.is_share,
         )
-        return ranked.with_ties(self._ties, seed=self._seed)
+        return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 
     def _ranks_of_all_truth(self) -> Ranks:
         """Returns what is known of all truth; what is no candidate is never retrieved."""
@@ -463,19 +467,20 @@ class _Ranking:
         """Ranks those of some users that fall to this process."""
         task = self.task
         if self.lists is None:
-            users = users[task.degree[users] > 0]
+            is_whole = users is task.users
+            users = task.users_with_truth if is_whole else users[task.degree[users] > 0]
         if self.finished is not None:
             users = self.finished.without(users)
         self.shares = self.request.recommender.user_shares(users, task)
         pending = self.shares.own
         num_users = pending.numel()
-        with tqdm(total=num_users, desc="Ranking", unit=" users", disable=not progress) as bar:
+        with _bar(num_users, progress) as bar:
             for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
-        self.ranks.forget_beyond(task.degree.clamp(min=self.request.depth)[task.truth[0]])
+        self.ranks.forget_beyond(_depth_of_truth(task, self.request.depth))
 
     def combine_ranks(self) -> None:
         """Combines what all processes found out about the edges of the users ranked last."""
@@ -548,6 +553,29 @@ class _Ranking:
             self.lists[chunk.users, : lists.size(1)] = lists
 
 
+#: What is known of the truth of tasks, whose next ranking needs it again.
+_truths: "WeakKeyDictionary[RankingTask, TruthByUser]" = WeakKeyDictionary()
+
+
+def _truth_of(task: RankingTask) -> TruthByUser | None:
+    """Returns what is known of the truth of a task; `None` if it is too large to be kept."""
+    if task.truth.size(1) > MAX_PREPARED_EDGES:
+        return None
+    if task not in _truths:
+        _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
+    return _truths[task]
+
+
+def _depth_of_truth(task: RankingTask, depth: int) -> Tensor:
+    """Returns how deep the user of each edge is ranked, if all are ranked down to some depth."""
+
+    def find() -> Tensor:
+        return task.degree.clamp(min=depth).index_select(0, task.truth[0])
+
+    truth = _truth_of(task)
+    return find() if truth is None else truth.once(("depth", depth), find)
+
+
 def _of_items(recommender: Recommender) -> object:
     """Returns what is the same in every process, whichever users it has."""
     kind = (type(recommender).__name__, recommender.in_words)
@@ -561,6 +589,15 @@ def _answer(recommender: Recommender, task: RankingTask) -> object:
         return *kind, recommender.state
     step = max(1, task.users.numel() // _NUM_ASKED)
     return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
+
+
+#: A bar that is not shown. To make one takes longer than to rank a few users.
+_NO_BAR = tqdm(disable=True)
+
+
+def _bar(num_users: int, is_shown: bool) -> "tqdm[Any]":
+    """Returns a progress bar."""
+    return tqdm(total=num_users, desc="Ranking", unit=" users") if is_shown else _NO_BAR
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:

@@ -1,9 +1,9 @@
 """The order and the chunks in which users are ranked."""
 
 import copy
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import torch
@@ -57,11 +57,14 @@ class ChunkEdges:
         index (torch.Tensor): Where each edge stands among the edges of the task.
         row (torch.Tensor): The row of the chunk that the user of each edge has.
         item (torch.Tensor): The item of each edge.
+        known (dict): What algorithms found out about them, and need whenever they rank the same
+            users of the same task: by the name of the algorithm, and what else it depends on.
     """
 
     index: Tensor
     row: Tensor
     item: Tensor
+    known: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def pairs(self) -> tuple[Tensor, Tensor]:
@@ -254,7 +257,7 @@ class Schedule:
         of_task = _prepared.setdefault(task, {})
         key = depth, num_rows(depth)
         known = of_task.get(key)
-        if known is None or not torch.equal(known.given, users):
+        if known is None or not (known.given is users or torch.equal(known.given, users)):
             if len(of_task) >= _MAX_PREPARED:
                 of_task.clear()
             # What is kept must not hold on to a recommender, as `num_rows` may.

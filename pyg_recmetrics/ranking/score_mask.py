@@ -72,6 +72,13 @@ class ScoreMask:
                 f"'-inf' for {num_empty} users, such as user {first})"
             )
 
+    @property
+    def num_masked(self) -> Tensor | None:
+        """How many items of each user have such a score, `[num_users]`; `None` if none has."""
+        num_masked = self.task.num_candidates - self.num_candidates
+        most = int(num_masked.max()) if num_masked.numel() else 0
+        return num_masked if self.task.totals.largest(most) else None
+
     def combine(self, shares: UserShares) -> None:
         """Combines what all processes found out about some users."""
         is_any = (self.num_candidates != self.task.num_candidates).any().long()

@@ -62,20 +62,21 @@ class UserCounts:
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
         """
-        is_evaluated = ranked.is_evaluated
-        has_truth = is_evaluated & (ranked.degree > 0)
-        num_evaluated = int(has_truth.sum())
-        num_without_truth = int(is_evaluated.sum()) - num_evaluated
+        num_users, num_evaluated = ranked.num_users, ranked.by_user.num_with_truth
+        if ranked.users is not None:
+            num_users = ranked.users.numel()
+            num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
+        num_without_truth = num_users - num_evaluated
         num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
             num_without_candidates = num_with_few_candidates = 0
             if ranked.num_users and int(ranked.num_candidates.min()) < max(max_k or 0, 1):
-                num_without_candidates = int((is_evaluated & (ranked.num_candidates == 0)).sum())
-                num_with_few_candidates = int(
-                    (has_truth & (ranked.num_candidates < (max_k or 0))).sum()
-                )
+                is_evaluated, num_candidates = ranked.is_evaluated, ranked.num_candidates
+                num_without_candidates = int((is_evaluated & (num_candidates == 0)).sum())
+                has_truth = is_evaluated & (ranked.degree > 0)
+                num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
-            num_with_list = int((is_evaluated & ranked.has_list).sum())
+            num_with_list = int((ranked.is_evaluated & ranked.has_list).sum())
         counts = cls(
             num_evaluated,
             num_without_truth,

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -692,11 +693,16 @@ class RankingTask(Frozen):
         """What adds up numbers of all users, those of other processes included."""
         return Totals(self.device, self.is_share)
 
-    @property
+    @cached_property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         degree = torch.bincount(self.truth[0], minlength=self.num_users)
         return degree if self._num_missing is None else degree + self._num_missing
+
+    @cached_property
+    def users_with_truth(self) -> Tensor:
+        """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
+        return self.users[self.degree[self.users] > 0]
 
     @property
     def is_candidate(self) -> Tensor | None:
@@ -848,6 +854,8 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
+        for name in ("degree", "users_with_truth"):  # which depend on the others
+            vars(task).pop(name, None)
         settle(task, **changes)
         return task
 

@@ -23,7 +23,7 @@ class TestMapping:
         assert isinstance(benchmark["Small"]["None"], EvaluationResult)
         assert benchmark.recommenders == ("Good", "Fair", "None")
         assert list(map(str, benchmark.metrics)) == METRICS
-        assert repr(benchmark) == "Benchmark(3 data sets, 3 recommenders)"
+        assert repr(benchmark) == "Benchmark(Small, Wide, Long; 3 recommenders)"
 
     def test_sequences_are_runs(self, benchmark):
         assert str(Benchmark(all_results())) == str(benchmark)

@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 def read(folder, case, missing=None):
     """What the processes have seen, all but one."""
-    files = [folder / f"{case}.{index}.json" for index in range(faults.NUM_PROCESSES)]
+    files = [folder / f"{case}.{index}.json" for index in range(faults.SIZES[case])]
     assert [file.exists() for file in files] == [index != missing for index in range(len(files))]
     return [json.loads(file.read_text()) for file in files if file.exists()]
 
@@ -70,10 +70,18 @@ def test_the_others_name_who_has_gone(folder, case, process, wanted):
 
 
 @pytest.mark.parametrize(
-    "case", ["killed in", "killed with the store", "stopped", "stopped with the store", "raising"]
+    "case",
+    [
+        "killed in",
+        "killed with the store",
+        "stopped",
+        "stopped with the store",
+        "raising",
+        "raising in a mesh",
+    ],
 )
 def test_they_stop_after_a_chunk_instead_of_their_share(folder, case):
-    missing = None if case == "raising" else 0 if "store" in case else 1
+    missing = None if "raising" in case else 0 if "store" in case else 1
     for seen in read(folder, case, missing):
         _, num_chunks = seen["outcome"]
         assert num_chunks < faults.NUM_CHUNKS
@@ -91,12 +99,19 @@ def test_a_process_that_was_killed_after_a_ranking_is_missed_in_the_next(folder)
     ("case", "own", "told"),
     [
         ("raising", "ValueError: no such user", "could not rank: ValueError: no such user"),
+        (
+            "raising in a mesh",
+            "ValueError: no such user",
+            "could not rank: ValueError: no such user",
+        ),
         ("raising elsewhere", "ZeroDivisionError: ", "left the others: ZeroDivisionError: "),
     ],
 )
 def test_the_others_say_what_was_raised(folder, case, own, told):
     for index, seen in enumerate(read(folder, case)):
-        pattern = own if index == 1 else rf"RuntimeError: process 1 of 3 on \S+ {told}"
+        pattern = (
+            own if index == 1 else rf"RuntimeError: process 1 of {faults.SIZES[case]} on \S+ {told}"
+        )
         assert re.match(pattern, seen["outcome"][0])
 
 

@@ -8,7 +8,13 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries, products
-from pyg_recmetrics.kernels.exact.scores import EXPONENT, inner_products, scale_, scaled
+from pyg_recmetrics.kernels.exact.scores import (
+    EXPONENT,
+    pairs_at_once,
+    products_of_rows,
+    scale_,
+    scaled,
+)
 
 #: Items whose largest number is near one of these powers of two are read as they are, and users are
 #: scaled instead. If items were smaller, users would be too large for single precision. If they
@@ -48,17 +54,24 @@ class ItemFactors:
         self.num_items = embedding.size(0)
         self.dim = embedding.size(1) + (bias is not None)
         parts = [embedding] if bias is None else [embedding, bias]
-        largest = max(map(largest_number, parts)) if largest is None else largest
-        self.largest = torch.tensor(largest, dtype=torch.double, device=device)
-        exponent = math.frexp(largest)[1]
+        self._largest = max(map(largest_number, parts)) if largest is None else largest
+        self._exponent = math.frexp(self._largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
-        self.is_moderate = not is_double and exponent in _MODERATE_EXPONENTS
-        self.exponent = exponent if self.is_moderate else EXPONENT
+        self.is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
+        self.exponent = self._exponent if self.is_moderate else EXPONENT
         self.scale = 2.0 ** (EXPONENT - self.exponent)
+
+    @cached_property
+    def largest(self) -> Tensor:
+        """The largest size of a number."""
+        return torch.tensor(self._largest, dtype=torch.double, device=self.device)
 
     def double(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
-        return scaled(self._rows(index), self.largest)
+        rows = self._rows(index)
+        if rows.dtype == torch.double:
+            return scaled(rows, self.largest)
+        return rows.double().mul_(2.0 ** (EXPONENT - self._exponent))
 
     def single(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
@@ -117,12 +130,14 @@ class ItemFactors:
             row (torch.Tensor): The row of the user of each pair.
             item (torch.Tensor): The item of each pair.
         """
-        scores = [torch.empty(0, dtype=torch.float32, device=self.device)]
-        pairs_at_once = max(1, at_once(_NUM_NUMBERS, self.device) // self.dim)
-        for rows, items in zip(row.split(pairs_at_once), item.split(pairs_at_once), strict=True):
-            number = torch.arange(items.numel(), device=self.device)
-            scores.append(inner_products(user, rows, self.double(items), number))
-        return torch.cat(scores)
+        parts = zip(
+            *(pairs_at_once(values, self.dim, self.device) for values in (row, item)), strict=True
+        )
+        scores = [
+            products_of_rows(user.index_select(0, rows), self.double(items))
+            for rows, items in parts
+        ]
+        return scores[0] if len(scores) == 1 else torch.cat(scores)
 
     def _rows(self, index: Tensor | slice) -> Tensor:
         rows = _copied(self.embedding, index, self.device)
@@ -131,10 +146,9 @@ class ItemFactors:
         return with_column(rows, _copied(self.bias, index, self.device))
 
 
-def is_moderate(embedding: Tensor) -> bool:
+def is_moderate(embedding: Tensor, largest: float) -> bool:
     """Returns whether embeddings are in single precision, and their largest number is moderate."""
-    is_single = embedding.dtype != torch.double
-    return is_single and math.frexp(largest_number(embedding))[1] in _MODERATE_EXPONENTS
+    return embedding.dtype != torch.double and math.frexp(largest)[1] in _MODERATE_EXPONENTS
 
 
 def largest_number(values: Tensor) -> float:

@@ -40,7 +40,7 @@ class Ranks(NamedTuple):
     def update(self, index: Tensor, ranks: "Ranks") -> None:
         """Overwrites, in place, what is known of some items."""
         for known, new in zip(self, ranks, strict=True):
-            known[index] = new
+            known.scatter_(0, index, new)
 
     def leave_out(self, is_left_out: Tensor) -> None:
         """Notes, in place, that the items of a mask `[num_ranked]` are no candidates."""

@@ -87,7 +87,11 @@ def scaled_by_row(embedding: Tensor) -> Tensor:
 
 def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
     """Copies to double precision, and scales such that `largest` comes near `2**EXPONENT`."""
-    embedding = scale_(embedding.to(torch.double, copy=True), largest)
+    if embedding.dtype != torch.double:
+        # The power of two is not too large for one number, and nothing comes near to negligible.
+        power = (EXPONENT - largest.double().frexp().exponent).double().exp2()
+        return embedding.double().mul_(power)
+    embedding = scale_(embedding.clone(), largest)
     return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
 
 
@@ -101,14 +105,26 @@ def scale_(embedding: Tensor, largest: Tensor) -> Tensor:
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
     """Returns the scores of pairs of rows of two scaled matrices, of shape `[num_pairs]`."""
-    pairs_at_once = max(1, at_once(_NUM_PRODUCTS, user.device) // max(1, user.size(1)))
-    parts = zip(row.split(pairs_at_once), column.split(pairs_at_once), strict=True)
-    bounds = [_bounds(user.index_select(0, r).mul_(item.index_select(0, c))) for r, c in parts]
-    score, upper = (torch.cat(bound) for bound in zip(*bounds, strict=True))
-    for pair in (score != upper).nonzero().squeeze(1).split(pairs_at_once):
-        if pair.numel() > 0:
-            terms = _exact_products(user[row[pair]], item[column[pair]])
-            score[pair] = _rounded_sums(terms)
+    parts = zip(
+        *(pairs_at_once(values, user.size(1), user.device) for values in (row, column)), strict=True
+    )
+    scores = [products_of_rows(user.index_select(0, r), item.index_select(0, c)) for r, c in parts]
+    return scores[0] if len(scores) == 1 else torch.cat(scores)
+
+
+def pairs_at_once(values: Tensor, dim: int, device: torch.device) -> tuple[Tensor, ...]:
+    """Splits what is known of pairs of embeddings such that the products of a part fit a cache."""
+    num_pairs = max(1, at_once(_NUM_PRODUCTS, device) // max(1, dim))
+    parts: tuple[Tensor, ...] = values.split(num_pairs)
+    return parts
+
+
+def products_of_rows(left: Tensor, right: Tensor) -> Tensor:
+    """Returns the scores of each row of a scaled matrix and that of another: `[num_rows]`."""
+    score, upper = _bounds(left * right)
+    pair = (score != upper).nonzero().squeeze(1)
+    if pair.numel() > 0:
+        score[pair] = _rounded_sums(_exact_products(left[pair], right[pair]))
     return score
 
 

@@ -34,15 +34,20 @@ from pyg_recmetrics.kernels.fast.bounds import (
     ErrorBound,
     error_in_single,
     error_of_product,
-    largest_norms,
+    largest_norm,
     rounding_in_single,
 )
 from pyg_recmetrics.kernels.fast.rank_counting import UserItems
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many scores are computed at once. Fewer of them would stay in nearer caches, but there would
 #: be more steps.
 NUM_SCORES = 2**21
+
+#: Up to so many scores are computed in double precision, which takes no longer than to settle by
+#: exact scores what is close in single precision.
+NUM_SCORES_IN_DOUBLE = 2**15
 
 #: How many comparisons are done at once.
 NUM_COMPARISONS = 2**20
@@ -51,12 +56,13 @@ NUM_COMPARISONS = 2**20
 #: user. With more of them, it takes less time to find out first what is within reach.
 MAX_COMPARISONS_OF_USER = 2**12
 
-#: The number of blocks is a multiple of this one, so that a processor finds their maxima together,
-#: and at least so many times the depth, since some blocks hold several of the best items.
-_BLOCKS_TOGETHER, _BLOCKS_PER_POSITION = 64, 2
+#: The scores of a user are cut into so many blocks, whose maxima a processor finds together; or
+#: into more, until there are so many for each position. With as many blocks as positions, some
+#: would hold several of the best items, and others none.
+_NUM_BLOCKS, _BLOCKS_PER_POSITION = 64, 2
 
-#: So many flags are looked at together, as one integer.
-_FLAGS_IN_WORD = 8
+#: Scores can be cut into so many times as many blocks if a block then holds a few columns.
+_MAX_SPLIT = 4
 
 #: Two scores are close if they differ by no more than so many bounds, see
 #: :mod:`~pyg_recmetrics.kernels.fast.searching`.
@@ -68,6 +74,25 @@ _FOUND_PER_POSITION, _SPARE_FOUND = 4, 64
 
 #: Returns the exact scores of pairs of a row and a column, of shape `[num_pairs]`.
 Exactly = Callable[[Tensor, Tensor], Tensor]
+
+
+class Cells(NamedTuple):
+    """Some cells of a matrix, of shape `[num_cells]` each, sorted by row.
+
+    Attributes:
+        row: Their rows.
+        column: Their columns.
+        place: Where they are in the matrix, read row by row.
+    """
+
+    row: Tensor
+    column: Tensor
+    place: Tensor
+
+    @classmethod
+    def of(cls, row: Tensor, column: Tensor, width: int) -> "Cells":
+        """Returns cells of a matrix of a given width."""
+        return cls(row, column, row * width + column)
 
 
 class _Relevant(NamedTuple):
@@ -106,7 +131,7 @@ class _Others(NamedTuple):
 
 
 class DirectRanking:
-    """Ranks down to a depth by products of embeddings in single precision.
+    """Ranks down to a depth by products of embeddings.
 
     Args:
         factors (ItemFactors): The embeddings of all items.
@@ -119,33 +144,42 @@ class DirectRanking:
         self.column: Tensor | None = None
         self.table = factors.single(slice(None) if candidates is None else candidates)
         self.num_columns = self.table.size(0)
-        # What nobody may be recommended goes to one more column.
-        self.width = width_of_scores(self.num_columns + (candidates is not None))
+        self.width = width_of_scores(self.num_columns)
         if candidates is not None:
+            # What nobody may be recommended has a column to the right of all others.
+            self.width = width_of_scores(self.num_columns + 1)
             self.column = torch.full((factors.num_items,), self.num_columns, device=factors.device)
             self.column[candidates] = torch.arange(self.num_columns, device=factors.device)
-        self.norm = largest_norms(self.table).max()
+        self.norm = largest_norm(self.table)
 
     @property
     def num_rows(self) -> int:
         """How many users are ranked at once."""
         return max(1, at_once(NUM_SCORES, self.factors.device) // self.width)
 
-    def error_of(self, user: Tensor) -> Tensor:
-        """Returns the bound for users in single precision that are given as they are.
+    def given(self, user: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns users that are given in single precision, with the bounds of their products.
 
         Items need to be moderate (:class:`~pyg_recmetrics.kernels.exact.factors.ItemFactors`), and
         so do users.
         """
-        return error_of_product(largest_norms(user), self.norm, user.size(1))
+        if user.size(0) * self.width > NUM_SCORES_IN_DOUBLE:
+            return user, error_of_product(user, self.norm, user.size(1) + 2)
+        # All that matters is rounded once, which is the exact score.
+        user = user.double()
+        return user, error_of_product(user, self.norm, 1)
 
     def rounded(self, user: Tensor) -> tuple[Tensor, Tensor]:
-        """Rounds the scaled embeddings of users, and returns them with their bound."""
+        """Rounds the scaled embeddings of users, and returns them with the bounds of products."""
         scaled = self.factors.for_single(user)
         single = scaled.float()
         # The exact score is rounded, too, and so is what scores are compared with.
         bound = ErrorBound(scaled, single, rounding_in_single(user.size(1) + 2))
         return single, bound.of(self.norm, error_in_single(self.norm))
+
+    def cells(self, pairs: UserItems) -> Cells:
+        """Returns where the scores of some items are, given rows and items."""
+        return Cells.of(pairs[0], self._column_of(pairs[1]), self.width)
 
     def ranks(
         self,
@@ -153,49 +187,50 @@ class DirectRanking:
         error: Tensor,
         depth: Tensor,
         max_depth: int,
-        relevant: UserItems,
-        seen: UserItems,
+        relevant: Cells,
+        seen: Cells,
         exactly: Exactly,
         scratch: Scratch,
-    ) -> tuple[Ranks, Tensor]:
+    ) -> tuple[Ranks, Tensor | None]:
         """Ranks the relevant items of some users.
 
         Args:
-            user (torch.Tensor): The users in single precision, of shape `[num_rows, dim]`.
+            user (torch.Tensor): The users, of shape `[num_rows, dim]`, in the precision of the
+                product.
             error (torch.Tensor): Their bounds, of shape `[num_rows]`.
             depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
             max_depth (int): The largest of these.
-            relevant (tuple): The rows and the items to rank, sorted by row.
-            seen (tuple): The rows and the items that must not be retrieved.
+            relevant (Cells): The scores of the items to rank, see :meth:`cells`.
+            seen (Cells): Those of the items that must not be retrieved.
             exactly (callable): Returns the exact scores of pairs of a row and an item.
             scratch (Scratch): The buffers to compute in.
 
         Returns:
             The ranks of the relevant items, and which users could not be settled, of shape
-            `[num_rows]`. The ranks of these users are not valid.
+            `[num_rows]`; `None` if all could. The ranks of these users are not valid.
         """
         shape = user.size(0), self.width
-        scores = scratch("direct_ranking.scores", shape, torch.float32)
-        torch.mm(user, self.table.t(), out=scores[:, : self.num_columns])
-        scores[:, self.num_columns :] = -torch.inf
-        (row, column), (seen_row, seen_column) = map(self._in_columns, (relevant, seen))
-        scores.view(-1).index_fill_(0, seen_row * self.width + seen_column, -torch.inf)
-        return rank_directly(
-            scores, error, depth, max_depth, (row, column), self._by_column(exactly), scratch
-        )
+        scores = scratch("direct_ranking.scores", shape, user.dtype)
+        torch.mm(user, self.table.to(user.dtype).t(), out=scores[:, : self.num_columns])
+        scores[:, self.num_columns :].fill_(-torch.inf)
+        scores.view(-1).index_fill_(0, seen.place, -torch.inf)
+        by_column = self._by_column(exactly)
+        return rank_directly(scores, error, depth, max_depth, relevant, by_column, scratch)
 
     def _by_column(self, exactly: Exactly) -> Exactly:
         item = self.item
         return exactly if item is None else lambda row, column: exactly(row, item[column])
 
-    def _in_columns(self, pairs: UserItems) -> UserItems:
-        row, item = pairs
-        return row, item if self.column is None else self.column[item]
+    def _column_of(self, item: Tensor) -> Tensor:
+        return item if self.column is None else self.column[item]
 
 
 def width_of_scores(num_columns: int) -> int:
     """Returns how many columns a matrix of scores needs to have."""
-    return -(-num_columns // _FLAGS_IN_WORD) * _FLAGS_IN_WORD
+    multiple = _NUM_BLOCKS * _MAX_SPLIT
+    if num_columns < _MAX_SPLIT * multiple:
+        multiple = _NUM_BLOCKS
+    return -(-num_columns // multiple) * multiple
 
 
 def rank_directly(
@@ -203,10 +238,10 @@ def rank_directly(
     error: Tensor,
     depth: Tensor,
     max_depth: int,
-    relevant: tuple[Tensor, Tensor],
+    relevant: Cells,
     exactly: Exactly,
     scratch: Scratch,
-) -> tuple[Ranks, Tensor]:
+) -> tuple[Ranks, Tensor | None]:
     """Ranks some columns of each row; equal exact scores by the lower column.
 
     Args:
@@ -217,32 +252,32 @@ def rank_directly(
             a few bounds to the type of the scores.
         depth (torch.Tensor): How deep each row is ranked, of shape `[num_rows]`.
         max_depth (int): The largest of these.
-        relevant (tuple): The rows and the columns to rank, sorted by row, of shape `[num_ranked]`.
-            Their scores are finite.
+        relevant (Cells): What to rank. Its scores are finite.
         exactly (callable): Returns exact scores.
         scratch (Scratch): The buffers to compute in.
 
     Returns:
-        The ranks, and which rows could not be settled, of shape `[num_rows]`. The ranks of these
-        rows are not valid.
+        The ranks, and which rows could not be settled, of shape `[num_rows]`; `None` if all could.
+        The ranks of these rows are not valid.
     """
-    row, column = relevant
-    own = scores.view(-1).index_select(0, row * scores.size(1) + column)
+    row, column = relevant.row, relevant.column
+    own = scores.view(-1).index_select(0, relevant.place)
     margin = error.mul(_BOUNDS_IF_CLOSE).to(scores.dtype)
-    is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
     if row.numel() * scores.size(1) <= MAX_COMPARISONS_OF_USER * depth.numel():
-        margin = margin[row]
+        margin = margin.index_select(0, row)
         ranked = _Relevant(row, column, own - margin, own + margin)
-        return _ranks_among(_Others(scores, None), row, ranked, exactly, scratch), is_unsettled
-    lowest = _reached(scores, depth, max_depth) - margin
-    edge = (own >= lowest[row]).nonzero().squeeze(1)
+        return _ranks_among(_Others(scores, None), row, ranked, exactly, scratch), None
+    blocks = _in_blocks(scores, max_depth)
+    maxima = blocks.amax(dim=1)
+    lowest = _reached(maxima, depth, max_depth) - margin
+    edge = (own >= lowest.index_select(0, row)).nonzero().squeeze(1)
     rows, place = row[edge].unique_consecutive(return_inverse=True)
     own, margin = own[edge], margin[row[edge]]
     ranked = _Relevant(row[edge], column[edge], own - margin, own + margin)
     threshold = own.new_full(rows.shape, torch.inf).scatter_reduce_(0, place, ranked.low, "amin")
-    found, score = _find(scores, rows, threshold, scratch)
+    found, score = _find(blocks, maxima, rows, threshold)
     is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth[rows] + _SPARE_FOUND
-    is_unsettled[rows] = is_crowded
+    is_unsettled = torch.zeros_like(depth, dtype=torch.bool).scatter_(0, rows, is_crowded)
     if bool(is_crowded.any()):
         # One row with many scores would make all others as long.
         is_left = (~is_crowded[found.row]).nonzero().squeeze(1)
@@ -254,36 +289,33 @@ def rank_directly(
     return ranks, is_unsettled
 
 
-def _reached(scores: Tensor, depth: Tensor, max_depth: int) -> Tensor:
+def _in_blocks(scores: Tensor, max_depth: int) -> Tensor:
+    """Returns scores in blocks of every so many columns: `[num_rows, block_size, num_blocks]`."""
+    num_rows, width = scores.shape
+    num_blocks = _NUM_BLOCKS
+    while num_blocks < _BLOCKS_PER_POSITION * max_depth:
+        num_blocks *= 2
+    if width % num_blocks > 0:
+        num_blocks = width
+    return scores.view(num_rows, width // num_blocks, num_blocks)
+
+
+def _reached(maxima: Tensor, depth: Tensor, max_depth: int) -> Tensor:
     """Returns a score that as many columns of a row reach as it is deep, of shape `[num_rows]`."""
-    num_blocks = -(-_BLOCKS_PER_POSITION * max_depth // _BLOCKS_TOGETHER) * _BLOCKS_TOGETHER
-    maxima, block_size = scores, scores.size(1) // num_blocks
-    if block_size > 1:
-        end = block_size * num_blocks
-        maxima = scores[:, :end].unflatten(1, (block_size, num_blocks)).amax(dim=1)
-        rest = scores[:, end:]
-        with_rest = maxima[:, : rest.size(1)]
-        torch.maximum(with_rest, rest, out=with_rest)
-    top = maxima.topk(min(max_depth, maxima.size(1)), dim=1).values
-    last = (depth - 1).clamp(max=top.size(1) - 1).unsqueeze(1)
+    top = largest_values(maxima, max_depth)
+    last = (depth - 1).clamp_(max=top.size(1) - 1).unsqueeze(1)
     return top.gather(1, last).squeeze(1).masked_fill_(depth > top.size(1), -torch.inf)
 
 
 def _find(
-    scores: Tensor, rows: Tensor, threshold: Tensor, scratch: Scratch
+    blocks: Tensor, maxima: Tensor, rows: Tensor, threshold: Tensor
 ) -> tuple[Entries, Tensor]:
     """Returns the columns of some rows that reach the threshold of their row, and their scores."""
-    width = scores.size(1)
-    part = scores if rows.numel() == scores.size(0) else scores.index_select(0, rows)
-    flags = scratch("direct_ranking.flags", tuple(part.shape), torch.bool)
-    torch.ge(part, threshold.unsqueeze(1), out=flags)
-    # Nearly all flags are false. To look at several of them at once takes a fraction of the time.
-    word = flags.view(torch.int64).view(-1).nonzero().squeeze(1)
-    found, offset = flags.view(-1, _FLAGS_IN_WORD)[word].nonzero(as_tuple=True)
-    place = word[found] * _FLAGS_IN_WORD + offset
-    row = place.div(width, rounding_mode="floor")
-    score = part.view(-1).index_select(0, place)
-    return Entries(row, place - row * width, rows.numel()), score
+    row, block = find_at_least(maxima[rows], threshold)
+    score = blocks[rows[row], :, block]
+    found, offset = find_at_least(score, threshold[row])
+    column = offset * blocks.size(2) + block[found]
+    return Entries(row[found], column, rows.numel()), score[found, offset]
 
 
 def _ranks_among(
@@ -298,27 +330,38 @@ def _ranks_among(
         exactly (callable): Returns exact scores.
         scratch (Scratch): The buffers to compute in.
     """
-    counts = []
-    for part in _slices(max(1, place.numel()), NUM_COMPARISONS // max(1, others.score.size(1))):
-        score = others.score.index_select(0, place[part])
-        # As numbers instead of booleans, the results are several times faster to make and to sum.
-        flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
-        above = torch.gt(score, ranked.high[part].unsqueeze(1), out=flags).sum(dim=1)
-        not_below = torch.ge(score, ranked.low[part].unsqueeze(1), out=flags).sum(dim=1)
-        counts.append(torch.stack([above, not_below]))
-    num_above, num_not_below = torch.cat(counts, dim=1).long()
-    ranks = Ranks(num_above + 1, num_above, torch.zeros_like(place))
+    step = NUM_COMPARISONS // max(1, others.score.size(1))
+    if place.numel() <= step:
+        num_above, num_not_below = _count(others.score, place, ranked, scratch)
+    else:
+        parts = _slices(place.numel(), step)
+        counts = [_count(others.score, place[part], ranked.of(part), scratch) for part in parts]
+        num_above, num_not_below = (torch.cat(count) for count in zip(*counts, strict=True))
+    num_at_most = num_above + 1
+    ranks = Ranks(num_at_most, num_above, torch.zeros_like(place))
     # What is ranked is not below itself.
-    is_open = (num_not_below > num_above + 1).nonzero().squeeze(1)
-    for part in _slices(is_open.numel(), NUM_COMPARISONS // max(1, others.score.size(1))):
+    is_open = (num_not_below > num_at_most).nonzero().squeeze(1)
+    for part in _slices(is_open.numel(), step):
         index = is_open[part]
-        score = others.score.index_select(0, place[index])
-        left = ranked.of(index)
+        left, at = ranked.of(index), place[index]
+        score = others.score.index_select(0, at)
         is_close = (score >= left.low.unsqueeze(1)) & (score <= left.high.unsqueeze(1))
         number, slot = is_close.nonzero(as_tuple=True)
-        column = others.column(place[index][number], slot)
+        column = others.column(at[number], slot)
         ranks.update(index, _settled(num_above[index], left, number, column, exactly))
     return ranks
+
+
+def _count(
+    scores: Tensor, place: Tensor, ranked: _Relevant, scratch: Scratch
+) -> tuple[Tensor, Tensor]:
+    """Counts the scores that are surely above what is ranked, and those not surely below."""
+    score = scores.index_select(0, place)
+    # As numbers instead of booleans, the results are several times faster to make and to sum.
+    flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
+    above = torch.gt(score, ranked.high.unsqueeze(1), out=flags).sum(dim=1)
+    not_below = torch.ge(score, ranked.low.unsqueeze(1), out=flags).sum(dim=1)
+    return above.long(), not_below.long()
 
 
 def _settled(
@@ -333,17 +376,14 @@ def _settled(
         column (torch.Tensor): The columns of what is close.
         exactly (callable): Returns exact scores.
     """
-    score = exactly(ranked.row[number], column)
-    is_own = column == ranked.column[number]
+    score, own_column = exactly(ranked.row[number], column), ranked.column[number]
     # Everything is close to itself.
-    own = score[is_own.nonzero().squeeze(1)][number]
+    own = score[column == own_column][number]
     is_tied = score == own
-    above, tied, before = (
-        torch.zeros_like(num_above).scatter_add_(0, number, flags.long())
-        for flags in (score > own, is_tied, is_tied & (column < ranked.column[number]))
-    )
-    num_above = num_above + above
-    return Ranks(1 + num_above + before, num_above, tied - 1)
+    flags = torch.stack([score > own, is_tied, is_tied & (column < own_column)])
+    counts = num_above.new_zeros(3, num_above.numel()).index_add_(1, number, flags.long())
+    num_above, before = counts[0].add_(num_above), counts[2]
+    return Ranks(num_above + before + 1, num_above, counts[1] - 1)
 
 
 def _slices(size: int, step: int) -> Iterator[slice]:

@@ -60,6 +60,7 @@ from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
@@ -264,8 +265,7 @@ class Search:
         while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
             num_joined //= 2
         maxima = maxima.view(rows.numel(), num_joined, -1).amax(dim=1)
-        top = maxima.topk(min(self.max_depth, maxima.size(1)), dim=1).values
-        self._learn(rows, top, lowest_in_order)
+        self._learn(rows, largest_values(maxima, self.max_depth), lowest_in_order)
 
     def _learn(self, rows: Tensor, top: Tensor, lowest_in_order: float) -> None:
         """Learns from the largest values of some rows what is within reach."""
@@ -283,12 +283,10 @@ class Search:
         self, rows: Tensor, blocks: Blocks, maxima: Tensor, threshold: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns where the values are that may matter, as rows and columns, sorted by row."""
-        threshold = threshold.unsqueeze(1)
-        row, block = _find_at_least(maxima, threshold, out=torch.empty_like(maxima))
+        row, block = find_at_least(maxima, threshold)
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
-        values = blocks.values(row, block)
-        asked, offset = _find_at_least(values, threshold[row], out=values)
+        asked, offset = find_at_least(blocks.values(row, block), threshold[row])
         return row[asked], offset * maxima.size(1) + block[asked]
 
     def _drop_crowded(
@@ -410,12 +408,6 @@ def rows_to_search(depth: int, device: torch.device) -> int:
 def _max_found(depth: _Depth) -> _Depth:
     """Returns how many items may matter to a user before it is left unsettled."""
     return _FOUND_PER_POSITION * depth + _SPARE_FOUND
-
-
-def _find_at_least(values: Tensor, threshold: Tensor, out: Tensor) -> tuple[Tensor, ...]:
-    """Returns the rows and the columns of values that are at least the threshold of their row."""
-    # A processor makes flags of the size of what it compares faster than booleans.
-    return torch.ge(values, threshold, out=out).nonzero(as_tuple=True)
 
 
 def _lowest_value(dtype: torch.dtype) -> float:

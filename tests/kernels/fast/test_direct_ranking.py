@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.fast import direct_ranking
-from pyg_recmetrics.kernels.fast.direct_ranking import rank_directly, width_of_scores
+from pyg_recmetrics.kernels.fast.direct_ranking import Cells, rank_directly, width_of_scores
 from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import KINDS, assert_same_ranks
 from tests.support.references import naive
@@ -31,9 +31,14 @@ def ranks_of(exact, error, depth, is_relevant, is_masked, scores=None):
     matrix = torch.full((len(scores), width_of_scores(scores.size(1))), -torch.inf).double()
     matrix[:, : scores.size(1)] = scores.masked_fill(is_masked, -torch.inf)
     errors = torch.full((len(scores),), error, dtype=torch.double)
-    relevant = is_relevant.nonzero().unbind(dim=1)
+    relevant = Cells.of(*is_relevant.nonzero().unbind(dim=1), matrix.size(1))
     scratch = Scratch(torch.device("cpu"))
-    return rank_directly(matrix, errors, depth, int(depth.max()), relevant, exact, scratch)
+    ranks, is_unsettled = rank_directly(
+        matrix, errors, depth, int(depth.max()), relevant, exact, scratch
+    )
+    if is_unsettled is None:
+        is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
+    return ranks, is_unsettled
 
 
 def check(exact, depth, is_relevant, is_masked, ranks, is_unsettled):
@@ -73,7 +78,7 @@ def test_ranks_are_those_of_plain_python(data, seed):
         for name, values in (
             ("NUM_COMPARISONS", [1, 1000, 2**20]),
             ("MAX_COMPARISONS_OF_USER", [0, 0, 2**12]),
-            ("_BLOCKS_TOGETHER", [1, 4, 64]),
+            ("_NUM_BLOCKS", [1, 4, 64]),
             ("_BLOCKS_PER_POSITION", [1, 2]),
         ):
             patch.setattr(direct_ranking, name, data.draw(st.sampled_from(values)))
@@ -92,7 +97,7 @@ def with_reach(monkeypatch):
 
 @pytest.mark.usefixtures("with_reach")
 def test_the_example_of_the_docstring(monkeypatch):
-    monkeypatch.setattr(direct_ranking, "_BLOCKS_TOGETHER", 4)
+    monkeypatch.setattr(direct_ranking, "_NUM_BLOCKS", 4)
     exact = Exact(torch.tensor([[0.90, 0.50, 0.75, 0.30, 0.20, 0.74, 0.57, 0.10]]).double())
     numbers = ", ".join(f"{score:.2f}" for score in exact.scores[0, :-1].tolist())
     assert numbers in " ".join(direct_ranking.__doc__.split())

@@ -182,8 +182,9 @@ class Case:
             "lists": scores.argsort(dim=1, descending=True)[:, :6],
         }[self.kind]
 
-    def evaluate(self, own=None):
-        return evaluate(self.recommender(own), self.task(own), self.metrics, **self.how)
+    def evaluate(self, own=None, **options):
+        how = self.how | options
+        return evaluate(self.recommender(own), self.task(own), self.metrics, **how)
 
     def group(self, own=None):
         """A label for each user, or for each person or edge."""
@@ -345,6 +346,9 @@ def work(me, size, folder, known):
         own = (case.owners(size, seed) == me).nonzero().squeeze(1)
         seen["sizes"].append(len(own))
         seen["differing"][seed] = check(case, whole, wanted, own)
+        for _ in range(0 if isinstance(whole, str) else 2):  # the second is finished at once
+            resumed = case.evaluate(own, resume=folder / f"kept {seed}")
+            seen["differing"][seed] += differing(dict(whole), dict(resumed), "resumed")
     seen["refusals"] = refusals(me, size) if size in (2, 3) else {}
     torch.save(seen, folder / f"{me}.pt")
     dist.barrier()

@@ -651,7 +651,7 @@ def draw_patches(draw, task):
             (algorithms, "_MAX_ITEMS_IN_BFLOAT16", draw.choice([0, 2**12])),
             (direct_ranking, "MAX_COMPARISONS_OF_USER", draw.choice([0, 0, 2**12])),
             (direct_ranking, "NUM_COMPARISONS", draw.choice([1, 100, 2**20])),
-            (direct_ranking, "_BLOCKS_TOGETHER", draw.choice([1, 4, 64])),
+            (direct_ranking, "_NUM_BLOCKS", draw.choice([1, 4, 64])),
             (direct_ranking, "_SPARE_FOUND", draw.choice([1, 64])),
             (direct_ranking, "NUM_SCORES", draw.choice([1, 100, 2**21])),
         ]

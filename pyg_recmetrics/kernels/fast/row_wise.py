@@ -1,0 +1,38 @@
+"""What is looked for in each row of a matrix.
+
+On a CPU, NumPy does both by vector instructions, in a fraction of the time that torch takes.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def largest_values(values: Tensor, k: int) -> Tensor:
+    """Returns the largest values of each row, in descending order: `[num_rows, at most k]`.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`. `NaN` is the largest.
+        k (int): How many of them.
+    """
+    k = min(k, values.size(1))
+    if values.device.type == "cpu":
+        ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
+        return torch.from_numpy(ordered[:, ::-1].copy())
+    return values.topk(k, dim=1).values
+
+
+def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the rows and the columns of values that reach the threshold of their row, in order.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`.
+        threshold (torch.Tensor): The thresholds, of shape `[num_rows]`.
+    """
+    threshold = threshold.unsqueeze(1)
+    if values.device.type == "cpu":
+        place = torch.from_numpy(np.flatnonzero(values.numpy() >= threshold.numpy()))
+    else:
+        place = (values >= threshold).flatten().nonzero().squeeze(1)
+    row = place.div(values.size(1), rounding_mode="floor")
+    return row, place - row * values.size(1)

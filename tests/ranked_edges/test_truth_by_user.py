@@ -1,0 +1,60 @@
+"""What the truth of each user says by itself, and that rankings of one task share it."""
+
+import torch
+
+from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.ranked_edges import truth_by_user
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
+
+
+def test_users_with_and_without_truth(device):
+    truth = TruthByUser.of(torch.tensor([0, 0, 2, 2, 2]).to(device), num_users=4)
+    assert truth.ptr.tolist() == [0, 2, 2, 5, 5]
+    assert truth.degree.tolist() == [2, 0, 3, 0]
+    assert truth.has_none.tolist() == [False, True, False, True]
+    assert truth.position.tolist() == [1, 2, 1, 2, 3]
+    assert (truth.num_users, truth.num_with_truth) == (4, 2)
+
+
+def test_nobody_has_truth(device):
+    truth = TruthByUser.of(torch.empty(0, dtype=torch.long).to(device), num_users=2)
+    assert (truth.degree.tolist(), truth.position.tolist()) == ([0, 0], [])
+    assert truth.num_with_truth == 0
+
+
+def test_what_is_found_out_is_found_out_once_for_each_key():
+    truth, asked = TruthByUser.of(torch.tensor([0]), num_users=1), []
+
+    def make(number):
+        asked.append(number)
+        return torch.tensor(number)
+
+    for number in (1, 2, 1, 2):
+        assert truth.once(("name", number), lambda number=number: make(number)) == number
+    assert asked == [1, 2]
+
+
+def test_few_results_are_kept(monkeypatch):
+    monkeypatch.setattr(truth_by_user, "_MAX_KNOWN", 3)
+    truth = TruthByUser.of(torch.tensor([0]), num_users=1)
+    for number in range(10):
+        assert truth.once(number, lambda number=number: torch.tensor(number)) == number
+        assert len(truth._known) <= 3
+
+
+def test_rankings_of_a_task_share_it_and_those_of_other_tasks_do_not():
+    task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=3, num_items=3)
+    first, second = (rank(scores, task, k=2) for scores in (torch.rand(3, 3), torch.rand(3, 3)))
+    assert first.by_user is second.by_user
+    some = task.select_users(torch.tensor([0, 2]))
+    assert rank(torch.rand(3, 3), some, k=2).by_user.degree.tolist() == [1, 0, 0]
+    assert task.degree.tolist() == [1, 2, 0]
+    assert some.degree.tolist() == [1, 0, 0]
+
+
+def test_a_large_task_keeps_nothing(monkeypatch):
+    monkeypatch.setattr("pyg_recmetrics.ranking.ranking.MAX_PREPARED_EDGES", 2)
+    task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=3, num_items=3)
+    first, second = (rank(torch.rand(3, 3), task, k=2) for _ in range(2))
+    assert first.by_user is not second.by_user
+    assert first.degree.tolist() == second.degree.tolist() == [1, 2, 0]
