@@ -100,6 +100,10 @@ class Watch:
         self._waits_since: float | None = None
         self._is_searching = False
         self._last_look = self._last_beat = time.monotonic()
+        #: For how many seconds the thread did not run, as its process was stopped.
+        self._seconds_asleep = 0.0
+        #: How many signs of life it had given when the next one was found overdue, and when.
+        self._overdue: tuple[int, float] = (0, 0.0)
         self._wake, self._is_over = Event(), Event()
         self._thread = Thread(target=self._run, name="pyg_recmetrics.watch", daemon=True)
         self._thread.start()
@@ -110,7 +114,7 @@ class Watch:
         for index, other in enumerate(facts):
             if index != self._index and other.machine == own.machine > 0:
                 self._neighbours[index] = other.pid, other.start
-        self._next_sign = None, time.monotonic()
+        self._next_sign = None, time.monotonic() - self._seconds_asleep
         self._token = facts[0].token
 
     def leave(self, error: str | None) -> None:
@@ -168,7 +172,7 @@ class Watch:
     @property
     def gone(self) -> str | None:
         """Which process has gone, and how; `None` if all are there."""
-        if self._gone is None and time.monotonic() - self._last_beat > self._silence + _BEAT:
+        if self._gone is None and self._is_overdue():
             return self._why_silent()
         return self._gone
 
@@ -205,7 +209,11 @@ class Watch:
         """Gives a sign of life, and looks for those of others."""
         self._beats += 1
         self._tell_state(is_inside=True)
-        now = self._last_beat = time.monotonic()
+        now = time.monotonic()
+        # Others may have been stopped at the same time, and have been silent since then.
+        self._seconds_asleep += max(0.0, now - self._last_beat - _GRACE)
+        self._last_beat = now
+        now -= self._seconds_asleep
         if self._token:
             self._error = self._error or self._get(f"{self._token}/error")
             self._gone = self._gone or self._get(f"{self._token}/gone")
@@ -213,6 +221,20 @@ class Watch:
             self._look_at_next(now)
         if self._waits_since is not None:
             self._look_for_missing(now)
+
+    def _is_overdue(self) -> bool:
+        """Returns whether the thread has waited for the store for too long.
+
+        If this process was stopped itself, the thread gets its turn before the second look.
+        """
+        now = time.monotonic()
+        if now - self._last_beat <= self._silence + _BEAT:
+            return False
+        beats, since = self._overdue
+        if beats != self._beats:
+            self._overdue = self._beats, now
+            return False
+        return now - since > _GRACE
 
     def _look_at_neighbours(self) -> None:
         """Finds out whether a process of this machine has ended."""
@@ -230,6 +252,8 @@ class Watch:
         if sign != last:
             self._next_sign = sign, now
         elif now - since > self._silence and not self._has_left(index):
+            if index in self._neighbours and not is_stopped(self._neighbours[index][0]):
+                return  # a library holds the lock of Python there, until the limit is over
             self._note_gone(
                 f"{self.name(index)} has given no sign of life for {self._silence:.0f} s: it was "
                 f"stopped, or its machine is lost"

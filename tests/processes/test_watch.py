@@ -9,11 +9,13 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch.distributed as dist
 
+from pyg_recmetrics.processes import watch
 from tests.support.machines import faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +121,45 @@ def test_a_process_that_gets_on_may_take_longer_than_the_limit(folder):
         assert seen["seconds"] > faults.LIMIT
 
 
+def test_a_library_may_hold_the_lock_of_python(folder):
+    for seen in read(folder, "lock held"):
+        assert seen["outcome"] == ["ranked", faults.NUM_CHUNKS]
+        assert seen["seconds"] > 3 * faults.LIMIT
+
+
 @pytest.mark.parametrize("case", [case for case in faults.CASES if case != "slow"])
 def test_nobody_waits_for_long(folder, case):
     for file in folder.glob(f"{case}.*.json"):
         assert json.loads(file.read_text())["seconds"] < 30
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A function that stops everybody for some seconds."""
+    seconds, original = [0.0], time.monotonic
+    monkeypatch.setattr(watch.time, "monotonic", lambda: original() + seconds[0])
+
+    def stop(duration):
+        seconds[0] += duration
+
+    return stop
+
+
+def test_nobody_is_missed_after_all_were_stopped_for_a_while(clock):
+    """As a queue does that suspends a job, or who stops it by its keys and lets it go on."""
+    store, facts = dist.HashStore(), [watch.Facts(0, 1, 1, 1)] * 2
+    watches = [watch.Watch(store, index, 2, limit=60.0) for index in range(2)]
+    try:
+        for each in watches:
+            each.join(facts)
+        time.sleep(0.7)
+        clock(50.0)
+        for each in watches:
+            each.look()
+        time.sleep(1.2)
+        for each in watches:
+            each.look()
+            assert each.gone is None
+    finally:
+        for each in watches:
+            each.leave(None)

@@ -3,6 +3,7 @@
 python -m tests.support.machines.faults FOLDER  # all cases at once, each with processes of its own
 """
 
+import ctypes
 import json
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from pyg_recmetrics import RankingTask, distributed, rank
+from pyg_recmetrics.processes import watch
 from pyg_recmetrics.ranking import sharded
 from pyg_recmetrics.ranking.ranking import OpenRanking
 
@@ -157,6 +159,12 @@ def slow():
         return ranked(seconds=LIMIT / 8 if dist.get_rank() == 1 else 0)
 
 
+def lock_held():
+    """One process calls a library that holds the lock of Python."""
+    watch._SILENCE = LIMIT
+    return ranked(on(1, lambda: ctypes.PyDLL(None).sleep(3 * int(LIMIT))), seconds=0.1)
+
+
 #: The cases by name.
 CASES = {
     "killed before": killed_before,
@@ -172,6 +180,7 @@ CASES = {
     "never joining": never_joining,
     "stuck": stuck,
     "slow": slow,
+    "lock held": lock_held,
 }
 
 #: How many processes each case has.
