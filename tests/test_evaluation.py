@@ -231,7 +231,7 @@ class TestEvaluator:
 
     def test_lightning_is_asked_for_by_name(self, monkeypatch):
         hide_package(monkeypatch, "lightning")
-        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[lightning\]'"):
+        with pytest.raises(ImportError, match="pip install lightning"):
             Evaluator(TASK).as_callback()
 
     @pytest.mark.parametrize("name", ["task", "metrics", "best", "should_stop", "history", "ties"])
