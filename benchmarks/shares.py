@@ -3,7 +3,7 @@
     python benchmarks/shares.py
 
 Every process is started anew, reads its own part of files that are mapped into memory, and
-evaluates. Its memory is the resident memory at the peak, above what there was after the imports.
+evaluates. Its memory is the resident memory at the peak, above the peak of the imports.
 """
 
 import argparse

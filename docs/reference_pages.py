@@ -149,7 +149,10 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": ("check_device", "from_dict", "get", "inverse_propensity", "of_task", "to_dict"),
+    "Catalogue": (
+        *("check_device", "from_dict", "get", "inverse_propensity", "of_all", "of_task", "to_dict"),
+        "with_seen",
+    ),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),

@@ -3,66 +3,35 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pyg_recmetrics.version import __version__
+from pyg_recmetrics.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from pyg_recmetrics import (
-        conventions,
-        datasets,
-        distributed,
-        metrics,
-        modules,
-        plot,
-        transforms,
-    )
-    from pyg_recmetrics.benchmark import Benchmark
-    from pyg_recmetrics.conventions import Population
-    from pyg_recmetrics.evaluation import Evaluator, evaluate
-    from pyg_recmetrics.racing import race
-    from pyg_recmetrics.ranked_edges import RankedEdges
-    from pyg_recmetrics.ranking import PairScorer, rank
-    from pyg_recmetrics.reporting import report
-    from pyg_recmetrics.results import (
-        Cohorts,
-        Comparison,
-        EvaluationResult,
-        Race,
-        Runs,
-        SideBySide,
-        compare,
-    )
-    from pyg_recmetrics.results.side_by_side import side_by_side
-    from pyg_recmetrics.task import Catalogue, RankingTask
-
-__all__ = [
-    "Benchmark",
-    "Catalogue",
-    "Cohorts",
-    "Comparison",
-    "EvaluationResult",
-    "Evaluator",
-    "PairScorer",
-    "Population",
-    "Race",
-    "RankedEdges",
-    "RankingTask",
-    "Runs",
-    "SideBySide",
-    "__version__",
-    "compare",
-    "conventions",
-    "datasets",
-    "distributed",
-    "evaluate",
-    "metrics",
-    "modules",
-    "plot",
-    "race",
-    "rank",
-    "report",
-    "side_by_side",
-    "transforms",
-]
+if TYPE_CHECKING:  # `as` says to type checkers that a name is public
+    from pyg_recmetrics import conventions as conventions
+    from pyg_recmetrics import datasets as datasets
+    from pyg_recmetrics import distributed as distributed
+    from pyg_recmetrics import metrics as metrics
+    from pyg_recmetrics import modules as modules
+    from pyg_recmetrics import plot as plot
+    from pyg_recmetrics import transforms as transforms
+    from pyg_recmetrics.benchmark import Benchmark as Benchmark
+    from pyg_recmetrics.conventions import Population as Population
+    from pyg_recmetrics.evaluation import Evaluator as Evaluator
+    from pyg_recmetrics.evaluation import evaluate as evaluate
+    from pyg_recmetrics.racing import race as race
+    from pyg_recmetrics.ranked_edges import RankedEdges as RankedEdges
+    from pyg_recmetrics.ranking import PairScorer as PairScorer
+    from pyg_recmetrics.ranking import rank as rank
+    from pyg_recmetrics.reporting import report as report
+    from pyg_recmetrics.results import Cohorts as Cohorts
+    from pyg_recmetrics.results import Comparison as Comparison
+    from pyg_recmetrics.results import EvaluationResult as EvaluationResult
+    from pyg_recmetrics.results import Race as Race
+    from pyg_recmetrics.results import Runs as Runs
+    from pyg_recmetrics.results import SideBySide as SideBySide
+    from pyg_recmetrics.results import compare as compare
+    from pyg_recmetrics.results.side_by_side import side_by_side as side_by_side
+    from pyg_recmetrics.task import Catalogue as Catalogue
+    from pyg_recmetrics.task import RankingTask as RankingTask
 
 #: The module of every public name that is not itself a module.
 _MODULES = {
@@ -86,8 +55,10 @@ _MODULES = {
     "report": "reporting",
     "side_by_side": "results",
 }
+_PARTS = ("conventions", "datasets", "distributed", "metrics", "modules", "plot", "transforms")
 
 if not TYPE_CHECKING:  # which reads the imports above, and would take any name for right
+    __all__ = sorted(["__version__", *_MODULES, *_PARTS])
 
     def __getattr__(name):
         # Imported when asked for: torch takes seconds, which the help of the command need not wait.

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,11 @@ def test_jedi_shows_the_parameters(name):
     script = jedi.Script(f"{IMPORTS}\n{name}(", path=ROOT / "asked.py", project=project)
     (signature,) = script.get_signatures()
     assert [x.name for x in signature.params if x.name != "*"] == PARAMETERS[name]
+
+
+def test_type_checkers_see_every_public_name_and_no_other():
+    seen = re.findall(r" as (\w+)$", Path(pyg_recmetrics.__file__).read_text(), flags=re.MULTILINE)
+    assert sorted(seen) == pyg_recmetrics.__all__
 
 
 def test_completion_shows_public_names_alone():

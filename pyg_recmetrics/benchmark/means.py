@@ -144,10 +144,22 @@ class MeansOnDataSets:
         else:
             yield "mean rank: undefined, as no data set has all recommenders"
         if baseline is not None:
-            yield (
-                f"lift: the geometric mean over data sets of the ratio to {baseline}, minus one; "
-                f"it is no test"
-            )
+            yield from self._notes_on_lifts(baseline)
+
+    def _notes_on_lifts(self, baseline: str) -> Iterator[str]:
+        """Says what lifts are, and which of them are over some of the data sets."""
+        better = "" if self.higher_is_better else ", where lower is better"
+        yield (
+            f"lift: the geometric mean over data sets of the ratio to {baseline}, minus one"
+            f"{better}; it is no test"
+        )
+        names: dict[str, list[str]] = {}
+        for name in self.recommenders:
+            shared = [x for x, of_one in self.values.items() if {name, baseline} <= of_one.keys()]
+            if name != baseline and 0 < len(shared) < len(self.results):
+                names.setdefault(", ".join(shared), []).append(name)
+        for shared_names, of_some in names.items():
+            yield f"lift of {', '.join(of_some)}: over {shared_names} alone"
 
     def _runs(self) -> Iterator[str]:
         """Says how many runs each recommender has that has several."""

@@ -108,6 +108,8 @@ class Sensitivity(Frozen, Rows[OrderChange]):
     def claim(self) -> str:
         """Returns one sentence: whether any protocol changes the order."""
         measured = [row for row in self if row.order]
+        if not measured:
+            return f"The order by {self.metric} was measured under no other protocol."
         if not self.changes:
             return f"No other protocol changes the order by {self.metric}."
         pairs = sorted({tuple(sorted(pair)) for row in self.changes for pair in row.swapped})
@@ -264,7 +266,11 @@ class _Measure:
         return lead if is_higher_better(str(self.metric)) else -lead
 
     def _means(self, data_set: str, results: Results, protocol: _Protocol) -> dict[str, float]:
-        """Returns the mean of each recommender; nothing if one of them cannot be measured."""
+        """Returns the mean of each recommender; nothing if one of them cannot be measured.
+
+        Raises:
+            ValueError: If it cannot be measured under the protocol of the results.
+        """
         key = (data_set, protocol.key(self.metric))
         if key not in self._known:
             try:
@@ -272,7 +278,9 @@ class _Measure:
                     name: fmean(_mean(run, protocol, self.metric) for run in runs_of(result))
                     for name, result in results.items()
                 }
-            except ValueError:
+            except ValueError as error:
+                if protocol == _Protocol():
+                    raise ValueError(f"{data_set}: {error}") from error
                 self._known[key] = {}
         return self._known[key]
 

@@ -520,7 +520,9 @@ class RankedEdges:
             return self
         catalogue.check_device(self.rank.device, "ranked")
         self._check_num_items(catalogue.num_items, "catalogue")
-        return dataclasses.replace(self, catalogue=catalogue)
+        ranked = dataclasses.replace(self, catalogue=catalogue)
+        settle(ranked, by_user=self.by_user)
+        return ranked
 
     def each_edge(self) -> "RankedEdges":
         r"""Returns a ranking in which every edge is a row of its own, without the other truth.

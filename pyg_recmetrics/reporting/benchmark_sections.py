@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from pyg_recmetrics import plot
-from pyg_recmetrics.benchmark import BenchmarkComparison
+from pyg_recmetrics.benchmark import BenchmarkComparison, Sensitivity
 from pyg_recmetrics.plot.by_data_set import panel_height, panel_of
 from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
-from pyg_recmetrics.reporting.contents import about_rows
+from pyg_recmetrics.reporting.contents import Contents, about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
+from pyg_recmetrics.reporting.weak_spots import weak_spots
 from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.runs import runs_of
@@ -29,7 +30,7 @@ def result(contents: BenchmarkContents) -> Iterator[Part]:
         yield Remarks(comparison.claims(), "claims")
     if warnings := list(_warnings(contents)):
         yield Remarks(warnings, "warnings")
-    if not contents.sensitivity.changes:
+    if _keeps_its_order(contents.sensitivity):
         yield Remarks([contents.sensitivity.claim()], "good")
     caption = (
         f"The mean {contents.metric} of every recommender on every data set. The best of each is "
@@ -46,6 +47,13 @@ def each_data_set(contents: BenchmarkContents) -> Iterator[Part]:
         yield _means_on(contents, data_set, height)
         if comparison is not None and data_set in comparison:
             yield _differences_on(comparison, data_set, height)
+
+
+def weak_spots_of_each(contents: BenchmarkContents) -> Iterator[Part]:
+    """Whom and what the best recommender of each data set fails."""
+    for data_set, results in contents.benchmark.items():
+        of_one = Contents(dict(results), None, None, contents.metric)
+        yield from weak_spots(of_one, data_set)
 
 
 def other_metrics(contents: BenchmarkContents) -> Iterator[Part]:
@@ -136,6 +144,7 @@ BENCHMARK_SECTIONS: dict[str, Callable[[BenchmarkContents], Iterator[Part]]] = {
     "Result": result,
     "Each data set": each_data_set,
     "Comparison": differences,
+    "Weak spots": weak_spots_of_each,
     "Other metrics": other_metrics,
     "Other data sets": other_data_sets,
     "Other protocols": protocol,
@@ -168,6 +177,10 @@ def _differences_on(comparison: BenchmarkComparison, data_set: str, height: floa
         height=height,
         kind="forest",
     )
+
+
+def _keeps_its_order(sensitivity: Sensitivity) -> bool:
+    return not sensitivity.changes and any(row.order for row in sensitivity)
 
 
 def _baseline(contents: BenchmarkContents) -> str | None:

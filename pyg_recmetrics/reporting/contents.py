@@ -12,7 +12,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
 from pyg_recmetrics.results.paired import is_higher_better
-from pyg_recmetrics.results.runs import Runnable, common_metrics, runs_of
+from pyg_recmetrics.results.runs import Runnable, common_metrics, mean_of_any, runs_of
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
@@ -39,11 +39,13 @@ class Contents:
         recommenders (dict): The results by name; the name of a single recommender is empty.
         split (SplitReport or None): The checks of the split.
         comparison (Comparison or None): The differences of the recommenders.
+        asked (Metric or None): The metric of the pictures that show one, if it is given.
     """
 
     recommenders: dict[str, EvaluationResult | Runs]
     split: SplitReport | None
     comparison: Comparison | None
+    asked: Metric | None = None
 
     @classmethod
     def of(
@@ -115,8 +117,7 @@ class Contents:
         metric, sign = self.main_metric, 1 if is_higher_better(str(self.main_metric)) else -1
 
         def mean(name: str) -> float:
-            runs = runs_of(self.recommenders[name])
-            return sign * sum(result[metric] for result in runs) / len(runs)
+            return sign * mean_of_any(self.recommenders[name], metric, 0.95).value
 
         return max((name for name in self.recommenders if name != left_out), key=mean)
 
@@ -139,8 +140,10 @@ class Contents:
         """The metric of the pictures that show one: the first that has a cut-off, or the first.
 
         Raises:
-            ValueError: If the results have no metric in common.
+            ValueError: If the results have no metric in common, and none is given.
         """
+        if self.asked is not None:
+            return self.asked
         if not self.metrics:
             raise ValueError("the results have no metric of single users in common")
         return next((metric for metric in self.metrics if metric.k), self.metrics[0])

@@ -47,8 +47,8 @@ def report(
 
     Of a :class:`Benchmark`, the page says on how many data sets a recommender is better, in one
     sentence for each pair and in pictures of every data set. Below, it has the table of means,
-    differences, what to expect on other data sets, whether another protocol changes the order,
-    trade-offs, sizes and recipes.
+    differences, whom and what the best recommender of each data set fails, what to expect on other
+    data sets, whether another protocol changes the order, trade-offs, sizes and recipes.
 
     A section is left out if something is missing for it, such as the lists of recommended items, an
     extra, or the split. The end of the page says what is left out, and how to get it.

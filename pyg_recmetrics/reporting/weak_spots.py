@@ -29,14 +29,20 @@ class _Question(NamedTuple):
     say: Callable[[str, Slices], str]
 
 
-def weak_spots(contents: Contents) -> Iterator[Part]:
-    """A sentence for each question, and below them what was found."""
+def weak_spots(contents: Contents, data_set: str = "") -> Iterator[Part]:
+    """A sentence for each question, and below them what was found.
+
+    Args:
+        contents (Contents): What the report is about.
+        data_set (str, optional): One of several data sets, of which there are no pictures, to keep
+            the page short. (default: `""`, there is only one)
+    """
     if not contents.metrics:
         yield Missing("Weak spots", "they need a metric of single users that all results have")
         return
     texts: list[str] = []
     found: dict[str, Slices] = {}
-    for title, find, say in _questions(contents):
+    for title, find, say in _questions(contents, f" on {data_set}" if data_set else ""):
         try:
             slices = find()
         except _REASONS as error:
@@ -50,20 +56,20 @@ def weak_spots(contents: Contents) -> Iterator[Part]:
             found[title] = slices
     if texts:
         yield Remarks(texts, "claims")
-    for part in (_picture, _numbers):
+    for part in (_numbers,) if data_set else (_picture, _numbers):
         yield from (part(title, slices) for title, slices in found.items())
 
 
-def _questions(contents: Contents) -> Iterator[_Question]:
+def _questions(contents: Contents, on: str) -> Iterator[_Question]:
     """Asks for users and items of the best recommender, and of it beside the second."""
     best, metric, recall = contents.best, contents.main_metric, Metric("recall", contents.k)
-    recommender, of = contents.recommenders[best], f" of {best}" if best else ""
+    recommender, of = contents.recommenders[best], f"{f' of {best}' if best else ''}{on}"
     yield _Question(f"{metric}{of}", partial(recommender.slices, metric), _on_mean)
     yield _Question(f"{recall}{of}", partial(recommender.item_slices, recall), _on_mean)
     if len(contents.recommenders) > 1:
         second = contents.best_but(best)
         find = partial(recommender.slices, metric, against=contents.recommenders[second])
-        yield _Question(f"{best} - {second} in {metric}", find, _on_difference)
+        yield _Question(f"{best} - {second} in {metric}{on}", find, _on_difference)
 
 
 def _picture(title: str, slices: Slices) -> Part:

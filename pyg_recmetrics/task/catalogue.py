@@ -175,7 +175,7 @@ class Catalogue(Frozen):
 
     def of_all(self, totals: Totals) -> "Catalogue":
         """Returns the same with the popularity of items among the users of all processes."""
-        if self.seen is None:
+        if self.seen is None or not totals.is_share:
             return self
         popularity = totals.of_each_item(self.popularity)
         num_active_users = totals.number(self.num_active_users)

@@ -10,6 +10,8 @@ from pyg_recmetrics.tables import Best
 from tests.support.cases.small_benchmark import METRICS, SKILLS
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 
+_SCORES = {"good": GOOD_SCORES, "bad": BAD_SCORES}
+
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_mean_is_that_of_its_result_with_its_interval(benchmark, metric):
@@ -56,8 +58,20 @@ def test_notes_say_what_is_not_claimed(benchmark):
     notes = benchmark.table("ndcg@3", baseline="None").notes
     assert "bold: the best mean of a data set, significantly better or not" in notes
     assert "mean rank: over Small, Wide, which have all recommenders; it is no test" in notes
-    assert any(note.startswith("lift: the geometric mean") for note in notes)
+    (lift,) = (note for note in notes if note.startswith("lift: the geometric mean"))
+    assert "lower" not in lift
+    assert "lift of Fair: over Small, Wide alone" in notes
+    assert not any(note.startswith("lift of Good") for note in notes)
     assert "runs: 3 of Good, 2 of Fair; their ± allows for other runs, too" in notes
+
+
+def test_lifts_say_if_lower_is_better():
+    results = {x: evaluate(scores, TASK, "mean_rank") for x, scores in _SCORES.items()}
+    *_, note = Benchmark({"A": results, "B": results}).table(baseline="bad").notes
+    assert note == (
+        "lift: the geometric mean over data sets of the ratio to bad, minus one, where lower is "
+        "better; it is no test"
+    )
 
 
 def test_equal_means_are_bold_together_and_a_single_one_is_not():

@@ -173,8 +173,20 @@ class TestTable:
         assert found.changes == ()
         assert {row.order for row in found if row.kind == "ties"} == {("a", "b")}
 
+    def test_what_was_not_measured_is_not_said_to_hold(self, tasks):
+        results = {"good": evaluate(_truth_of(tasks["A"]), tasks["A"], "ndcg@3")}
+        benchmark = Benchmark({"A": results, "B": results})
+        for cut_offs in ([], [500]):
+            found = benchmark.sensitivity(conventions=[], cut_offs=cut_offs, ties=[])
+            assert found.claim() == "The order by ndcg@3 was measured under no other protocol."
+
 
 class TestErrors:
+    def test_a_metric_that_results_lack_is_named_with_its_data_set(self, tasks):
+        results = {"good": evaluate(_truth_of(tasks["A"]), tasks["A"], "ndcg@3")}
+        with pytest.raises(ValueError, match=r"^A: 'k' needs to be at most 3"):
+            Benchmark({"A": results, "B": results}).sensitivity("ndcg@50", cut_offs=[2])
+
     def test_what_is_wrong_is_named(self, benchmark):
         with pytest.raises(ValueError, match="'convention' needs to be"):
             benchmark.sensitivity("map@5", conventions=["x"])

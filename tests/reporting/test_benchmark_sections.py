@@ -69,6 +69,12 @@ def test_an_order_that_holds_is_good_news_and_one_that_changes_is_a_warning(cont
     assert said[-1] == contents.sensitivity.claim()
 
 
+def test_an_order_that_was_not_measured_again_is_no_good_news(contents):
+    contents = BenchmarkContents(contents.benchmark, None, contents.metric)
+    vars(contents)["sensitivity"] = Sensitivity([], contents.metric, contents.benchmark)
+    assert all(part.kind != "good" for part in parts("Result", contents) if type(part) is Remarks)
+
+
 def test_trade_offs_are_drawn_for_metrics_of_lists(contents):
     found = parts("Trade-offs", contents)
     assert [type(part) for part in found] == [Drawing] * 3

@@ -3,7 +3,10 @@
 import pytest
 import torch
 
-from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics import Benchmark, RankingTask, evaluate
+from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
+from pyg_recmetrics.reporting.benchmark_sections import BENCHMARK_SECTIONS
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Remarks
 from tests.support.cases.random_tasks import random_scores, random_task
 
@@ -55,6 +58,26 @@ def test_it_says_who_is_served_badly(parts, results):
     assert [type(part) for part in shown] == [Drawing] * 3 + [Grid] * 3
     assert str(shown[3].table) == str(slices)
     assert all(part.fold for part in shown[3:])
+
+
+def test_a_benchmark_says_it_of_each_data_set(results):
+    benchmark = Benchmark({"A": results, "B": {"Good": results["Good"]}})
+    contents = BenchmarkContents(benchmark, None, parse("ndcg@10"))
+    found = list(BENCHMARK_SECTIONS["Weak spots"](contents))
+    assert [type(part) for part in found] == [Remarks, Grid, Grid, Grid, Remarks, Grid, Grid]
+    slices = results["Good"].slices("ndcg@10")
+    for remarks, data_set in ((found[0], "A"), (found[4], "B")):
+        start = f"ndcg@10 of Good on {data_set} is below its mean for users with "
+        assert remarks.texts[0].startswith(f"{start}{slices[0].conditions} ")
+    assert found[0].texts[2].startswith("Good - Fair in ndcg@10 on A is +")
+    assert str(found[1].table) == str(slices)
+    assert all(part.fold for part in found if isinstance(part, Grid))
+
+
+def test_the_metric_is_that_of_the_page_of_a_benchmark(results):
+    contents = BenchmarkContents(Benchmark({"A": results, "B": results}), None, parse("ndcg@5"))
+    first, *_ = BENCHMARK_SECTIONS["Weak spots"](contents)
+    assert first.texts[0].startswith("ndcg@5 of Good on A is ")
 
 
 def test_a_single_recommender_has_no_name(parts, results):

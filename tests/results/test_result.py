@@ -137,7 +137,7 @@ class TestResult:
 
     def test_pandas_is_asked_for_by_name(self, result, monkeypatch):
         hide_package(monkeypatch, "pandas")
-        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[pandas\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[frames\]'"):
             result.to_pandas()
 
 
