@@ -56,7 +56,9 @@ def split(options: argparse.Namespace) -> int:
     table.divide(_numbered_anew(part_of).tolist(), paths)
     note(f"wrote {', '.join(map(str, paths))}")
     if num_left_out := int((part_of < 0).sum()):
-        note(f"{num_left_out:,} of {part_of.numel():,} rows are in none of these files")
+        why = "their user has the item in an earlier file"
+        why += ", or there are too few others for --k-core" if options.k_core else ""
+        note(f"{num_left_out:,} of {part_of.numel():,} rows are in none of these files: {why}")
     report = transforms.check_split(*parts)
     print_result(report, asdict(report) | {"has_leaks": report.has_leaks}, options)
     return exits.DONE

@@ -22,7 +22,10 @@ from pyg_recmetrics.ranking.score_mask import ScoreMask
 from pyg_recmetrics.task import RankingTask
 
 #: What to do with integers that are no item ids.
-SCORES_ARE_FLOATS = "scores need to be floating-point numbers, as '.float()' makes them"
+SCORES_ARE_FLOATS = (
+    "scores need to be floating-point numbers, as '.float()' or, outside of torch, "
+    "'.astype(float)' makes them"
+)
 
 #: What to do with integers that are original ids.
 IDS_ARE_IN_DICTS = "original ids need to be in a dict, as in dict(zip(task.user_ids, lists))"

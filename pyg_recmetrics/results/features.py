@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyg_recmetrics.checks import check_labels
 from pyg_recmetrics.labels import is_missing, read_labels
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.cohorts import quantile_bins
@@ -171,6 +172,8 @@ def read_columns(
     if features is None:
         return {}
     if isinstance(features, Mapping):
+        for values in features.values():
+            check_labels(values, "features", ids)
         return {str(name): _as_column(name, x, num_rows, key) for name, x in features.items()}
     return _read_frame(features, range(num_rows) if ids is None else ids, key)
 

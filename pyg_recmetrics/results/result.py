@@ -15,6 +15,7 @@ from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
     check_fields,
+    check_labels,
     check_level,
     check_natural_number,
     check_positive_integer,
@@ -22,7 +23,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.labels import joined, read_labels
-from pyg_recmetrics.messages import warn
+from pyg_recmetrics.messages import singular, warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.definitions import AggregateDefinition, check_ranked
@@ -625,6 +626,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
         with self._totals.failing_together():
             self.ranked.lists_down_to(check_positive_integer(k, "k"))
+        check_labels(groups, "groups", self.ranked.item_ids)
         recall = self._partial_recall(k)
         group, labels = read_labels(
             groups, "groups", "item", self.ranked.required_catalogue.num_items
@@ -1001,10 +1003,12 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         return values
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
-        what = self.average_over
-        num_labels = self.ranked.num_users if what == "user" else num_persons(self.ranked.person)
+        of_rows = self.average_over == "user"
+        num_labels = self.ranked.num_users if of_rows else num_persons(self.ranked.person)
         with self._totals.failing_together():
-            group, labels = read_labels(groups, "groups", what, num_labels)
+            if of_rows and self.ranked.user_of_row is None:
+                check_labels(groups, "groups", self.ranked.user_ids)
+            group, labels = read_labels(groups, "groups", singular(self.nouns.means), num_labels)
         return joined(group, labels, self._totals.of_each_process(labels))
 
     @property

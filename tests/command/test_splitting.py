@@ -82,7 +82,19 @@ def test_a_core_leaves_out_rows_and_says_so(files, run):
     texts = [(files / "parts" / f"{name}.csv").read_text() for name in ("train", "test")]
     rows = [row for text in texts for row in text.splitlines()[1:]]
     assert sorted(rows) == core
-    assert "2 of 11 rows are in none of these files" in err
+    assert "2 of 11 rows are in none of these files: " in err
+    assert "or there are too few others for --k-core" in err
+
+
+def test_repeated_interactions_are_left_out_and_it_says_why(files, run):
+    rows = [f"{user},{item},{time}" for time, (user, item) in enumerate(["ax", "bx", "ay", "by"])]
+    again = ["a,x,8", "b,z,9"]
+    (files / "again.csv").write_text("\n".join(["user,item,time", *rows, *again, ""]))
+    status, _, err = run("split again.csv --how temporal --val 0 --test 2 -o parts")
+    assert status == 0
+    assert (files / "parts" / "test.csv").read_text() == "user,item,time\nb,y,3\nb,z,9\n"
+    reason = "in none of these files: their user has the item in an earlier file\n"
+    assert f"1 of 6 rows are {reason}" in err
 
 
 def test_files_without_a_header_and_with_quotes_are_divided(files, run):

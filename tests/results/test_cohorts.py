@@ -131,6 +131,25 @@ class TestGroups:
         (everybody,) = result.by(["all"] * NUM_USERS, level=0.5, method="bootstrap").values()
         assert everybody["ndcg@3"][1:3] == result.confidence_interval("ndcg@3", 0.5, "bootstrap")
 
+    def test_labels_in_another_order_than_the_users_are_refused(self):
+        task = RankingTask([[0, 1, 2], [0, 1, 2]], num_users=3, num_items=3, user_ids=[*"abc"])
+        result = evaluate(torch.tensor([0.1, 0.2, 0.3]), task, ["mrr"])
+        group = pd.Series({"c": "new", "a": "old", "b": "new"})
+        means = {label: group["mrr"].value for label, group in result.by(group[[*"abc"]]).items()}
+        assert means == {"old": pytest.approx(1 / 3), "new": pytest.approx(3 / 4)}
+        for read in (result.by, lambda group: result.slices("mrr", {"group": group})):
+            with pytest.raises(ValueError, match=r"original ids .* \(got labels that start with"):
+                read(group)
+
+    def test_labels_of_edges_and_queries_are_called_so(self):
+        test, known = [[0, 1], [0, 0], [1, 2]], [[2], [0], [0]]
+        task = RankingTask.from_triples(test, known, num_entities=3, num_relations=1)
+        scores = torch.rand(task.num_users, 3)
+        with pytest.raises(ValueError, match=r"shape \[4\], a label for every edge \(got \[2\]\)"):
+            evaluate(scores, task, "mrr", per="edge").by([0, 0])
+        with pytest.raises(ValueError, match=r"shape \[4\], a label for every query \(got \[2\]\)"):
+            evaluate(scores, task, "mrr").by([0, 0])
+
     def test_groups_may_be_on_another_device(self, device):
         groups = [user % 2 for user in range(NUM_USERS)]
         there, here = make(device).by(groups), make().by(torch.tensor(groups))

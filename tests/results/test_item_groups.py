@@ -3,6 +3,7 @@
 import math
 from itertools import combinations
 
+import pandas as pd
 import pytest
 import torch
 
@@ -97,6 +98,13 @@ class TestByItem:
         assert whole[f"recall@{K}"].value == pytest.approx(
             result.contributions(f"recall@{K}").nanmean()
         )
+
+    def test_labels_in_another_order_than_the_items_are_refused(self, result, labels):
+        series = pd.Series(labels)
+        ours = result.by_item_group(labels, K)
+        assert str(result.by_item_group(series, K)) == str(ours)
+        with pytest.raises(ValueError, match=r"'groups' .* in their order"):
+            result.by_item_group(series.sort_values(), K)
 
     def test_the_table(self, result, labels):
         head, _, *rows, note = str(result.by_item_group(labels, K, level=0.9)).splitlines()
