@@ -606,9 +606,8 @@ class RankedEdges:
             tensor([0, 0, 1])
         """
         check_is_whole(self.is_share, "with_person")
-        return dataclasses.replace(
-            self, person=read_person(person, self.num_users, self.rank.device)
-        )
+        number = read_person(person, self.num_users, self.rank.device, self.user_ids)
+        return dataclasses.replace(self, person=number)
 
     def select_users(self, is_selected: Tensor) -> "RankedEdges":
         """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.

@@ -1,5 +1,6 @@
 """What a task makes of its arguments: edges that are checked, sorted and can be retrieved."""
 
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -13,6 +14,7 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_ids,
     check_integers,
+    check_labels,
     check_matrix,
     check_positive_integer,
     check_weight,
@@ -26,10 +28,13 @@ from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, 
 Missing: TypeAlias = Literal["count", "drop"]
 
 
-def read_person(person: Any, num_users: int, device: torch.device) -> Tensor | None:
+def read_person(
+    person: Any, num_users: int, device: torch.device, user_ids: Sequence[Hashable] | None
+) -> Tensor | None:
     """Returns the number of the person to whom each user belongs, of shape `[num_users]`."""
     if person is None:
         return None
+    check_labels(person, "person", user_ids)
     number, _ = read_labels(person, "person", "user", num_users)
     if num_without := int((number < 0).sum()):
         raise ValueError(

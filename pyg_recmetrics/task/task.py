@@ -171,7 +171,7 @@ class RankingTask(Frozen):
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
         preparation.check_share(is_share, user_ids, query, person)
-        self.person = preparation.read_person(person, num_users, device)
+        self.person = preparation.read_person(person, num_users, device, self.user_ids)
         self.query = preparation.read_query(query, num_users, device)
         self.num_relations = preparation.read_num_relations(num_relations, self.query)
         self.seen = preparation.read_seen(seen, num_users, num_items, device)
@@ -772,7 +772,8 @@ class RankingTask(Frozen):
             tensor([0, 0])
         """
         preparation.check_share(self.is_share, self.user_ids, self.query, person)
-        return self._with(person=preparation.read_person(person, self.num_users, self.device))
+        number = preparation.read_person(person, self.num_users, self.device, self.user_ids)
+        return self._with(person=number)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.

@@ -141,6 +141,16 @@ class TestGroups:
             with pytest.raises(ValueError, match=r"original ids .* \(got labels that start with"):
                 read(group)
 
+    def test_persons_in_another_order_than_the_users_are_refused(self):
+        person = pd.Series({"c": "ann", "a": "ann", "b": "bob"})
+        truth, sizes = [[0, 1, 2], [0, 1, 2]], {"num_users": 3, "num_items": 3}
+        task = RankingTask(truth, user_ids=[*"abc"], person=person[[*"abc"]], **sizes)
+        assert task.person.tolist() == [0, 1, 0]
+        ranked = evaluate(torch.tensor([0.1, 0.2, 0.3]), task, ["mrr"]).ranked
+        for read in (task.with_person, ranked.with_person):
+            with pytest.raises(ValueError, match=r"'person' .* \(got labels that start with \['c'"):
+                read(person)
+
     def test_labels_of_edges_and_queries_are_called_so(self):
         test, known = [[0, 1], [0, 0], [1, 2]], [[2], [0], [0]]
         task = RankingTask.from_triples(test, known, num_entities=3, num_relations=1)
