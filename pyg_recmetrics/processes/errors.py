@@ -12,7 +12,14 @@ from pyg_recmetrics.processes.group import (
     process_index,
     timeout_in_seconds,
 )
-from pyg_recmetrics.processes.watch import Facts, Stopped, Watch, connected_store, current
+from pyg_recmetrics.processes.watch import (
+    Facts,
+    Stopped,
+    Watch,
+    connected_store,
+    current,
+    out_of_step,
+)
 
 
 @contextmanager
@@ -28,6 +35,10 @@ def watching(device: torch.device) -> Iterator[None]:
     if store is None:
         yield
         return
+    if why := out_of_step.get(torch.distributed.group.WORLD):
+        raise RuntimeError(
+            f"the process group is out of step, since {why}: destroy it, and initialise another one"
+        )
     watch = Watch(store, process_index(), num_processes(), timeout_in_seconds.get())
     token = current.set(watch)
     told = None

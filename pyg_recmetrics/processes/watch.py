@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from threading import Event, Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
 import torch.distributed
@@ -133,8 +133,8 @@ class Watch:
     def look(self) -> None:
         """Raises if another process has gone or has raised an error. Call it after each chunk."""
         self._progress += 1
-        if self.gone is not None:
-            raise RuntimeError(self.gone)
+        if (gone := self.gone) is not None:
+            self._leave_behind(gone)
         if self._error is not None:
             raise Stopped(self._error)
 
@@ -151,15 +151,20 @@ class Watch:
         gone_since, pause = None, _SHORTEST_PAUSE
         while not is_over():
             now = time.monotonic()
-            if self.gone is None:
+            if (gone := self.gone) is None:
                 gone_since = None
             elif gone_since is None:
                 gone_since = now
             elif now - gone_since > _GRACE:
-                raise RuntimeError(self.gone)
+                self._leave_behind(gone)
             time.sleep(pause)
             pause = min(1.2 * pause, _LONGEST_PAUSE)
         self._waits_since = None
+
+    def _leave_behind(self, gone: str) -> NoReturn:
+        """Raises since a process has gone, while others may still wait for this one."""
+        out_of_step[torch.distributed.group.WORLD] = gone
+        raise RuntimeError(gone)
 
     def search(self) -> str | None:
         """Returns which process has gone, given that there is one; `None` if that stays unknown."""
@@ -369,6 +374,9 @@ def _ended(name: str) -> str:
 #: What this process knows of the others, while they rank together.
 current: ContextVar[Watch | None] = ContextVar("current", default=None)
 
+
+#: Process groups whose processes may wait for each other in different places, and why.
+out_of_step: "WeakKeyDictionary[Any, str]" = WeakKeyDictionary()
 
 #: The connections to the stores of process groups. To make one may take longer than to rank.
 _connections: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()

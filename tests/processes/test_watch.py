@@ -95,6 +95,15 @@ def test_a_process_that_was_killed_after_a_ranking_is_missed_in_the_next(folder)
         assert num_chunks == 0
 
 
+def test_whoever_gave_up_does_not_wait_again(folder):
+    for index, seen in enumerate(read(folder, "late")):
+        (first, _), (second, _) = seen["outcome"]
+        assert first.startswith("RuntimeError: process ")
+        if index != 1:
+            since = r"RuntimeError: the process group is out of step, since process 1 of 3"
+            assert re.match(since, second)
+
+
 @pytest.mark.parametrize(
     ("case", "own", "told"),
     [

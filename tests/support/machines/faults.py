@@ -148,6 +148,14 @@ def never_joining():
         return ranked()
 
 
+def late():
+    """One process comes after the others have given it up, and have tried to rank again."""
+    if dist.get_rank() == 1:
+        time.sleep(2 * LIMIT)
+    with distributed.timeout(LIMIT):
+        return ranked(seconds=0), ranked(seconds=0)
+
+
 def stuck():
     with distributed.timeout(LIMIT):
         return ranked(on(1, lambda: time.sleep(1000)), seconds=0)
@@ -178,6 +186,7 @@ CASES = {
     "stopped": stopped,
     "stopped with the store": partial(stopped, 0),
     "never joining": never_joining,
+    "late": late,
     "stuck": stuck,
     "slow": slow,
     "lock held": lock_held,
