@@ -622,6 +622,41 @@ def test_fields(value, error):
 
 
 @pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ({}, None),
+        ({"1": "b", "0": "a"}, None),
+        ({"1": "b"}, ValueError("'x' needs to hold ['0'] (got ['1'])")),
+        (["a"], TypeError("'x' needs to be a mapping (got list)")),
+    ],
+)
+def test_numbered(value, error):
+    with expected(error):
+        assert checks.check_numbered(value, "x") == [value[key] for key in sorted(value)]
+
+
+@pytest.mark.parametrize(
+    ("user", "item", "bias", "error"),
+    [
+        (1.0, 1.0, 3e38, None),
+        (1e19, 1e19, 0.0, None),
+        (
+            1e19,
+            1e19,
+            3e38,
+            ValueError(
+                "'recommender' needs to have scores in the range of single precision (got "
+                "embeddings whose scores may reach 5.0e+38)"
+            ),
+        ),
+    ],
+)
+def test_range(user, item, bias, error):
+    with expected(error):
+        checks.check_range(user, item, bias, dim=2)
+
+
+@pytest.mark.parametrize(
     ("edge_type", "error"),
     [
         (("user", "rates", "item"), None),

@@ -100,8 +100,8 @@ def test_other_data_is_one_changed_line(tmp_path, monkeypatch, capsys):
     first, *others = load.splitlines()
     assert first.startswith("DATASET = ")
     monkeypatch.chdir(tmp_path)
-    code = [imports.replace("%config", "# %config"), 'DATASET = "MovieLens100K"', *others, split]
-    exec("\n".join(code), {})
+    imports = re.sub("%(config|pip)", "pass  # ", imports)
+    exec("\n".join([imports, 'DATASET = "MovieLens100K"', *others, split]), {})
     assert "RankingTask(num_users=5, num_items=30, truth=[2, " in capsys.readouterr().out
 
 

@@ -118,5 +118,5 @@ def test_damaged_safetensors_are_told():
 def test_without_safetensors_the_error_says_what_to_install(monkeypatch):
     hide_package(monkeypatch, "safetensors")
     open("a.safetensors", "w").close()
-    with pytest.raises(ImportError, match=r"'a.safetensors' needs safetensors: .*\[command\]'"):
+    with pytest.raises(ImportError, match=r"'a.safetensors' needs safetensors: .*\[all\]'"):
         read_array("a.safetensors", "user")

@@ -242,7 +242,7 @@ class TestItems:
 def test_pandas_is_asked_for_by_name(ranked, monkeypatch, name, ask):
     result = EvaluationResult(ranked, "recall@2")
     hide_package(monkeypatch, "pandas")
-    with pytest.raises(ImportError, match=rf"'{name}' needs pandas: pip install '.*\[pandas\]'"):
+    with pytest.raises(ImportError, match=rf"'{name}' needs pandas: pip install '.*\[frames\]'"):
         ask(result)
 
 
