@@ -163,7 +163,8 @@ def _population(
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
     if required:
-        text += f" ({users.num_left_out:,} others excluded)"
+        others = "other" if users.num_left_out == 1 else "others"
+        text += f" ({users.num_left_out:,} {others} excluded)"
     return text
 
 
