@@ -18,12 +18,16 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from pyg_recmetrics import RankingTask, distributed, rank
 from pyg_recmetrics.processes import watch
 from pyg_recmetrics.ranking import sharded
 from pyg_recmetrics.ranking.ranking import OpenRanking
+
+try:
+    from torch.distributed.tensor import DTensor, Replicate, Shard
+except ImportError:  # before torch 2.5
+    from torch.distributed._tensor import DTensor, Replicate, Shard
 
 NUM_USERS, NUM_ITEMS, NUM_PROCESSES = 60, 10, 3
 

@@ -17,7 +17,6 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
 from pyg_recmetrics import RankingTask, distributed, evaluate, rank
 from pyg_recmetrics.ranking import sharded
@@ -32,6 +31,11 @@ from tests.support.tools.fuzz_cases import (
     draw_width,
     task_tensors,
 )
+
+try:
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+except ImportError:  # before torch 2.5
+    from torch.distributed._tensor import DTensor, Partial, Replicate, Shard
 
 #: How the tables are divided among processes.
 FORMS = ("offset", "rows", "users and items", "items and users")
