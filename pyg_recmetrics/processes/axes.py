@@ -8,7 +8,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.processes.exchange import collect_parts, run, where_sent
+from pyg_recmetrics.processes.exchange import all_reduce, collect_parts
 from pyg_recmetrics.processes.group import num_processes, process_index
 from pyg_recmetrics.processes.watch import Stopped, current
 
@@ -76,10 +76,9 @@ class Axis:
         values, error = _attempt(compute, like)
         # One more element says whether anybody has failed.
         sent = F.pad(values.flatten(), (0, 1), value=0 if error is None else 1)
-        sent = where_sent(sent, self._group)
-        run(lambda: dist.all_reduce(sent, operation, group=self._group, async_op=True))
+        all_reduce(sent, operation, self._group)
         _raise_if(error, is_elsewhere=bool(sent[-1] > 0))
-        return sent[:-1].to(like.device).view_as(like)
+        return sent[:-1].view_as(like)
 
 
 def _attempt(compute: Callable[[], Tensor], instead: Tensor) -> tuple[Tensor, BaseException | None]:

@@ -16,19 +16,19 @@ from pyg_recmetrics.processes.watch import current
 def take_largest(values: Tensor) -> None:
     """Replaces each element by the largest that any process has for it."""
     if num_processes() > 1:
-        _all_reduce(values, dist.ReduceOp.MAX)
+        all_reduce(values, dist.ReduceOp.MAX)
 
 
 def take_smallest(values: Tensor) -> None:
     """Replaces each element by the smallest that any process has for it."""
     if num_processes() > 1:
-        _all_reduce(values, dist.ReduceOp.MIN)
+        all_reduce(values, dist.ReduceOp.MIN)
 
 
 def add_up(values: Tensor) -> None:
     """Replaces each element by the sum of those of all processes."""
     if num_processes() > 1:
-        _all_reduce(values, dist.ReduceOp.SUM)
+        all_reduce(values, dist.ReduceOp.SUM)
 
 
 def collect(values: Tensor) -> list[Tensor]:
@@ -105,11 +105,8 @@ def deal(values: Tensor, receiver: Tensor) -> tuple[Tensor, Tensor]:
 
 def _of_each_process(number: int, device: torch.device) -> list[int]:
     """Returns the number that each process has."""
-    numbers = torch.zeros(num_processes(), dtype=torch.long, device=device)
-    numbers[process_index()] = number
-    add_up(numbers)
-    listed: list[int] = numbers.tolist()
-    return listed
+    own = torch.tensor([number], device=device)
+    return list(map(int, collect_parts(own, [1] * num_processes()).tolist()))
 
 
 def run(start: Callable[[], Any]) -> None:
@@ -144,10 +141,10 @@ def naming_the_end() -> Iterator[None]:
         raise RuntimeError(known) from error
 
 
-def _all_reduce(values: Tensor, operation: Any) -> None:
-    """Combines `values` of all processes in place."""
-    sent = where_sent(values)
-    run(lambda: dist.all_reduce(sent, operation, async_op=True))
+def all_reduce(values: Tensor, operation: Any, group: Any = None) -> None:
+    """Combines `values` of the processes of a group, by default of all, in place."""
+    sent = where_sent(values, group)
+    run(lambda: dist.all_reduce(sent, operation, group=group, async_op=True))
     if sent is not values:
         values.copy_(sent)
 
