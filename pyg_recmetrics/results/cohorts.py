@@ -73,22 +73,22 @@ class Intervals:
     Attributes:
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         level (float): The level of confidence.
+        measured (Measured): The result whose means these are, or the first run.
         method (str): How to find them for a single run, see
             :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
             runs, as in :meth:`Runs.mean`.
         nouns (Nouns): What the rows are called.
         sample (str or None): Which users stand for all, if some do.
         totals (Totals or None): What adds up values of users; `None` if these are all users.
-        measured (Measured or None): The result whose means these are, or its first run.
     """
 
     person: Tensor | None
     level: float
+    measured: Measured
     method: IntervalMethod = "t"
     nouns: Nouns = USERS
     sample: str | None = None
     totals: Totals | None = None
-    measured: Measured | None = None
 
     def notes(self, num_runs: int = 1) -> list[str]:
         """Returns what a table says about them."""
@@ -265,8 +265,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             raise ValueError(
                 f"'other' needs to have one of the metrics {self._metrics} (got {other._metrics})"
             )
-        if self._measured is not None and other._measured is not None:
-            check_same_task({"these groups": self._measured, "other": other._measured})
+        check_same_task({"these groups": self._measured, "other": other._measured})
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every cohort and metric.

@@ -268,14 +268,9 @@ def find_closed_gaps(
         metric (str): The metric.
         pairs (iterable): The labels of groups.
         level (float): The level of the intervals.
-
-    Raises:
-        ValueError: If estimates are not of as many users.
     """
     for a, b in pairs:
         own, of_other = (_absolute_gap(of, a, b) for of in (estimate, estimate_of_other))
-        if len(own[1].influence) != len(of_other[1].influence):
-            raise ValueError("'other' needs to be of the same users (got another number of them)")
         closed = two_recommenders(own[1], of_other[1])
         yield ClosedGap(metric, a, b, own[0], of_other[0], closed.value, *closed.interval(level))
 

@@ -374,9 +374,9 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
         return Intervals(
             first.person,
             check_level(level),
+            first,
             nouns=first.nouns,
             sample=self._sample(),
-            measured=first,
         )
 
     def _sample(self) -> str | None:
@@ -533,7 +533,7 @@ def mean_with_interval(
 ) -> CohortMean:
     """Returns the mean of a metric over users, or over users and runs, with its interval."""
     runs = runs_of(result)
-    return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))
+    return Intervals(runs[0].person, level, runs[0]).mean(values_of_runs(runs, metric))
 
 
 def mean_of_any(
