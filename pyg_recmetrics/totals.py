@@ -1,8 +1,8 @@
 """Sums over users that depend neither on their order nor on which process has which of them.
 
-A floating-point sum is rounded at every step, so it depends on the order. Here, the digits of all
-values are added up as integers, place by place, and the sum is rounded once. Integers of several
-processes add up to the same digits as those of one.
+A floating-point sum is rounded at every step, so it depends on the order. Here, values are cut into
+digits of 30 bits, place by place. The digits of a place add up without rounding, and the sum of all
+places is rounded once. Digits of several processes add up to the same sum as those of one.
 """
 
 import math
@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,21 +20,21 @@ from pyg_recmetrics import processes
 #: What to do about a share that is not enough.
 _GATHER = "needs the users of all processes: call 'gather()' on the result in all of them, first"
 
-#: The binary digits of a double, and how many of them have a sum of their own.
-_DIGITS, _LOW_DIGITS = 53, 26
+#: How many bits a digit has.
+_DIGIT = 30
 
-#: The exponents of the smallest and the largest double, as `frexp` has them.
-_LOWEST, _HIGHEST = -1073, 1024
+#: A sum is a multiple of this power of two. Every double is one, and it is as many digits away.
+_UNIT = 36 * _DIGIT
 
-#: How many exponents there are.
-_NUM_PLACES = _HIGHEST - _LOWEST + 1
+#: How many values are cut into digits at once.
+_AT_ONCE = 2**16
 
-#: The places that values of metrics have, of about `2^-64` to `2^64`. Others are sent only if there
-#: are any.
-_USUAL = slice(-64 - _LOWEST, 64 - _LOWEST)
+#: Up to this size, so many whole numbers as are added up at once have no overflow.
+_MAX_WHOLE = 2.0**46
 
-#: What a unit of the last digit at the lowest exponent is worth, as a power of two.
-_UNIT = _DIGITS - _LOWEST
+#: Processes exchange sums in places of so many bits, and so many of them, which are enough for any
+#: sum of fewer than 2^72 doubles.
+_PLACE, _NUM_PLACES = 32, 68
 
 
 def totals_of(values: Tensor) -> "Totals":
@@ -53,7 +54,7 @@ class ExactSum:
     """A sum of doubles, without any rounding.
 
     Attributes:
-        numerator (int): The sum of all finite values in units of the smallest double.
+        numerator (int): The sum of all finite values, in small units.
         num_values (int): How many values there are.
         num_nan (int): How many of them are `NaN`.
         num_above (int): How many of them are `inf`.
@@ -101,14 +102,16 @@ class Totals:
 
     def exact(self, *values: Tensor) -> list[ExactSum]:
         """Returns the sum of each tensor over all users."""
-        flat = [each.detach().to(self.device).flatten().double() for each in values]
+        flat = [each.detach().to("cpu", torch.double).flatten() for each in values]
         if len({each.numel() for each in flat}) == 1:
-            digits = _digits(torch.stack(flat))
+            sums = _sums_of_rows(torch.stack(flat).numpy())
         else:
-            digits = torch.cat([_digits(each.unsqueeze(0)) for each in flat])
+            sums = [_sums_of_rows(each.unsqueeze(0).numpy())[0] for each in flat]
         if self._is_shared:
-            digits = _add_up_places(digits)
-        return _carried(digits.cpu())
+            places = torch.tensor([_to_places(total) for total in sums], device=self.device)
+            processes.add_up(places)
+            sums = [_from_places(of_sum) for of_sum in places.tolist()]
+        return sums
 
     def sum(self, values: Tensor) -> float:
         """Returns the sum of values, rounded once."""
@@ -177,48 +180,56 @@ class Totals:
         return result
 
 
-def _digits(values: Tensor) -> Tensor:
-    """Returns the sums of the digits of rows of doubles by exponent, and the numbers of others.
+def _sums_of_rows(values: np.ndarray) -> list[ExactSum]:
+    """Returns the sums of rows of doubles."""
+    num_rows, num_values = values.shape
+    numerators, num_odd = [0] * num_rows, np.zeros((num_rows, 3), dtype=np.int64)
+    step = max(1, _AT_ONCE // max(1, num_rows))
+    for start in range(0, num_values, step):
+        part = values[:, start : start + step]
+        is_finite = np.isfinite(part)
+        if not is_finite.all():
+            odd = np.stack([np.isnan(part), np.isposinf(part), np.isneginf(part)], axis=2)
+            num_odd += odd.sum(axis=1)
+            part = np.where(is_finite, part, 0.0)
+        numerators = [x + y for x, y in zip(numerators, _numerators(part), strict=True)]
+    of_rows = zip(numerators, num_odd.tolist(), strict=True)
+    return [ExactSum(total, num_values, *odd) for total, odd in of_rows]
 
-    They are integers of shape `[num_rows, 2 * num_places + 4]`.
-    """
-    mantissa, exponent = values.nan_to_num(0.0, 0.0, 0.0).frexp()
-    digits = (mantissa * 2.0**_DIGITS).long()
-    place = exponent.long() - _LOWEST
-    sums = digits.new_zeros(len(values), 2 * _NUM_PLACES + 4)
-    # Each is so small that no sum overflows for fewer than 2^36 users.
-    sums.scatter_add_(1, place, digits & (2**_LOW_DIGITS - 1))
-    sums.scatter_add_(1, place + _NUM_PLACES, digits >> _LOW_DIGITS)
-    sums[:, 2 * _NUM_PLACES] = values.size(1)
-    odd = torch.stack([values.isnan(), values.isposinf(), values.isneginf()])
-    sums[:, 2 * _NUM_PLACES + 1 :] = odd.sum(dim=2).t()
+
+def _numerators(values: np.ndarray) -> list[int]:
+    """Returns the sums of rows of finite doubles, in units."""
+    digit = np.trunc(values)
+    if np.abs(digit).max(initial=0.0) <= _MAX_WHOLE:
+        sums = _added(digit)
+    else:
+        sums = [sum(map(int, row)) for row in digit.tolist()]
+    rest, num_bits = values - digit, 0
+    while rest.any():
+        rest *= 2.0**_DIGIT
+        digit = np.trunc(rest)
+        rest -= digit
+        num_bits += _DIGIT
+        sums = [(x << _DIGIT) + y for x, y in zip(sums, _added(digit), strict=True)]
+    return [total << (_UNIT - num_bits) for total in sums]
+
+
+def _added(digits: np.ndarray) -> list[int]:
+    sums: list[int] = digits.sum(axis=1, dtype=np.int64).tolist()
     return sums
 
 
-def _add_up_places(digits: Tensor) -> Tensor:
-    """Returns the sums over processes, in two kilobytes for each unless values are unusual."""
-    is_usual = torch.zeros(digits.size(1), dtype=torch.bool, device=digits.device)
-    is_usual[:_NUM_PLACES][_USUAL] = is_usual[_NUM_PLACES:][_USUAL] = True
-    is_usual[2 * _NUM_PLACES :] = True
-    has_others = (digits[:, ~is_usual] != 0).any()
-    sent = torch.cat([digits[:, is_usual].flatten(), has_others.long().view(1)])
-    processes.add_up(sent)
-    sums = digits.clone()
-    sums[:, is_usual] = sent[:-1].view(len(digits), -1)
-    if int(sent[-1]):
-        others = digits[:, ~is_usual]
-        processes.add_up(others)
-        sums[:, ~is_usual] = others
-    return sums
+def _to_places(total: ExactSum) -> list[int]:
+    """Returns a sum as integers that can be added to those of others."""
+    size = _PLACE // 8 * _NUM_PLACES
+    content = abs(total.numerator).to_bytes(size, "little")
+    places = np.frombuffer(content, dtype="<u4").astype(np.int64)
+    counts = total.num_values, total.num_nan, total.num_above, total.num_below
+    return [*(places if total.numerator >= 0 else -places).tolist(), *counts]
 
 
-def _carried(digits: Tensor) -> list[ExactSum]:
-    """Returns the sums that digits of all places make up, row by row."""
-    numerators = [0] * len(digits)
-    row, index = digits[:, : 2 * _NUM_PLACES].nonzero(as_tuple=True)
-    found = (values.tolist() for values in (row, index, digits[row, index]))
-    for number, at, digit in zip(*found, strict=True):
-        half, place = divmod(at, _NUM_PLACES)
-        numerators[number] += digit << (place + half * _LOW_DIGITS)
-    counts = digits[:, 2 * _NUM_PLACES :].tolist()
-    return [ExactSum(total, *of_row) for total, of_row in zip(numerators, counts, strict=True)]
+def _from_places(places: list[int]) -> ExactSum:
+    numerator = 0
+    for place in reversed(places[:_NUM_PLACES]):
+        numerator = (numerator << _PLACE) + place
+    return ExactSum(numerator, *places[_NUM_PLACES:])
