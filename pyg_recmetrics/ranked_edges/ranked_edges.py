@@ -1,7 +1,7 @@
 """RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,7 @@ from pyg_recmetrics.ranked_edges.sources import (
     warn_about_shared_negatives,
 )
 from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, break_ties, check_ties
-from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
@@ -488,11 +488,12 @@ class RankedEdges:
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
             rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
-        by_item = self.edge_label_index[1].argsort(stable=True)
+        user, item = self.edge_label_index
+        order = item.argsort(stable=True)
+        order = order[order_of_edges(user[order], rank[order])]
         seed_used = seed if ties == "random" else None
         ranked = dataclasses.replace(self, rank=rank, ties=ties, seed=seed_used)
-        ranked = dataclasses.replace(ranked, **ranked._per_edge(by_item))
-        return ranked._sort(ranked.edge_label_index[0] << 32)
+        return dataclasses.replace(ranked, **ranked._per_edge(order))
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
         r"""Returns a copy with a catalogue, for the metrics that look at the items.
@@ -946,36 +947,17 @@ class RankedEdges:
         """
         if by_user is None:
             by_user = TruthByUser.of(truth[0], num_users)
-        ranked = cls(truth, rank, by_user.ptr, **fields)._sort(by_user.high_half)
+        fields |= {"edge_label_index": truth, "rank": rank}
+        fields |= _of_edges(fields, by_user.order(rank))
+        ranked = cls(ptr=by_user.ptr, **fields)
         settle(ranked, by_user=by_user)
         return ranked
 
-    def _sort(self, user: Tensor) -> "RankedEdges":
-        """Returns a copy whose edges are sorted by user and rank. Equal ranks stay in order.
-
-        Args:
-            user (torch.Tensor): The user of every edge, times `2**32`, of shape `[num_edges]`.
-        """
-        if self.rank.is_floating_point():
-            order = self.rank.argsort(stable=True)
-            order = order[user[order].argsort(stable=True)]
-        else:
-            # Both fit into one number, and to sort once takes half the time.
-            rank = self.rank.clamp(max=2**32 - 1)
-            order = rank.bitwise_or_(user).argsort(stable=True)
-        return dataclasses.replace(self, **self._per_edge(order))
-
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:
         """Returns what the fields hold for a mask of edges, or for edges in another order."""
-        values = {name: getattr(self, name) for name in ("edge_label_index", *PER_EDGE)}
         if edges.dtype == torch.bool:
             edges = edges.nonzero().squeeze(1)
-        # To index takes several times as long.
-        return {
-            name: value.index_select(-1, edges)
-            for name, value in values.items()
-            if value is not None
-        }
+        return _of_edges(vars(self), edges)
 
     def _check_num_items(self, num_items: int, owner: str) -> None:
         """Raises if the ranking has items that an `owner` of `num_items` items does not have."""
@@ -1001,3 +983,12 @@ class RankedEdges:
         trec.check_names(self.user_ids, "user_ids")
         trec.check_names(self.item_ids, "item_ids")
         return trec.name_truth(self.edge_label_index, self.weight, self.user_ids, self.item_ids)
+
+
+def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Tensor]:
+    """Returns what fields hold for some edges, by the names of those that hold anything."""
+    values = {name: fields.get(name) for name in ("edge_label_index", *PER_EDGE)}
+    # To index takes several times as long.
+    return {
+        name: value.index_select(-1, edges) for name, value in values.items() if value is not None
+    }

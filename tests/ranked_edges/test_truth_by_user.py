@@ -1,8 +1,10 @@
 """What the truth of each user says by itself, and that rankings of one task share it."""
 
+import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import truth_by_user
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 
@@ -40,6 +42,23 @@ def test_few_results_are_kept(monkeypatch):
     for number in range(10):
         assert truth.once(number, lambda number=number: torch.tensor(number)) == number
         assert len(truth._known) <= 3
+
+
+@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize("dtype", [torch.long, torch.double])
+@pytest.mark.parametrize("largest", [1, 5, 2**31])
+def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(
+    fits, dtype, largest, device, monkeypatch
+):
+    if not fits:
+        monkeypatch.setattr(truth_by_user, "_MAX_BITS", 40)
+    generator = torch.Generator().manual_seed(largest)
+    user = torch.randint(20, (300,), generator=generator).sort().values
+    rank = torch.randint(1, largest + 1, (300,), generator=generator)
+    rank[torch.rand(300, generator=generator) < 0.2] = NOT_RETRIEVED
+    given = list(zip(user.tolist(), rank.tolist(), range(300), strict=True))
+    order = TruthByUser.of(user.to(device), num_users=21).order(rank.to(device, dtype))
+    assert order.tolist() == [edge for *_, edge in sorted(given)]
 
 
 def test_rankings_of_a_task_share_it_and_those_of_other_tasks_do_not():
