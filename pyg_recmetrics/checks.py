@@ -218,7 +218,7 @@ def check_finite(values: Tensor, name: str) -> float:
     """
     _check_real(values, name)
     # The extremes show both, and take no memory, unlike a mask of all values.
-    low, high = torch.stack(values.aminmax()).tolist() if values.numel() else (0.0, 0.0)
+    low, high = map(float, values.aminmax()) if values.numel() else (0.0, 0.0)
     if math.isfinite(low) and math.isfinite(high):
         return max(-low, high)
     num_wrong = int((~values.isfinite()).sum())

@@ -5,6 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -391,7 +392,7 @@ class Definition(Description):
         """The parts of its docstring."""
         return Docstring.of(self.function)
 
-    @property
+    @cached_property
     def may_need(self) -> tuple[str, ...]:
         """Inputs besides ranks that only some argument values require."""
         values = (
@@ -431,7 +432,7 @@ class Definition(Description):
             if arguments[name] is not parameter.default:
                 checked[name] = parameter.check(arguments[name])
         self.check_together(checked)
-        for need in self.needs_with(checked):
+        for need in self.needs_with(checked) if self.needs or self.may_need else ():
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
             if need == "seen":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
@@ -70,7 +71,7 @@ class Metric:
         """What is known about the metric, whatever its arguments."""
         return definition(self.name)
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The metric without its cut-off, as in the first column of a table."""
         arguments = ",".join(f"{name}={value}" for name, value in self.arguments)

@@ -1,7 +1,7 @@
 """An error in one process is an error in all of them, and so is the end of one."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import torch
 
@@ -66,9 +66,13 @@ def look_around() -> None:
         watch.look()
 
 
-@contextmanager
-def fail_together(device: torch.device) -> Iterator[None]:
+def fail_together(device: torch.device) -> AbstractContextManager[None]:
     """Raises in every process if the block raises in one, so that no process waits in vain."""
+    return _failing_together(device) if num_processes() > 1 else nullcontext()
+
+
+@contextmanager
+def _failing_together(device: torch.device) -> Iterator[None]:
     try:
         yield
     except Stopped as stopped:
@@ -83,8 +87,6 @@ def fail_together(device: torch.device) -> Iterator[None]:
 
 def _exchange(error: BaseException | None, device: torch.device) -> None:
     """Tells the other processes about an error in this one, and raises if one of them has one."""
-    if num_processes() == 1:
-        return
     told = "" if error is None else f"{name_of_process()} could not rank: {_describe(error)}"
     watch = current.get()
     if watch is not None:

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 import torch.distributed as dist
@@ -16,10 +16,14 @@ is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
 timeout_in_seconds: ContextVar[float] = ContextVar("timeout_in_seconds", default=600.0)
 
 
-@contextmanager
-def on_its_own(alone: bool = True) -> Iterator[None]:
+def on_its_own(alone: bool = True) -> AbstractContextManager[None]:
     """Lets this process do something without the others."""
-    token = is_alone.set(is_alone.get() or alone)
+    return _alone() if alone else nullcontext()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    token = is_alone.set(True)
     try:
         yield
     finally:

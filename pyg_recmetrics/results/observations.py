@@ -100,8 +100,8 @@ class Observations:
 
 
 def _is_weighted(metric: Metric) -> bool:
-    arguments = metric.all_arguments
-    return arguments.keys() >= set(_OF_WEIGHTS) and arguments["propensity"] != "none"
+    is_taken = all(name in metric.definition.parameters for name in _OF_WEIGHTS)
+    return is_taken and metric.all_arguments["propensity"] != "none"
 
 
 def _weighting(metric: Metric) -> str:

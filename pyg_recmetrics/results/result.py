@@ -730,7 +730,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             >>> result.to_dict("_")
             {'recall_1': 0.5, 'dcg_gain_exponential_1': 0.5}
         """
-        return dict(zip(spell(self, sep), self.values(), strict=True))
+        return dict(zip(spell(self, sep), self._means.values(), strict=True))
 
     def to_pandas(self, *, per_user: bool = False) -> "pd.DataFrame":
         r"""Returns the means as a data frame, with the columns `metric`, `k` and `value`.

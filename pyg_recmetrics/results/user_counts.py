@@ -91,6 +91,8 @@ class UserCounts:
 
     def _added_up(self, totals: Totals) -> "UserCounts":
         """Returns the counts of all processes that hold a share of the users each."""
+        if not totals.is_share:
+            return self
         counts = {name: number for name, number in vars(self).items() if isinstance(number, int)}
         sums: dict[str, Any] = dict(zip(counts, totals.numbers(*counts.values()), strict=True))
         return replace(self, **sums)
