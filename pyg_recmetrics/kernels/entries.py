@@ -38,7 +38,7 @@ class Rows:
     def slot(self) -> Tensor:
         """Numbers the entries of each row from zero, of shape `[num_entries]`."""
         number = torch.arange(self.row.numel(), device=self.row.device)
-        return number.sub_(self.ptr[self.row])
+        return number.sub_(self.ptr.index_select(0, self.row))
 
     def side_by_side(self, values: Tensor, nothing: float) -> Tensor:
         """Puts values of the entries side by side, of shape `[num_rows, num_slots]`.

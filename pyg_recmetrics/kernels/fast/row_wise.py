@@ -29,10 +29,11 @@ def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
         values (torch.Tensor): Values of shape `[num_rows, num_columns]`.
         threshold (torch.Tensor): The thresholds, of shape `[num_rows]`.
     """
-    threshold = threshold.unsqueeze(1)
+    threshold, width = threshold.unsqueeze(1), values.size(1)
     if values.device.type == "cpu":
-        place = torch.from_numpy(np.flatnonzero(values.numpy() >= threshold.numpy()))
-    else:
-        place = (values >= threshold).flatten().nonzero().squeeze(1)
-    row = place.div(values.size(1), rounding_mode="floor")
-    return row, place - row * values.size(1)
+        place = np.flatnonzero(values.numpy() >= threshold.numpy())
+        row = place // width
+        return torch.from_numpy(row), torch.from_numpy(place - row * width)
+    place = (values >= threshold).flatten().nonzero().squeeze(1)
+    row = place.div(width, rounding_mode="floor")
+    return row, place - row * width
