@@ -1,7 +1,7 @@
 """Sums over users that depend neither on their order nor on which process has which of them.
 
 A floating-point sum is rounded at every step, so it depends on the order. Here, values are cut into
-digits of 30 bits, place by place. The digits of a place add up without rounding, and the sum of all
+digits of 36 bits, place by place. The digits of a place add up without rounding, and the sum of all
 places is rounded once. Digits of several processes add up to the same sum as those of one.
 """
 
@@ -21,16 +21,16 @@ from pyg_recmetrics import processes
 _GATHER = "needs the users of all processes: call 'gather()' on the result in all of them, first"
 
 #: How many bits a digit has.
-_DIGIT = 30
+_DIGIT = 36
 
 #: A sum is a multiple of this power of two. Every double is one, and it is as many digits away.
-_UNIT = 36 * _DIGIT
+_UNIT = 30 * _DIGIT
 
-#: How many values are cut into digits at once.
+#: Up to this size, whole numbers count as a digit.
+_MAX_WHOLE = 2.0**_DIGIT
+
+#: How many values are cut into digits at once. A double holds the sum of so many digits.
 _AT_ONCE = 2**16
-
-#: Up to this size, so many whole numbers as are added up at once have no overflow.
-_MAX_WHOLE = 2.0**46
 
 #: Processes exchange sums in places of so many bits, and so many of them, which are enough for any
 #: sum of fewer than 2^72 doubles.
@@ -102,11 +102,10 @@ class Totals:
 
     def exact(self, *values: Tensor) -> list[ExactSum]:
         """Returns the sum of each tensor over all users."""
-        flat = [each.detach().to("cpu", torch.double).flatten() for each in values]
-        if len({each.numel() for each in flat}) == 1:
-            sums = _sums_of_rows(torch.stack(flat).numpy())
+        if len({(each.shape, each.dtype, each.device) for each in values}) == 1:
+            sums = _sums_of_rows(torch.stack(values))
         else:
-            sums = [_sums_of_rows(each.unsqueeze(0).numpy())[0] for each in flat]
+            sums = [_sums_of_rows(each.unsqueeze(0))[0] for each in values]
         if self._is_shared:
             places = torch.tensor([_to_places(total) for total in sums], device=self.device)
             processes.add_up(places)
@@ -180,30 +179,28 @@ class Totals:
         return result
 
 
-def _sums_of_rows(values: np.ndarray) -> list[ExactSum]:
-    """Returns the sums of rows of doubles."""
+def _sums_of_rows(tensor: Tensor) -> list[ExactSum]:
+    """Returns the sums of tensors that are stacked."""
+    values = tensor.detach().to("cpu", torch.double).flatten(1).numpy()
     num_rows, num_values = values.shape
     numerators, num_odd = [0] * num_rows, np.zeros((num_rows, 3), dtype=np.int64)
-    step = max(1, _AT_ONCE // max(1, num_rows))
+    step = max(1, _AT_ONCE // num_rows)
     for start in range(0, num_values, step):
         part = values[:, start : start + step]
-        is_finite = np.isfinite(part)
-        if not is_finite.all():
+        if not (are_small := bool(np.abs(part).max() <= _MAX_WHOLE)):  # as NaN is not
             odd = np.stack([np.isnan(part), np.isposinf(part), np.isneginf(part)], axis=2)
             num_odd += odd.sum(axis=1)
-            part = np.where(is_finite, part, 0.0)
-        numerators = [x + y for x, y in zip(numerators, _numerators(part), strict=True)]
+            part = np.where(odd.any(axis=2), 0.0, part)
+        sums = _numerators(part, are_small)
+        numerators = [x + y for x, y in zip(numerators, sums, strict=True)]
     of_rows = zip(numerators, num_odd.tolist(), strict=True)
     return [ExactSum(total, num_values, *odd) for total, odd in of_rows]
 
 
-def _numerators(values: np.ndarray) -> list[int]:
+def _numerators(values: np.ndarray, are_small: bool) -> list[int]:
     """Returns the sums of rows of finite doubles, in units."""
     digit = np.trunc(values)
-    if np.abs(digit).max(initial=0.0) <= _MAX_WHOLE:
-        sums = _added(digit)
-    else:
-        sums = [sum(map(int, row)) for row in digit.tolist()]
+    sums = _added(digit) if are_small else [sum(map(int, row)) for row in digit.tolist()]
     rest, num_bits = values - digit, 0
     while rest.any():
         rest *= 2.0**_DIGIT
@@ -215,8 +212,7 @@ def _numerators(values: np.ndarray) -> list[int]:
 
 
 def _added(digits: np.ndarray) -> list[int]:
-    sums: list[int] = digits.sum(axis=1, dtype=np.int64).tolist()
-    return sums
+    return list(map(int, digits.sum(axis=1).tolist()))
 
 
 def _to_places(total: ExactSum) -> list[int]:

@@ -112,10 +112,11 @@ def precision(
     """
     if normalizer == "length":
         denominator = ranked.list_length(k)
+    elif normalizer == "k":
+        # By a single number, a GPU does not divide: it multiplies by the reciprocal.
+        denominator = torch.full_like(ranked.degree, k)
     else:
-        denominator = (
-            torch.full_like(ranked.degree, k) if normalizer == "k" else _max_hits(ranked, k)
-        )
+        denominator = _max_hits(ranked, k)
     return _ratio(ranked, ranked.hits(k), denominator, average)
 
 

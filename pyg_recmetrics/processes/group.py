@@ -8,6 +8,9 @@ from contextvars import ContextVar
 import torch.distributed as dist
 from torch import Tensor
 
+#: Whether this build of torch can let processes talk to each other.
+_IS_AVAILABLE = dist.is_available()
+
 #: Whether this process ranks by itself, see :func:`pyg_recmetrics.distributed.alone`.
 is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
 
@@ -32,7 +35,7 @@ def _alone() -> Iterator[None]:
 
 def num_processes() -> int:
     """Returns the number of processes that rank together."""
-    if is_alone.get() or not (dist.is_available() and dist.is_initialized()):
+    if is_alone.get() or not _IS_AVAILABLE or not dist.is_initialized():
         return 1
     return dist.get_world_size()
 

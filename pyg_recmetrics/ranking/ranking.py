@@ -393,7 +393,11 @@ class OpenRanking:
         if users is None:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
-        edges = slice(None) if users is None else edges_of(task.truth, users, task.num_users)
+        truth, weight, is_missed = task.truth, task.weight, self._is_missed
+        if users is not None:
+            edges = edges_of(truth, users, task.num_users)
+            truth, ranks = truth[:, edges], Ranks(*(known[edges] for known in ranks))
+            weight, is_missed = (x if x is None else x[edges] for x in (weight, is_missed))
         by_user = _truth_of(task) if users is None else None
         if users is None and task.users.numel() < task.num_users:
             users = task.users
@@ -401,13 +405,13 @@ class OpenRanking:
         most_candidates = task.totals.largest(_largest(num_candidates))
         has_scores = self.recommender.has_scores
         ranked = RankedEdges.from_ranks(
-            task.truth[:, edges],
-            ranks.rank[edges],
+            truth,
+            ranks.rank,
             num_users=task.num_users,
             by_user=by_user,
-            num_above=ranks.num_above[edges] if has_scores else None,
-            num_tied=ranks.num_tied[edges] if has_scores else None,
-            weight=None if task.weight is None else task.weight[edges],
+            num_above=ranks.num_above if has_scores else None,
+            num_tied=ranks.num_tied if has_scores else None,
+            weight=weight,
             users=users,
             num_candidates=num_candidates,
             num_masked=None if mask is None else mask.num_masked,
@@ -418,7 +422,7 @@ class OpenRanking:
             item_ids=task.item_ids,
             ranked_by=self.in_words,
             person=task.person,
-            is_candidate=None if self._is_missed is None else ~self._is_missed[edges],
+            is_candidate=None if is_missed is None else ~is_missed,
             is_share=task.is_share,
         )
         return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
@@ -520,12 +524,16 @@ class _Ranking:
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
-        is_unsettled = torch.zeros(self.task.num_users, dtype=torch.bool, device=users.device)
+        is_unsettled: Tensor | None = None
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        for chunk in Schedule.prepared(self.task, users, algorithm.depth, num_rows).chunks():
+        depth = algorithm.depth
+        schedule = Schedule.prepared(self.task, users, depth, num_rows(depth))
+        for chunk in schedule.chunks(num_rows):
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
+                if is_unsettled is None:
+                    is_unsettled = self._nobody
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
             if not self.request.recommender.is_divided:  # or else processes look in each chunk
@@ -536,15 +544,19 @@ class _Ranking:
                     self._settle(is_unsettled)
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self._settle(is_unsettled)
-        unsettled = users[is_unsettled[users]]
+        unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
 
-    def _settle(self, is_unsettled: Tensor) -> None:
+    @property
+    def _nobody(self) -> Tensor:
+        return torch.zeros(self.task.num_users, dtype=torch.bool, device=self.task.device)
+
+    def _settle(self, is_unsettled: Tensor | None) -> None:
         """Checks what the recommender has said so far, and keeps those who are settled by it."""
         self.request.recommender.check()
         if self.finished is not None:
-            self.finished.write(is_unsettled)
+            self.finished.write(self._nobody if is_unsettled is None else is_unsettled)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         self.ranks.update(chunk.truth.index, findings.ranks)

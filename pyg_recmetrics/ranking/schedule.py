@@ -1,6 +1,5 @@
 """The order and the chunks in which users are ranked."""
 
-import copy
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -213,14 +212,10 @@ class Schedule:
         users (torch.Tensor): The ids of the users to rank, of shape `[num_users]`.
         depth (int): How deep users are ranked at least. They are also ranked down to their own
             number of relevant items.
-        num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
     """
 
-    def __init__(
-        self, task: RankingTask, users: Tensor, depth: int, num_rows: Callable[[int], int]
-    ) -> None:
+    def __init__(self, task: RankingTask, users: Tensor, depth: int) -> None:
         self.num_items, self.device = task.num_items, task.device
-        self.num_rows = num_rows
         self.given = users
         # The edges of chunks by where these start and end, if they are kept.
         self._kept: dict[tuple[int, int], _EdgesOfChunk] | None = None
@@ -244,36 +239,35 @@ class Schedule:
             self._is_excluded = ~index_to_mask(task.candidates, task.num_items)
 
     @classmethod
-    def prepared(
-        cls, task: RankingTask, users: Tensor, depth: int, num_rows: Callable[[int], int]
-    ) -> "Schedule":
+    def prepared(cls, task: RankingTask, users: Tensor, depth: int, num_rows: int) -> "Schedule":
         """Returns a schedule that was made before for the same task, or makes it.
 
         If data are small, to make a schedule takes as long as to rank. The arguments are those of
-        the class.
+        the class, and how many users a chunk has: the edges of other chunks are kept elsewhere.
         """
         if task.truth.size(1) + task.excluded.size(1) > MAX_PREPARED_EDGES:
-            return cls(task, users, depth, num_rows)
+            return cls(task, users, depth)
         of_task = _prepared.setdefault(task, {})
-        key = depth, num_rows(depth)
+        key = depth, num_rows
         known = of_task.get(key)
         if known is None or not (known.given is users or torch.equal(known.given, users)):
             if len(of_task) >= _MAX_PREPARED:
                 of_task.clear()
-            # What is kept must not hold on to a recommender, as `num_rows` may.
-            of_task[key] = known = cls(task, users, depth, int)
+            of_task[key] = known = cls(task, users, depth)
             known._kept = {}
-        schedule = copy.copy(known)
-        schedule.num_rows = num_rows
-        return schedule
+        return known
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yields one chunk after the other. All of them share their buffers."""
+    def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
+        """Yields one chunk after the other. All of them share their buffers.
+
+        Args:
+            num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
+        """
         # Several threads may rank at once, and each of them needs buffers of its own.
         scratch = self._idle.pop() if self._idle else Scratch(self.device)
         start = 0
         while start < len(self._depths):
-            end = min(start + self.num_rows(self._depths[start]), len(self._depths))
+            end = min(start + num_rows(self._depths[start]), len(self._depths))
             yield self._chunk(start, end, scratch)
             start = end
         if self._kept is not None and scratch.num_bytes <= MAX_IDLE_BYTES:

@@ -99,7 +99,7 @@ class _Relevant(NamedTuple):
     """What is ranked, of shape `[num_ranked]` each.
 
     Attributes:
-        row: The rows, which stay what they are.
+        row: The rows.
         column: The columns.
         low: Scores below this one are surely lower.
         high: Scores above this one are surely higher.
@@ -269,28 +269,27 @@ def rank_directly(
     if row.numel() * scores.size(1) <= MAX_COMPARISONS_OF_USER * depth.numel():
         margin = margin.index_select(0, row)
         ranked = _Relevant(row, column, own - margin, own + margin)
-        return _ranks_among(_Others(scores, None), row, ranked, exactly, scratch), None
+        return _ranks_among(_Others(scores, None), ranked, exactly, scratch), None
     blocks = _in_blocks(scores, max_depth)
     maxima = blocks.amax(dim=1)
     lowest = _reached(maxima, depth, max_depth) - margin
     edge = (own >= lowest.index_select(0, row)).nonzero().squeeze(1)
     row, column, own = (values.index_select(0, edge) for values in (row, column, own))
-    rows, place = row.unique_consecutive(return_inverse=True)
     margin = margin.index_select(0, row)
     ranked = _Relevant(row, column, own - margin, own + margin)
-    threshold = own.new_full(rows.shape, torch.inf).scatter_reduce_(0, place, ranked.low, "amin")
-    found, score = _find(blocks, maxima, rows, threshold)
-    is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth[rows] + _SPARE_FOUND
-    is_unsettled = torch.zeros_like(depth, dtype=torch.bool).scatter_(0, rows, is_crowded)
+    # Rows of which nothing is within reach look for nothing.
+    threshold = torch.full_like(lowest, torch.inf).scatter_reduce_(0, row, ranked.low, "amin")
+    found, score = _find(blocks, maxima, threshold)
+    is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
     if bool(is_crowded.any()):
         # One row with many scores would make all others as long.
         is_left = (~is_crowded[found.row]).nonzero().squeeze(1)
-        found = Entries(found.row[is_left], found.column[is_left], rows.numel())
+        found = Entries(found.row[is_left], found.column[is_left], depth.numel())
         score = score[is_left]
     others = _Others(found.side_by_side(score, -torch.inf), found)
     ranks = Ranks.unknown(relevant.column)
-    ranks.update(edge, _ranks_among(others, place, ranked, exactly, scratch))
-    return ranks, is_unsettled
+    ranks.update(edge, _ranks_among(others, ranked, exactly, scratch))
+    return ranks, is_crowded
 
 
 def _in_blocks(scores: Tensor, max_depth: int) -> Tensor:
@@ -311,58 +310,44 @@ def _reached(maxima: Tensor, depth: Tensor, max_depth: int) -> Tensor:
     return top.gather(1, last).squeeze(1).masked_fill_(depth > top.size(1), -torch.inf)
 
 
-def _find(
-    blocks: Tensor, maxima: Tensor, rows: Tensor, threshold: Tensor
-) -> tuple[Entries, Tensor]:
-    """Returns the columns of some rows that reach the threshold of their row, and their scores."""
-    row, block = find_at_least(maxima.index_select(0, rows), threshold)
-    score = blocks[rows.index_select(0, row), :, block]
+def _find(blocks: Tensor, maxima: Tensor, threshold: Tensor) -> tuple[Entries, Tensor]:
+    """Returns the columns that reach the threshold of their row, and their scores."""
+    row, block = find_at_least(maxima, threshold)
+    score = blocks[row, :, block]
     found, offset = find_at_least(score, threshold.index_select(0, row))
     row, block = row.index_select(0, found), block.index_select(0, found)
-    place = found * score.size(1) + offset
-    score = score.flatten().index_select(0, place)
-    return Entries(row, offset * blocks.size(2) + block, rows.numel()), score
+    score = score.flatten().index_select(0, found * score.size(1) + offset)
+    return Entries(row, offset * blocks.size(2) + block, threshold.numel()), score
 
 
-def _ranks_among(
-    others: _Others, place: Tensor, ranked: _Relevant, exactly: Exactly, scratch: Scratch
-) -> Ranks:
-    """Ranks what is relevant among other scores, which include its own.
-
-    Args:
-        others (_Others): The others, in as many rows as there are places.
-        place (torch.Tensor): The row of the others that each is compared with: `[num_ranked]`.
-        ranked (_Relevant): What is ranked.
-        exactly (callable): Returns exact scores.
-        scratch (Scratch): The buffers to compute in.
-    """
+def _ranks_among(others: _Others, ranked: _Relevant, exactly: Exactly, scratch: Scratch) -> Ranks:
+    """Ranks what is relevant among other scores of its row, which include its own."""
     step = NUM_COMPARISONS // max(1, others.score.size(1))
-    if place.numel() <= step:
-        num_above, num_not_below = _count(others.score, place, ranked, scratch)
+    num_ranked = ranked.row.numel()
+    if num_ranked <= step:
+        num_above, num_not_below = _count(others.score, ranked, scratch)
     else:
-        parts = _slices(place.numel(), step)
-        counts = [_count(others.score, place[part], ranked.of(part), scratch) for part in parts]
+        parts = _slices(num_ranked, step)
+        counts = [_count(others.score, ranked.of(part), scratch) for part in parts]
         num_above, num_not_below = (torch.cat(count) for count in zip(*counts, strict=True))
     num_at_most = num_above + 1
-    ranks = Ranks(num_at_most, num_above, torch.zeros_like(place))
+    ranks = Ranks(num_at_most, num_above, torch.zeros_like(ranked.row))
     # What is ranked is not below itself.
     is_open = (num_not_below > num_at_most).nonzero().squeeze(1)
     for part in _slices(is_open.numel(), step):
         index = is_open[part]
-        left, at = ranked.of(index), place[index]
-        score = others.score.index_select(0, at)
+        left = ranked.of(index)
+        score = others.score.index_select(0, left.row)
         is_close = (score >= left.low.unsqueeze(1)) & (score <= left.high.unsqueeze(1))
         number, slot = is_close.nonzero(as_tuple=True)
-        column = others.column(at[number], slot)
+        column = others.column(left.row[number], slot)
         ranks.update(index, _settled(num_above[index], left, number, column, exactly))
     return ranks
 
 
-def _count(
-    scores: Tensor, place: Tensor, ranked: _Relevant, scratch: Scratch
-) -> tuple[Tensor, Tensor]:
+def _count(scores: Tensor, ranked: _Relevant, scratch: Scratch) -> tuple[Tensor, Tensor]:
     """Counts the scores that are surely above what is ranked, and those not surely below."""
-    score = scores.index_select(0, place)
+    score = scores.index_select(0, ranked.row)
     # As numbers instead of booleans, the results are several times faster to make and to sum.
     flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
     above = torch.gt(score, ranked.high.unsqueeze(1), out=flags).sum(dim=1)

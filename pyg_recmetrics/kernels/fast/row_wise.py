@@ -31,9 +31,9 @@ def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
     """
     threshold, width = threshold.unsqueeze(1), values.size(1)
     if values.device.type == "cpu":
-        place = np.flatnonzero(values.numpy() >= threshold.numpy())
-        row = place // width
-        return torch.from_numpy(row), torch.from_numpy(place - row * width)
+        found = np.flatnonzero(values.numpy() >= threshold.numpy())
+        rows = found // width
+        return torch.from_numpy(rows), torch.from_numpy(found - rows * width)
     place = (values >= threshold).flatten().nonzero().squeeze(1)
     row = place.div(width, rounding_mode="floor")
     return row, place - row * width
