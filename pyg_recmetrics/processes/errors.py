@@ -22,16 +22,19 @@ from pyg_recmetrics.processes.watch import (
 )
 
 
-@contextmanager
-def watching(device: torch.device) -> Iterator[None]:
+def watching(device: torch.device) -> AbstractContextManager[None]:
     """Lets processes notice one another's end, from when all have come here until the block ends.
 
     All processes come here at the same time, or wait for those who do not. Within another one, this
     does nothing.
     """
-    store = None
-    if num_processes() > 1 and current.get() is None:
-        store = connected_store()
+    is_needed = num_processes() > 1 and current.get() is None
+    return _watching(device) if is_needed else nullcontext()
+
+
+@contextmanager
+def _watching(device: torch.device) -> Iterator[None]:
+    store = connected_store()
     if store is None:
         yield
         return

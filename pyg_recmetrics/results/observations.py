@@ -18,7 +18,7 @@ _FEWEST = 5
 _MAX_NAMED = 4
 
 #: The parameters that say how much each observation counts.
-_OF_WEIGHTS = ("propensity", "gamma", "clip")
+_OF_WEIGHTS = frozenset({"propensity", "gamma", "clip"})
 
 
 class EffectiveNumber(NamedTuple):
@@ -100,7 +100,7 @@ class Observations:
 
 
 def _is_weighted(metric: Metric) -> bool:
-    is_taken = all(name in metric.definition.parameters for name in _OF_WEIGHTS)
+    is_taken = metric.definition.parameters.keys() >= _OF_WEIGHTS
     return is_taken and metric.all_arguments["propensity"] != "none"
 
 
