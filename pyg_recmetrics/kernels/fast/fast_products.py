@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import sums_in_single_precision
+from pyg_recmetrics.kernels.devices import at_once, sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
@@ -11,6 +11,9 @@ from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, roun
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
+
+#: How many columns are multiplied at once, so that a copy of their items stays in the caches.
+_NUM_COLUMNS = 4096
 
 #: One in so many columns may belong to the sieve.
 _PART_IN_SIEVE = 8
@@ -64,8 +67,10 @@ class StoredProducts(FastProducts):
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded[rows], self.items.rounded(start, end)
         scores = scratch("stored_products", (rows.numel(), end - start), self.items.dtype)
+        width = at_once(_NUM_COLUMNS, user.device)
         with sums_in_single_precision(user.device):
-            torch.mm(user, items.t(), out=scores)
+            for part, found in zip(items.split(width), scores.split(width, dim=1), strict=True):
+                torch.mm(user, part.t(), out=found)
         num_columns = min(end, self.item.numel()) - start
         if self.is_bfloat16:
             return _Bfloat16Products(scores.view(torch.int16), num_columns)

@@ -81,8 +81,9 @@ MAX_ROWS = 2048
 #: How many items are put in order at once.
 NUM_FOUND = 2**20
 
-#: How many values are looked at at once, so that they stay in the caches.
-NUM_VALUES = 2**22
+#: How many values are looked at at once. Libraries copy the items for every product, which the more
+#: users share, the less time it takes.
+NUM_VALUES = 2**24
 
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
