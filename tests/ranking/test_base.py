@@ -28,7 +28,7 @@ class ScoreTable(GivenScoresRecommender):
 
 
 def chunks_of(task, depth, num_rows):
-    return Schedule(task, task.users, depth, lambda depth: num_rows).chunks()
+    return Schedule(task, task.users, depth).chunks(lambda depth: num_rows)
 
 
 class TestGivenScoresRecommender:

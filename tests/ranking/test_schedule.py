@@ -17,8 +17,8 @@ def test_deep_users_come_first_and_do_not_make_all_chunks_deep(monkeypatch):
     depths = []
     original = Schedule.chunks
 
-    def note(self):
-        for chunk in original(self):
+    def note(self, num_rows):
+        for chunk in original(self, num_rows):
             depths.append(chunk.max_depth)
             yield chunk
 
@@ -65,7 +65,7 @@ def test_excluded_items_are_found_in_lists(kind, exclude_seen):
         candidates=candidates,
         exclude_seen=exclude_seen,
     )
-    chunks = Schedule(task, torch.arange(num_users), depth=5, num_rows=lambda depth: 4).chunks()
+    chunks = Schedule(task, torch.arange(num_users), depth=5).chunks(lambda depth: 4)
     for chunk in chunks:
         lists = torch.randint(-1, num_items, (chunk.users.numel(), 200), generator=generator)
         assert chunk.must_not_retrieve(lists).tolist() == [
@@ -84,9 +84,9 @@ def made(monkeypatch):
     depths = []
     original = Schedule.__init__
 
-    def note(self, task, users, depth, num_rows):
+    def note(self, task, users, depth):
         depths.append(depth)
-        original(self, task, users, depth, num_rows)
+        original(self, task, users, depth)
 
     monkeypatch.setattr(Schedule, "__init__", note)
     return depths
@@ -108,8 +108,8 @@ def test_a_schedule_is_made_once_for_each_depth(made):
 def test_other_users_have_another_schedule(made):
     task, ranked = small_task(), []
     for users in ([0, 1], [0, 2], [0, 2]):
-        prepared = Schedule.prepared(task, torch.tensor(users), 1, lambda depth: 1)
-        ranked.append([int(chunk.users) for chunk in prepared.chunks()])
+        prepared = Schedule.prepared(task, torch.tensor(users), 1, 1)
+        ranked.append([int(chunk.users) for chunk in prepared.chunks(lambda depth: 1)])
     assert made == [1, 1]
     assert list(map(sorted, ranked)) == [[0, 1], [0, 2], [0, 2]]
 
@@ -140,23 +140,23 @@ def test_a_schedule_goes_with_its_task():
 
 def test_rankings_at_the_same_time_have_buffers_of_their_own():
     task = small_task()
-    prepared = [Schedule.prepared(task, task.users, 1, lambda depth: 3) for _ in range(2)]
-    first, second = (next(each.chunks()).scratch for each in prepared)
+    prepared = [Schedule.prepared(task, task.users, 1, 3) for _ in range(2)]
+    first, second = (next(each.chunks(lambda depth: 3)).scratch for each in prepared)
     assert first is not second
-    (chunk,) = prepared[0].chunks()
+    (chunk,) = prepared[0].chunks(lambda depth: 3)
     chunk.scratch("test", (4,), torch.float)
-    (again,) = prepared[1].chunks()
+    (again,) = prepared[1].chunks(lambda depth: 3)
     assert again.scratch is chunk.scratch
 
 
 def test_large_buffers_are_not_kept(monkeypatch):
     monkeypatch.setattr(schedule, "MAX_IDLE_BYTES", 15)
     task = small_task()
-    prepared = Schedule.prepared(task, task.users, 1, lambda depth: 3)
-    for chunk in prepared.chunks():
+    prepared = Schedule.prepared(task, task.users, 1, 3)
+    for chunk in prepared.chunks(lambda depth: 3):
         chunk.scratch("test", (4,), torch.float)
         assert chunk.scratch.num_bytes == 16
-    (again,) = prepared.chunks()
+    (again,) = prepared.chunks(lambda depth: 3)
     assert again.scratch is not chunk.scratch
 
 
@@ -171,7 +171,7 @@ class TestPartsOfAChunk:
 
     @pytest.fixture
     def chunk(self):
-        (chunk,) = Schedule(self.task, torch.arange(3), 1, lambda depth: 3).chunks()
+        (chunk,) = Schedule(self.task, torch.arange(3), 1).chunks(lambda depth: 3)
         return chunk
 
     def test_some_users_keep_their_edges(self, chunk):

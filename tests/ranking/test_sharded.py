@@ -308,7 +308,7 @@ class TestAlone:
         shards_of_one = find_shards((user, item), 0, task)
         recommender = ShardedRecommender(shards_of_one, task)
         recommender.join()
-        (chunk,) = Schedule(task, torch.arange(2), 2, lambda depth: 2).chunks()
+        (chunk,) = Schedule(task, torch.arange(2), 2).chunks(lambda depth: 2)
         assert recommender.top_k(chunk, 2).tolist() == [[2, 1], [0, 1]]
 
     def test_a_model_has_no_offset(self):

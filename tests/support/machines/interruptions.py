@@ -27,8 +27,8 @@ class Interruptions:
     def __enter__(self):
         every = Schedule.chunks
 
-        def some(schedule):
-            for chunk in every(schedule):
+        def some(schedule, num_rows):
+            for chunk in every(schedule, num_rows):
                 if self.num_chunks is not None and len(self.users) >= self.num_chunks:
                     raise Interrupted
                 self.users.append(chunk.users)

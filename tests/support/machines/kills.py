@@ -142,8 +142,8 @@ def work(process, size, folder, name, seed, num_ranked):
         )
     every = Schedule.chunks
 
-    def counted(schedule):
-        for chunk in every(schedule):
+    def counted(schedule, num_rows):
+        for chunk in every(schedule, num_rows):
             yield chunk
             with num_ranked.get_lock():
                 num_ranked.value += chunk.users.numel()
