@@ -104,15 +104,18 @@ class Findings(NamedTuple):
     """What an algorithm found out about a chunk.
 
     Attributes:
-        ranks: The ranks of the truth edges, of shape `[num_edges]`.
+        ranks: The ranks of truth edges, of shape `[num_found]`.
         is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
+        edge: Which truth edges of the chunk the ranks are those of, none of an unsettled user;
+            `None` for all of them. The others of a settled user are out of reach.
     """
 
     ranks: Ranks
     is_unsettled: Tensor | None = None
     lists: Tensor | None = None
+    edge: Tensor | None = None
 
 
 class RankingAlgorithm(ABC):
@@ -292,7 +295,7 @@ class RankDirectly(RankingAlgorithm):
             exactly,
             chunk.scratch,
         )
-        return Findings(*found)
+        return Findings(found.ranks, found.is_unsettled, edge=found.edge)
 
     def _cells(self, edges: ChunkEdges) -> Cells:
         key = "direct", self._kernel.width

@@ -482,9 +482,6 @@ class _Ranking:
             for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
-        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
-        # depth are discarded, since they would depend on the size of the chunks.
-        self.ranks.forget_beyond(_depth_of_truth(task, self.request.depth))
 
     def combine_ranks(self) -> None:
         """Combines what all processes found out about the edges of the users ranked last."""
@@ -559,7 +556,14 @@ class _Ranking:
             self.finished.write(self._nobody if is_unsettled is None else is_unsettled)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
-        self.ranks.update(chunk.truth.index, findings.ranks)
+        ranks, index, row = findings.ranks, chunk.truth.index, chunk.truth.row
+        if findings.edge is not None:
+            index, row = (values.index_select(0, findings.edge) for values in (index, row))
+        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
+        # depth are discarded, since they would depend on the size of the chunks.
+        depth = self.task.degree.index_select(0, chunk.users).clamp_(min=self.request.depth)
+        ranks.forget_beyond(depth.index_select(0, row))
+        self.ranks.update(index, ranks)
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
@@ -576,16 +580,6 @@ def _truth_of(task: RankingTask) -> TruthByUser | None:
     if task not in _truths:
         _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
     return _truths[task]
-
-
-def _depth_of_truth(task: RankingTask, depth: int) -> Tensor:
-    """Returns how deep the user of each edge is ranked, if all are ranked down to some depth."""
-
-    def find() -> Tensor:
-        return task.degree.clamp(min=depth).index_select(0, task.truth[0])
-
-    truth = _truth_of(task)
-    return find() if truth is None else truth.once(("depth", depth), find)
 
 
 def _of_items(recommender: Recommender) -> object:

@@ -20,7 +20,7 @@ from pyg_recmetrics.version import __version__
 Part: TypeAlias = Mapping[str, Tensor]
 
 #: The format of the files. It increases whenever they mean something else.
-_FORMAT = 1
+_FORMAT = 2
 
 #: The file that says what a folder belongs to.
 _MANIFEST = "manifest.json"

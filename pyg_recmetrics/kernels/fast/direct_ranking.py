@@ -95,6 +95,21 @@ class Cells(NamedTuple):
         return cls(row, column, row * width + column)
 
 
+class RankedDirectly(NamedTuple):
+    """The ranks of relevant items.
+
+    Attributes:
+        ranks: The ranks, of shape `[num_found]`.
+        is_unsettled: Which rows could not be settled, of shape `[num_rows]`; `None` if all could.
+        edge: Which of the relevant items the ranks are those of, none of an unsettled row; `None`
+            for all of them. The others of a settled row are out of reach.
+    """
+
+    ranks: Ranks
+    is_unsettled: Tensor | None = None
+    edge: Tensor | None = None
+
+
 class _Relevant(NamedTuple):
     """What is ranked, of shape `[num_ranked]` each.
 
@@ -194,7 +209,7 @@ class DirectRanking:
         seen: Cells,
         exactly: Exactly,
         scratch: Scratch,
-    ) -> tuple[Ranks, Tensor | None]:
+    ) -> "RankedDirectly":
         """Ranks the relevant items of some users.
 
         Args:
@@ -207,10 +222,6 @@ class DirectRanking:
             seen (Cells): Those of the items that must not be retrieved.
             exactly (callable): Returns the exact scores of pairs of a row and an item.
             scratch (Scratch): The buffers to compute in.
-
-        Returns:
-            The ranks of the relevant items, and which users could not be settled, of shape
-            `[num_rows]`; `None` if all could. The ranks of these users are not valid.
         """
         shape = user.size(0), self.width
         scores = scratch("direct_ranking.scores", shape, user.dtype)
@@ -246,7 +257,7 @@ def rank_directly(
     relevant: Cells,
     exactly: Exactly,
     scratch: Scratch,
-) -> tuple[Ranks, Tensor | None]:
+) -> RankedDirectly:
     """Ranks some columns of each row; equal exact scores by the lower column.
 
     Args:
@@ -260,10 +271,6 @@ def rank_directly(
         relevant (Cells): What to rank. Its scores are finite.
         exactly (callable): Returns exact scores.
         scratch (Scratch): The buffers to compute in.
-
-    Returns:
-        The ranks, and which rows could not be settled, of shape `[num_rows]`; `None` if all could.
-        The ranks of these rows are not valid.
     """
     row, column = relevant.row, relevant.column
     own = scores.view(-1).index_select(0, relevant.place)
@@ -271,7 +278,7 @@ def rank_directly(
     if row.numel() * scores.size(1) <= MAX_COMPARISONS_OF_USER * depth.numel():
         margin = margin.index_select(0, row)
         ranked = _Relevant(row, column, own - margin, own + margin)
-        return _ranks_among(_Others(scores, None), ranked, exactly, scratch), None
+        return RankedDirectly(_ranks_among(_Others(scores, None), ranked, exactly, scratch))
     blocks = _in_blocks(scores, max_depth)
     maxima = blocks.amax(dim=1)
     lowest = _reached(maxima, depth, max_depth) - margin
@@ -283,15 +290,17 @@ def rank_directly(
     threshold = torch.full_like(lowest, torch.inf).scatter_reduce_(0, row, ranked.low, "amin")
     found, score = _find(blocks, maxima, threshold)
     is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
+    is_unsettled = None
     if bool(is_crowded.any()):
         # One row with many scores would make all others as long.
-        is_left = (~is_crowded[found.row]).nonzero().squeeze(1)
+        is_unsettled = is_crowded
+        is_left, is_settled = (
+            (~is_crowded[rows]).nonzero().squeeze(1) for rows in (found.row, row)
+        )
         found = Entries(found.row[is_left], found.column[is_left], depth.numel())
-        score = score[is_left]
+        score, edge, ranked = score[is_left], edge[is_settled], ranked.of(is_settled)
     others = _Others(found.side_by_side(score, -torch.inf), found)
-    ranks = Ranks.unknown(relevant.column)
-    ranks.update(edge, _ranks_among(others, ranked, exactly, scratch))
-    return ranks, is_crowded
+    return RankedDirectly(_ranks_among(others, ranked, exactly, scratch), is_unsettled, edge)
 
 
 def _in_blocks(scores: Tensor, max_depth: int) -> Tensor:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast import direct_ranking
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, rank_directly, width_of_scores
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -33,9 +34,9 @@ def ranks_of(exact, error, depth, is_relevant, is_masked, scores=None):
     errors = torch.full((len(scores),), error, dtype=torch.double)
     relevant = Cells.of(*is_relevant.nonzero().unbind(dim=1), matrix.size(1))
     scratch = Scratch(torch.device("cpu"))
-    ranks, is_unsettled = rank_directly(
-        matrix, errors, depth, int(depth.max()), relevant, exact, scratch
-    )
+    found = rank_directly(matrix, errors, depth, int(depth.max()), relevant, exact, scratch)
+    ranks, is_unsettled = Ranks.unknown(relevant.row), found.is_unsettled
+    ranks.update(torch.arange(len(relevant.row)) if found.edge is None else found.edge, found.ranks)
     if is_unsettled is None:
         is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
     return ranks, is_unsettled
