@@ -209,7 +209,7 @@ class DirectRanking:
         seen: Cells,
         exactly: Exactly,
         scratch: Scratch,
-    ) -> "RankedDirectly":
+    ) -> RankedDirectly:
         """Ranks the relevant items of some users.
 
         Args:
