@@ -62,7 +62,7 @@ class TruthByUser:
             rank (torch.Tensor): The rank of every edge, of shape `[num_edges]`.
         """
         bits = self._bits_of_edge
-        if rank.is_floating_point() or rank.device.type != "cpu" or bits is None:
+        if rank.is_floating_point() or rank.device.type != "cpu" or not self._fits:
             return order_of_edges(self.user, rank)
         # If the edge is the last part of the number, sorting need not say where it was, and NumPy
         # does it by vector instructions.
@@ -70,19 +70,21 @@ class TruthByUser:
         key.bitwise_or_(self._user_and_edge).numpy().sort()
         return key.bitwise_and_(2**bits - 1)
 
-    @cached_property
-    def _bits_of_edge(self) -> int | None:
-        """How many bits the number of an edge takes; `None` if it does not fit beside the rest."""
-        bits = self.user.numel().bit_length()
-        fits = self.num_users.bit_length() + _BITS_OF_RANK + bits <= _MAX_BITS
-        return bits if fits else None
+    @property
+    def _bits_of_edge(self) -> int:
+        """How many bits the number of an edge takes."""
+        return self.user.numel().bit_length()
+
+    @property
+    def _fits(self) -> bool:
+        """Whether a user, a rank and the number of an edge fit into one number."""
+        return self.num_users.bit_length() + _BITS_OF_RANK + self._bits_of_edge <= _MAX_BITS
 
     @cached_property
     def _user_and_edge(self) -> Tensor:
         """The user and the number of every edge, with room for a rank between: `[num_edges]`."""
-        bits = self._bits_of_edge or 0
         edge = torch.arange(self.user.numel(), device=self.user.device)
-        return (self.user << (_BITS_OF_RANK + bits)) | edge
+        return (self.user << (_BITS_OF_RANK + self._bits_of_edge)) | edge
 
     @cached_property
     def position(self) -> Tensor:
