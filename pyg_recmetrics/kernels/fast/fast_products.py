@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once, sums_in_single_precision
+from pyg_recmetrics.kernels.devices import sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
@@ -11,13 +11,6 @@ from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, roun
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
-
-#: How many products in single precision are looked at at once on a CPU. For every product of
-#: matrices, libraries copy the items, which takes less time if more users share a copy.
-NUM_SINGLE = 2**24
-
-#: How many columns are multiplied at once, so that a copy of their items stays in the caches.
-_NUM_COLUMNS = 4096
 
 #: One in so many columns may belong to the sieve.
 _PART_IN_SIEVE = 8
@@ -65,18 +58,14 @@ class StoredProducts(FastProducts):
     def __init__(self, user: Tensor, items: RoundedItems) -> None:
         super().__init__(user, items)
         self.is_bfloat16 = items.dtype == torch.bfloat16
-        if user.device.type == "cpu" and not self.is_bfloat16:
-            self.num_at_once = NUM_SINGLE
         # The bits of positive numbers have the order of the numbers, and lie above all others.
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded[rows], self.items.rounded(start, end)
         scores = scratch("stored_products", (rows.numel(), end - start), self.items.dtype)
-        width = at_once(_NUM_COLUMNS, user.device)
         with sums_in_single_precision(user.device):
-            for part, found in zip(items.split(width), scores.split(width, dim=1), strict=True):
-                torch.mm(user, part.t(), out=found)
+            torch.mm(user, items.t(), out=scores)
         num_columns = min(end, self.item.numel()) - start
         if self.is_bfloat16:
             return _Bfloat16Products(scores.view(torch.int16), num_columns)

@@ -81,6 +81,9 @@ MAX_ROWS = 2048
 #: How many items are put in order at once.
 NUM_FOUND = 2**20
 
+#: How many values are looked at at once, so that they stay in the caches.
+NUM_VALUES = 2**22
+
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
 
@@ -182,7 +185,7 @@ class Search:
         if width == 0:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
-        for part in _parts_of_rows(torch.full_like(rows, width), 0, self.scores.num_at_once):
+        for part in _parts_of_rows(torch.full_like(rows, width), 0):
             blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
             blocks.hide(self.masked, part, 0)
             self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
@@ -206,7 +209,7 @@ class Search:
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
         num_found, places = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
-            for part in _parts_of_rows(width, start, self.scores.num_at_once):
+            for part in _parts_of_rows(width, start):
                 end = min(int(width[part.start]), start + MAX_COLUMNS)
                 rows_in_part = rows[part]
                 blocks = self.scores.blocks(rows_in_part, start, end, self.scratch)
@@ -421,10 +424,10 @@ def _rounded_up_to_join(width: Tensor) -> Tensor:
     return (width + width_to_join() - 1) // width_to_join() * width_to_join()
 
 
-def _parts_of_rows(width: Tensor, start: int, num_at_once: int) -> Iterator[slice]:
+def _parts_of_rows(width: Tensor, start: int) -> Iterator[slice]:
     """Yields slices of rows that are looked at together, given how many columns each row has."""
     widths = width[width > start].tolist()
-    num_values = at_once(num_at_once, width.device)
+    num_values = at_once(NUM_VALUES, width.device)
     first, num_rows = 0, len(widths)
     while first < num_rows:
         num_columns = min(widths[first] - start, MAX_COLUMNS)
