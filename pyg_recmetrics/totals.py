@@ -101,7 +101,7 @@ class Totals:
     is_share: bool = False
 
     def exact(self, *values: Tensor) -> list[ExactSum]:
-        """Returns the sum of each tensor over all users."""
+        """Returns the sum of each tensor over all users, who are its first dimension."""
         if len({(each.shape, each.dtype, each.device) for each in values}) == 1:
             sums = _sums_of_rows(torch.stack(values))
         else:
@@ -181,12 +181,12 @@ class Totals:
 
 def _sums_of_rows(tensor: Tensor) -> list[ExactSum]:
     """Returns the sums of tensors that are stacked."""
-    values = tensor.detach().to("cpu", torch.double).flatten(1).numpy()
+    values = tensor.detach().flatten(1)
     num_rows, num_values = values.shape
     numerators, num_odd = [0] * num_rows, np.zeros((num_rows, 3), dtype=np.int64)
     step = max(1, _AT_ONCE // num_rows)
     for start in range(0, num_values, step):
-        part = values[:, start : start + step]
+        part = values[:, start : start + step].to("cpu", torch.double).numpy()
         if not (are_small := bool(np.abs(part).max() <= _MAX_WHOLE)):  # as NaN is not
             odd = np.stack([np.isnan(part), np.isposinf(part), np.isneginf(part)], axis=2)
             num_odd += odd.sum(axis=1)

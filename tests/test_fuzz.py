@@ -198,6 +198,7 @@ DEFECTS = {
             lambda rank: lambda self, chunk: rank(self, chunk)._replace(is_unsettled=None),
         )
         for how in (
+            algorithms.RankDirectly,
             algorithms.SearchProducts,
             algorithms.SearchGivenScores,
             algorithms.CountByBound,
@@ -308,7 +309,7 @@ DEFECTS = {
     "a user's own depth is forgotten": wrapped(
         Ranks,
         "forget_beyond",
-        lambda forget: lambda self, depth: forget(self, torch.full_like(depth, depth.min())),
+        lambda forget: lambda self, depth: forget(self, depth.sort().values[:1].expand_as(depth)),
     ),
     "ties at the end of a list are cut off": wrapped(
         algorithms,
@@ -337,7 +338,7 @@ DEFECTS = {
     "shared candidates are forgotten": wrapped(
         Schedule,
         "chunks",
-        lambda chunks: lambda self: (replace(chunk, is_excluded=None) for chunk in chunks(self)),
+        lambda chunks: lambda *args: (replace(chunk, is_excluded=None) for chunk in chunks(*args)),
     ),
     "the last tile is forgotten": wrapped(
         EmbeddingRecommender,

@@ -242,7 +242,7 @@ class DirectRanking:
 def width_of_scores(num_columns: int) -> int:
     """Returns how many columns a matrix of scores needs to have."""
     multiple = _NUM_BLOCKS * _MAX_SPLIT
-    if num_columns < multiple:  # blocks of one column, if there are any
+    if num_columns < multiple:  # there are few blocks, whatever their size
         return num_columns
     if num_columns < _MAX_SPLIT * multiple:
         multiple = _NUM_BLOCKS
