@@ -151,7 +151,7 @@ def small_blocks(data):
         patch.setattr(Blocks, "block_size", block_size)
         patch.setattr(searching, "MAX_JOINED", max_joined)
         patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
-        patch.setattr(searching, "NUM_VALUES", data.draw(st.sampled_from([1, 200, 2**20])))
+        patch.setattr(FastScores, "num_at_once", data.draw(st.sampled_from([1, 200, 2**20])))
         patch.setattr(searching, "NUM_MAXIMA", data.draw(st.sampled_from([1, 160])))
         patch.setattr(searching, "_max_found", lambda depth: depth + num_spare)
         yield num_spare
@@ -387,7 +387,7 @@ def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates, sh
     monkeypatch.setattr(Blocks, "block_size", 2)
     monkeypatch.setattr(searching, "MAX_JOINED", 4)
     monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
-    monkeypatch.setattr(searching, "NUM_VALUES", 300)
+    monkeypatch.setattr(fast_products, "NUM_SINGLE", 300)
     monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)
     kinds = sorted(KINDS)
     for shift in shifts:
