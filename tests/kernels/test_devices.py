@@ -14,7 +14,6 @@ from pyg_recmetrics.kernels.devices import (
     sums_in_single_precision,
 )
 from pyg_recmetrics.kernels.fast import bounded_counting, searching
-from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 MATMUL = torch.backends.cuda.matmul
@@ -95,7 +94,7 @@ def test_a_device_that_does_more_at_once_waits_less(monkeypatch, device, waits, 
     if device.type != "emulated":
         pytest.skip("needs a device whose memory can be chosen")
     monkeypatch.setattr(searching, "MAX_ROWS", 32)
-    monkeypatch.setattr(FastScores, "num_at_once", 2**14)
+    monkeypatch.setattr(searching, "NUM_VALUES", 2**14)
     monkeypatch.setattr(bounded_counting, "MAX_ROWS", 32)
     monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 2**14)
     generator = torch.Generator().manual_seed(0)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
-from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast import searching
 from tests.support.cases.embeddings import assert_same_ranks
 from tests.support.tools.largest_tensor import LargestTensor
 
@@ -104,7 +104,7 @@ def test_given_scores_are_never_written_to(algorithm, options, dtype, tmp_path):
 
 
 def test_a_given_matrix_is_not_copied(monkeypatch):
-    monkeypatch.setattr(FastScores, "num_at_once", 2048)
+    monkeypatch.setattr(searching, "NUM_VALUES", 2048)
     scores = torch.rand(50, 2000, generator=torch.Generator().manual_seed(0))
     task = RankingTask(torch.arange(50).repeat(2, 1), num_users=50, num_items=2000)
     for options in ({}, {"keep_items": True}):

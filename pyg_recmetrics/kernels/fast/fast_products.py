@@ -12,9 +12,10 @@ from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
-#: How many products in single precision are looked at at once on a CPU. For every product of
-#: matrices, libraries copy the items, which takes less time if more users share a copy.
-NUM_SINGLE = 2**24
+#: How many times as many products in single precision are looked at at once on a CPU, if users are
+#: alike. For every product of matrices, libraries copy the items, which takes less time if more
+#: users share a copy.
+_TIMES_IF_ALIKE = 4
 
 #: One in so many columns may belong to the sieve.
 _PART_IN_SIEVE = 8
@@ -63,7 +64,7 @@ class StoredProducts(FastProducts):
         super().__init__(user, items)
         self.is_bfloat16 = items.dtype == torch.bfloat16
         if user.device.type == "cpu" and not self.is_bfloat16:
-            self.num_at_once = NUM_SINGLE
+            self.times_if_alike = _TIMES_IF_ALIKE
         # The bits of positive numbers have the order of the numbers, and lie above all others.
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 

@@ -83,6 +83,9 @@ MAX_ROWS = 2048
 #: How many items are put in order at once.
 NUM_FOUND = 2**20
 
+#: How many values are looked at at once, so that they stay in the caches.
+NUM_VALUES = 2**22
+
 #: Rows are alike if they are looked at at least as far as this share of another one.
 _ALIKE = 0.95
 
@@ -187,7 +190,7 @@ class Search:
         if width == 0:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
-        for part in _parts_of_rows(torch.full_like(rows, width), 0, self.scores.num_at_once):
+        for part in _parts_of_rows(torch.full_like(rows, width), 0, self.scores.times_if_alike):
             blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
             blocks.hide(self.masked, part, 0)
             self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
@@ -211,7 +214,7 @@ class Search:
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
         num_found, places = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
-            for part in _parts_of_rows(width, start, self.scores.num_at_once):
+            for part in _parts_of_rows(width, start, self.scores.times_if_alike):
                 end = min(int(width[part.start]), start + MAX_COLUMNS)
                 rows_in_part = rows[part]
                 blocks = self.scores.blocks(rows_in_part, start, end, self.scratch)
@@ -426,19 +429,19 @@ def _rounded_up_to_join(width: Tensor) -> Tensor:
     return (width + width_to_join() - 1) // width_to_join() * width_to_join()
 
 
-def _parts_of_rows(width: Tensor, start: int, num_at_once: int) -> Iterator[slice]:
+def _parts_of_rows(width: Tensor, start: int, times_if_alike: int) -> Iterator[slice]:
     """Yields slices of rows that are looked at together, given how many columns each row has.
 
     Rows are looked at as far as the first of their part, so a large part has rows that are alike.
     """
     widths = width[width > start].tolist()
-    least, most = (at_once(num, width.device) for num in (FastScores.num_at_once, num_at_once))
+    num_values = at_once(NUM_VALUES, width.device)
     first, num_rows = 0, len(widths)
     while first < num_rows:
         num_columns = min(widths[first] - start, MAX_COLUMNS)
-        if_least, if_most = (first + max(1, num // num_columns) for num in (least, most))
+        least, most = (num_values * times // num_columns for times in (1, times_if_alike))
         alike = start + _ALIKE * num_columns
-        if_alike = bisect_right(widths, -alike, lo=first, key=neg)
-        end = min(max(if_least, min(if_most, if_alike)), num_rows)
+        num_alike = bisect_right(widths, -alike, lo=first, key=neg) - first
+        end = min(first + max(1, least, min(most, num_alike)), num_rows)
         yield slice(first, end)
         first = end

@@ -4,6 +4,7 @@ import math
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 import torch
@@ -151,7 +152,7 @@ def small_blocks(data):
         patch.setattr(Blocks, "block_size", block_size)
         patch.setattr(searching, "MAX_JOINED", max_joined)
         patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
-        patch.setattr(FastScores, "num_at_once", data.draw(st.sampled_from([1, 200, 2**20])))
+        patch.setattr(searching, "NUM_VALUES", data.draw(st.sampled_from([1, 200, 2**20])))
         patch.setattr(searching, "NUM_MAXIMA", data.draw(st.sampled_from([1, 160])))
         patch.setattr(searching, "_max_found", lambda depth: depth + num_spare)
         yield num_spare
@@ -377,6 +378,27 @@ def test_embeddings_whose_relevant_items_are_all_out_of_reach():
     assert ranked.rank.eq(NOT_RETRIEVED).all()
 
 
+@given(
+    widths=st.lists(st.integers(0, 60) | st.sampled_from([99, 100]), max_size=40),
+    start=st.sampled_from([0, 20]),
+    times=st.sampled_from([1, 4]),
+)
+def test_larger_parts_have_rows_that_are_looked_at_as_far(widths, start, times):
+    left = sorted((width - start for width in widths if width > start), reverse=True)
+    width = torch.tensor(sorted(widths, reverse=True), dtype=torch.long)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "NUM_VALUES", 150)
+        parts = [left[part] for part in searching._parts_of_rows(width, start, times)]
+    assert [width for part in parts for width in part] == left
+    for part in parts:
+        is_large = len(part) > 1 and len(part) * part[0] > 150
+        assert not is_large or (part[-1] >= 0.95 * part[0] and len(part) * part[0] <= times * 150)
+    # A part ends where it may not be larger.
+    for part, (first, *_) in pairwise(parts):
+        size = (len(part) + 1) * part[0]
+        assert size > 150 * times or (size > 150 and first < 0.95 * part[0])
+
+
 @pytest.mark.parametrize("users", sorted(KINDS))
 @pytest.mark.parametrize("candidates", [None, torch.arange(0, 203, 2)])
 @pytest.mark.parametrize(
@@ -387,7 +409,7 @@ def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates, sh
     monkeypatch.setattr(Blocks, "block_size", 2)
     monkeypatch.setattr(searching, "MAX_JOINED", 4)
     monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
-    monkeypatch.setattr(fast_products, "NUM_SINGLE", 300)
+    monkeypatch.setattr(searching, "NUM_VALUES", 300)
     monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)
     kinds = sorted(KINDS)
     for shift in shifts:

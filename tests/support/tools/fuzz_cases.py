@@ -20,7 +20,6 @@ from pyg_recmetrics.kernels.fast import (
     threshold_counting,
 )
 from pyg_recmetrics.kernels.fast.blocks import Blocks
-from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.ranking import algorithms, schedule
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from tests.support.cases import embeddings
@@ -664,7 +663,7 @@ def draw_patches(draw, task):
             (searching, "MAX_JOINED", joined),
             (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
             (searching, "MAX_COLUMNS", multiple * draw.choice([1, 4, 99, 99]) * _scale(task)),
-            *_at_once(draw.choice([1, 100, 1000]) * _scale(task)),
+            (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
             (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
             (searching, "NUM_FOUND", draw.choice([1, 2**20])),
             (fast_products, "_PART_IN_SIEVE", draw.choice([1, 1, 2])),
@@ -687,14 +686,6 @@ def draw_patches(draw, task):
             (schedule, "SCRATCH_BYTES", draw.choice([1, 3000])),
         ]
     return patches
-
-
-def _at_once(num):
-    """Returns patches for how much a search looks at, or multiplies, at once."""
-    return (
-        (FastScores, "num_at_once", num),
-        (fast_products, "NUM_SINGLE", num),
-    )
 
 
 def _scale(task):
