@@ -71,8 +71,7 @@ class GivenScoresRecommender(ScoreRecommender):
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
         seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
-        # A user is not searched if no relevant item has a score that anything can be ranked by.
-        self.mask.note_highest(torch.cat([scores.highest.reshape(1), of_truth]).amax())
+        self.mask.note_highest(scores.highest)
         num_missing = scores.num_missing
         if bool(num_missing.any()):
             is_missing = scores.exactly(*seen.pairs).isneginf()

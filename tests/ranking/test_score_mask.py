@@ -103,6 +103,21 @@ class TestMaskedItems:
             values = {"recall@2": 0.5, "coverage@2": 1.0, "mrr": 2 / 3}
             assert result[metric] == pytest.approx(values[metric])
 
+    @pytest.mark.parametrize("algorithm", ["search", "dense"])
+    def test_a_user_whose_truth_is_no_candidate_counts_as_any_other(self, algorithm):
+        scores, candidates = torch.rand(2, 200), torch.arange(199)
+        scores[0, 7:9] = MASKED
+        task = RankingTask(
+            [[0, 1], [199, 3]], num_users=2, num_items=200, candidates=candidates, missing="count"
+        )
+        for recommender in (scores, lambda users: scores[users]):
+            ranked = rank(recommender, task, algorithm=algorithm)
+            assert ranked.num_candidates.tolist() == [197, 199]
+        scores[0, 7] = torch.inf
+        for recommender in (scores, lambda users: scores[users]):
+            with pytest.raises(ValueError, match="finite"):
+                rank(recommender, task, algorithm=algorithm)
+
     def test_users_without_candidates_need_no_score(self):
         seen = torch.tensor([[1, 1, 1, 1], [0, 1, 2, 3]])
         task = RankingTask(TRUTH[:, 1:2], num_users=2, num_items=4, seen=seen)

@@ -174,8 +174,7 @@ class Search:
         threshold = self._threshold(slice(None))
         width = torch.full_like(self.depth, self.scores.item.numel())
         if is_sieved:
-            width = self.scores.num_within_reach(threshold)
-        width.masked_fill_(threshold == torch.inf, 0)
+            width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
         rows = rows[: int((width > 0).sum())]
         return rows, self._items_within_reach(rows, _rounded_up_to_join(width))

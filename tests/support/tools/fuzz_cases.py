@@ -314,7 +314,10 @@ def spoil(draw, task, matrix):
     if not asked or draw.chance(0.95):
         return None
     user = draw.choice(asked)
-    item = draw.choice(draw.choice([list(task.relevant[user]), task.candidates[user]]))
+    # Nobody is ranked by the score of an item that is no candidate, relevant or not.
+    items = task.candidates[user]
+    relevant = [item for item in task.relevant[user] if item in items]
+    item = draw.choice(draw.choice([relevant or items, items]))
     matrix[user, item] = draw.choice([math.nan, math.inf])
     return "'recommender' needs to give scores that are finite, or '-inf' for items"
 
