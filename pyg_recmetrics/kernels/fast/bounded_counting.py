@@ -23,6 +23,7 @@ from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
+from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
 from pyg_recmetrics.kernels.fast.packed_counts import MAX_FLAGS
 from pyg_recmetrics.kernels.fast.rank_counting import RankCount, UserItems
 from pyg_recmetrics.kernels.fast.threshold_counting import (
@@ -131,11 +132,10 @@ class BoundedCount(RankCount):
         num_columns = self.items.item.numel()
         for start in range(0, num_columns, width):
             end = min(start + width, -(-num_columns // STRETCH) * STRETCH)
-            shape = (user.size(0), end - start)
-            scores = scratch("bounded_count.scores", shape, torch.float32)
-            torch.mm(user, self.items.rounded(start, end).t(), out=scores)
+            items = self.items.rounded(start, end)
+            scores = matrix_product(user, items, scratch, "bounded_count.scores")
             scores.sub_(shift).clamp_(-LARGEST, LARGEST)
-            keys = scratch("bounded_count.keys", shape, torch.int16).copy_(scores)
+            keys = scratch("bounded_count.keys", scores.shape, torch.int16).copy_(scores)
             keys[:, max(0, num_columns - start) :] = MASKED
             masked.fill_(keys, slice(0, user.size(0)), start, MASKED)
             yield start, scores, keys

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once
@@ -37,6 +38,7 @@ from pyg_recmetrics.kernels.fast.bounds import (
     largest_norm,
     rounding_in_single,
 )
+from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
 from pyg_recmetrics.kernels.fast.rank_counting import UserItems
 from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -169,6 +171,8 @@ class DirectRanking:
             self.column = torch.full((factors.num_items,), self.num_columns, device=factors.device)
             self.column[candidates] = torch.arange(self.num_columns, device=factors.device)
         self.norm = largest_norm(self.table)
+        if self.width > self.num_columns:
+            self.table = F.pad(self.table, (0, 0, 0, self.width - self.num_columns))
 
     @property
     def num_rows(self) -> int:
@@ -223,9 +227,8 @@ class DirectRanking:
             exactly (callable): Returns the exact scores of pairs of a row and an item.
             scratch (Scratch): The buffers to compute in.
         """
-        shape = user.size(0), self.width
-        scores = scratch("direct_ranking.scores", shape, user.dtype)
-        torch.mm(user, self.table.to(user.dtype).t(), out=scores[:, : self.num_columns])
+        table = self.table.to(user.dtype)
+        scores = matrix_product(user, table, scratch, "direct_ranking.scores")
         scores[:, self.num_columns :].fill_(-torch.inf)
         scores.view(-1).index_fill_(0, seen.place, -torch.inf)
         by_column = self._by_column(exactly)
