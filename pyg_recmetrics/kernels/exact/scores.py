@@ -115,6 +115,8 @@ def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> T
 def pairs_at_once(values: Tensor, dim: int, device: torch.device) -> tuple[Tensor, ...]:
     """Splits what is known of pairs of embeddings such that the products of a part fit a cache."""
     num_pairs = max(1, at_once(_NUM_PRODUCTS, device) // max(1, dim))
+    if values.numel() <= num_pairs:  # to split takes as long as to compute a few products
+        return (values,)
     parts: tuple[Tensor, ...] = values.split(num_pairs)
     return parts
 

@@ -1,6 +1,7 @@
 """Fast scores of embeddings: products of their roundings."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import sums_in_single_precision
@@ -9,13 +10,14 @@ from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_from
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many times as many products in single precision are looked at at once on a CPU, if users are
 #: alike. For every product of matrices, libraries copy the items, which takes less time if more
-#: users share a copy.
-_TIMES_IF_ALIKE = 4
+#: users share a copy. With twice as many, they would take more memory than an allocator keeps.
+_TIMES_IF_ALIKE = 1.75
 
 #: One in so many columns may belong to the sieve.
 _PART_IN_SIEVE = 8
@@ -69,10 +71,11 @@ class StoredProducts(FastProducts):
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
-        user, items = self.rounded[rows], self.items.rounded(start, end)
-        scores = scratch("stored_products", (rows.numel(), end - start), self.items.dtype)
+        # Users are added to have one of few numbers of them.
+        num_added = one_of_few_from(rows.numel()) - rows.numel()
+        user, items = self.rounded[F.pad(rows, (0, num_added))], self.items.rounded(start, end)
         with sums_in_single_precision(user.device):
-            torch.mm(user, items.t(), out=scores)
+            scores = matrix_product(user, items, scratch, "stored_products")[: rows.numel()]
         num_columns = min(end, self.item.numel()) - start
         if self.is_bfloat16:
             return _Bfloat16Products(scores.view(torch.int16), num_columns)

@@ -48,9 +48,7 @@ was the only relevant one and no list was wanted, the search would end at the re
 the item in single precision is too low.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from operator import neg
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -62,6 +60,7 @@ from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
+from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_from, one_of_few_to
 from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -177,7 +176,7 @@ class Search:
             width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
         rows = rows[: int((width > 0).sum())]
-        return rows, self._items_within_reach(rows, _rounded_up_to_join(width))
+        return rows, self._items_within_reach(rows, width)
 
     def _sieve(self) -> bool:
         """Looks at the first columns, to find what is out of reach because of these alone.
@@ -189,11 +188,14 @@ class Search:
         if width == 0:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
-        for part in _parts_of_rows(torch.full_like(rows, width), 0, self.scores.times_if_alike):
-            blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
-            blocks.hide(self.masked, part, 0)
-            self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
+        for part, _ in _parts_of_rows(self.scores, torch.full_like(rows, width), 0):
+            self._sieve_part(rows[part], part, width)
         return True
+
+    def _sieve_part(self, rows: Tensor, part: slice, width: int) -> None:
+        blocks = self.scores.blocks(rows, 0, width, self.scratch)
+        blocks.hide(self.masked, part, 0)
+        self._raise_reach(rows, blocks.maxima(), self.scores.lowest_in_order)
 
     def _width_of_sieve(self, num_needed: int) -> int:
         """Returns how many columns belong to the sieve, if they are enough, and zero if not."""
@@ -213,23 +215,29 @@ class Search:
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
         num_found, places = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
-            for part in _parts_of_rows(width, start, self.scores.times_if_alike):
-                end = min(int(width[part.start]), start + MAX_COLUMNS)
-                rows_in_part = rows[part]
-                blocks = self.scores.blocks(rows_in_part, start, end, self.scratch)
-                maxima, threshold = self._find_maxima(rows_in_part, blocks, masked, part, start)
-                # What is relevant need not be found, as it is known already.
-                blocks.hide(relevant, part, start)
-                row, column = self._find_places(rows_in_part, blocks, maxima, threshold)
-                num_found[part] += torch.bincount(row, minlength=rows_in_part.numel())
+            for part, end in _parts_of_rows(self.scores, width, start):
+                row, column = self._places_in_part(rows[part], relevant, masked, part, start, end)
+                num_found[part] += torch.bincount(row, minlength=part.stop - part.start)
                 # One user with many items would make the rows of all others as long.
-                row, column = self._drop_crowded(rows_in_part, num_found[part], row, column)
+                row, column = self._drop_crowded(rows[part], num_found[part], row, column)
                 places.append((row + part.start, self.scores.item[column + start]))
         row, item = (torch.cat(values) for values in zip(*places, strict=True))
         if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
             row, order = row.sort(stable=True)
             item = item[order]
         return Entries(row, item, rows.numel())
+
+    def _places_in_part(
+        self, rows: Tensor, relevant: Entries, masked: Entries, part: slice, start: int, end: int
+    ) -> tuple[Tensor, Tensor]:
+        """Returns where the values of some rows and columns are that may matter, sorted by row.
+
+        What is relevant need not be found, as it is known already.
+        """
+        blocks = self.scores.blocks(rows, start, end, self.scratch)
+        maxima, threshold = self._find_maxima(rows, blocks, masked, part, start)
+        blocks.hide(relevant, part, start)
+        return self._find_places(rows, blocks, maxima, threshold)
 
     def _find_maxima(
         self, rows: Tensor, blocks: Blocks, masked: Entries, part: slice, start: int
@@ -424,23 +432,30 @@ def width_to_join() -> int:
     return Blocks.block_size * MAX_JOINED
 
 
-def _rounded_up_to_join(width: Tensor) -> Tensor:
-    return (width + width_to_join() - 1) // width_to_join() * width_to_join()
-
-
-def _parts_of_rows(width: Tensor, start: int, times_if_alike: int) -> Iterator[slice]:
-    """Yields slices of rows that are looked at together, given how many columns each row has.
+def _parts_of_rows(scores: FastScores, width: Tensor, start: int) -> Iterator[tuple[slice, int]]:
+    """Yields slices of rows that are looked at together, and where their columns end.
 
     Rows are looked at as far as the first of their part, so a large part has rows that are alike.
+
+    Args:
+        scores (FastScores): The scores.
+        width (torch.Tensor): How many columns each row has, descending, of shape `[num_rows]`.
+        start (int): The first column.
     """
     widths = width[width > start].tolist()
-    num_values = at_once(NUM_VALUES, width.device)
-    first, num_rows = 0, len(widths)
+    num_rows, num_values = len(widths), at_once(NUM_VALUES, width.device)
+    last = -(-scores.item.numel() // width_to_join()) * width_to_join()
+    first = 0
     while first < num_rows:
         num_columns = min(widths[first] - start, MAX_COLUMNS)
-        least, most = (num_values * times // num_columns for times in (1, times_if_alike))
-        alike = start + _ALIKE * num_columns
-        num_alike = bisect_right(widths, -alike, lo=first, key=neg) - first
-        end = min(first + max(1, least, min(most, num_alike)), num_rows)
-        yield slice(first, end)
-        first = end
+        num_joined = one_of_few_from(-(-num_columns // width_to_join()))
+        end = min(start + num_joined * width_to_join(), start + MAX_COLUMNS, last)
+        small, large = (
+            first + max(1, one_of_few_to(int(num_values * times / (end - start))))
+            for times in (1, scores.times_if_alike)
+        )
+        large = min(large, num_rows)
+        is_alike = widths[large - 1] - start >= _ALIKE * num_columns
+        part = slice(first, large if is_alike else min(small, num_rows))
+        yield part, end
+        first = part.stop

@@ -6,7 +6,11 @@ import pytest
 import torch
 
 from pyg_recmetrics.kernels.fast import matrix_products
-from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
+from pyg_recmetrics.kernels.fast.matrix_products import (
+    matrix_product,
+    one_of_few_from,
+    one_of_few_to,
+)
 from pyg_recmetrics.kernels.scratch import Scratch
 
 # PyTorch says so of a flag that it restores.
@@ -75,3 +79,12 @@ def test_onednn_is_asked_where_it_is_there(monkeypatch):
     monkeypatch.setattr(matrix_products, "_BY_ONEDNN", None)
     product(torch.ones(2, 3), torch.ones(4, 3))
     assert len(asked) == 1
+
+
+def test_there_are_few_sizes_near_every_number():
+    few = sorted({digits << zeros for digits in range(1, 16) for zeros in range(12)})
+    for number in range(1, 2**14):
+        above, below = one_of_few_from(number), one_of_few_to(number)
+        assert below == max(each for each in few if each <= number)
+        assert above == min(each for each in few if each >= number)
+        assert number * 7 / 8 <= below <= number <= above <= number * 9 / 8

@@ -4,7 +4,7 @@ import math
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,6 +21,9 @@ from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task.edges import contains
 from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
 from tests.support.references import naive
+
+#: Numbers of four binary digits, with zeros behind them.
+FEW = {digits << zeros for digits in range(1, 16) for zeros in range(20)}
 
 
 class Disordered(StoredBlocks):
@@ -381,22 +384,35 @@ def test_embeddings_whose_relevant_items_are_all_out_of_reach():
 @given(
     widths=st.lists(st.integers(0, 60) | st.sampled_from([99, 100]), max_size=40),
     start=st.sampled_from([0, 20]),
-    times=st.sampled_from([1, 4]),
+    times=st.sampled_from([1, 1.75, 4]),
+    max_columns=st.sampled_from([50, 1000]),
 )
-def test_larger_parts_have_rows_that_are_looked_at_as_far(widths, start, times):
-    left = sorted((width - start for width in widths if width > start), reverse=True)
+def test_parts_of_rows(widths, start, times, max_columns):
     width = torch.tensor(sorted(widths, reverse=True), dtype=torch.long)
+    left = [min(each - start, max_columns) for each in width.tolist() if each > start]
+    scores = SimpleNamespace(item=torch.empty(100), times_if_alike=times)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Blocks, "block_size", 1)
+        patch.setattr(searching, "MAX_JOINED", 1)
+        patch.setattr(searching, "MAX_COLUMNS", max_columns)
         patch.setattr(searching, "NUM_VALUES", 150)
-        parts = [left[part] for part in searching._parts_of_rows(width, start, times)]
-    assert [width for part in parts for width in part] == left
-    for part in parts:
-        is_large = len(part) > 1 and len(part) * part[0] > 150
-        assert not is_large or (part[-1] >= 0.95 * part[0] and len(part) * part[0] <= times * 150)
-    # A part ends where it may not be larger.
-    for part, (first, *_) in pairwise(parts):
-        size = (len(part) + 1) * part[0]
-        assert size > 150 * times or (size > 150 and first < 0.95 * part[0])
+        parts = list(searching._parts_of_rows(scores, width, start))
+    assert [each for part, _ in parts for each in left[part]] == left
+    for part, end in parts:
+        of_part, num_columns = left[part], end - start
+        assert of_part[0] <= num_columns <= min(9 / 8 * of_part[0], max_columns, 100 - start)
+        assert num_columns in FEW or num_columns in (max_columns, 100 - start)
+        num_rows = len(of_part)
+        if num_rows > 1 and num_rows * num_columns > 150:
+            assert num_rows * num_columns <= times * 150
+            assert of_part[-1] >= 0.95 * of_part[0]
+        is_last = part.stop == len(left)
+        assert is_last or num_rows in FEW
+        # A part ends where it may not be larger: more rows are too many, or not alike.
+        more = num_rows + max(1, num_rows // 7)
+        beyond = left[min(part.start + int(times * 150 / num_columns), len(left)) - 1]
+        assert is_last or more * num_columns > 150
+        assert is_last or more * num_columns > times * 150 or beyond < 0.95 * of_part[0]
 
 
 @pytest.mark.parametrize("users", sorted(KINDS))
