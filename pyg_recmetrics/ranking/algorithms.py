@@ -57,9 +57,9 @@ _GAIN_OF_COUNTING = 2
 
 
 #: Users are ranked directly if there are at most so many items, or fewer if a search is faster
-#: because of products in `bfloat16`. With 4,000 items, this takes 0.7 of the time of a search in
-#: single precision, and the same as one in `bfloat16`; with 6,000 items, 0.75 and 1.3.
-_MAX_ITEMS, _MAX_ITEMS_IN_BFLOAT16 = 2**13, 2**12
+#: because of products in `bfloat16`. With 4,500 items, this takes 0.7 of the time of a search in
+#: single precision, and 0.8 of one in `bfloat16`; with 6,000 items, 0.7 and 0.9.
+_MAX_ITEMS, _MAX_ITEMS_IN_BFLOAT16 = 2**13, 3 * 2**11
 
 #: Counting takes less time for users who are ranked deeper than so many times their number of
 #: relevant items, counted as at least so many. Down to ten times that, both take the same time.
