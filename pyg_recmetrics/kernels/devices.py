@@ -1,5 +1,6 @@
 """How devices differ."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,9 @@ _BFLOAT16_CAPABILITY = (8, 0)
 
 #: How much more a GPU computes at once than a CPU, at most.
 _MAX_FACTOR = 32
+
+#: The variables of the environment that let oneDNN compute from fewer bits.
+_MODES_OF_ONEDNN = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
 
 
 def at_once(num: int, device: torch.device) -> int:
@@ -43,8 +47,11 @@ def copied(rows: Tensor, device: torch.device) -> Tensor:
 def has_exact_single_precision(device: torch.device) -> bool:
     """Returns whether matrix products in single precision are computed in single precision.
 
-    PyTorch can be set to compute them from fewer bits, which no bound covers.
+    PyTorch and oneDNN can be set to compute them from fewer bits, which no bound covers.
     """
+    modes = (os.environ.get(name, "strict") for name in _MODES_OF_ONEDNN)
+    if device.type == "cpu" and any(mode.lower() != "strict" for mode in modes):
+        return False
     try:
         return torch.get_float32_matmul_precision() == "highest"
     except RuntimeError:  # if the precision was set for each backend, as newer versions do

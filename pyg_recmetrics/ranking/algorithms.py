@@ -65,6 +65,12 @@ _MAX_ITEMS, _MAX_ITEMS_IN_BFLOAT16 = 2**13, 3 * 2**11
 #: relevant items, counted as at least so many. Down to ten times that, both take the same time.
 _DEPTH_PER_RELEVANT, _FEW_RELEVANT = 8, 8
 
+#: Where products in single precision do not apply.
+_WHERE_BITS_MAY_BE_LEFT_OUT = (
+    "where torch.set_float32_matmul_precision(), or ONEDNN_DEFAULT_FPMATH_MODE in the environment, "
+    "allows less than single precision"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -504,7 +510,7 @@ def _obstacle_to_rank_directly(request: Request) -> str | None:
     if request.is_full:
         return "to rank all items: a direct ranking finds the first k of them"
     if not has_exact_single_precision(request.task.device):
-        return "where torch.set_float32_matmul_precision() allows less than single precision"
+        return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None
 
 
@@ -518,7 +524,7 @@ def _obstacle_to_count(request: Request) -> str | None:
     if request.list_width > 0:
         return "to keep items: counting makes no lists"
     if not (can_fuse(device, recommender.items.dim) or has_exact_single_precision(device)):
-        return "where torch.set_float32_matmul_precision() allows less than single precision"
+        return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None
 
 

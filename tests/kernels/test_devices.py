@@ -47,6 +47,16 @@ def test_single_precision_is_looked_up_for_the_device(monkeypatch):
                 assert has_exact_single_precision(device) == is_exact
 
 
+@pytest.mark.parametrize("name", ["ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"])
+def test_onednn_may_be_told_to_leave_bits_out(monkeypatch, name):
+    assert has_exact_single_precision(CPU)
+    monkeypatch.setenv(name, "STRICT")
+    assert has_exact_single_precision(CPU)
+    monkeypatch.setenv(name, "BF16")
+    assert not has_exact_single_precision(CPU)
+    assert has_exact_single_precision(CUDA)
+
+
 def _raise():
     raise RuntimeError("the precision was set for each backend")
 

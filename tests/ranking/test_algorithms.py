@@ -340,7 +340,7 @@ def test_neither_applies_to_candidates_of_each_user():
 def test_some_need_products_in_single_precision(monkeypatch):
     processor(monkeypatch, fast=True, precision="medium")
     for algorithm in ("count", "direct"):
-        with expect_obstacle(algorithm, "where torch.set_float32_matmul_precision() allows less"):
+        with expect_obstacle(algorithm, "where torch.set_float32_matmul_precision(), or ONEDNN"):
             rank(EMBEDDINGS, TASK, algorithm=algorithm)
 
 

@@ -10,7 +10,9 @@ from pyg_recmetrics.kernels.scratch import Scratch
 
 #: A product in single precision by oneDNN, by which PyTorch also replaces the layers of models that
 #: it compiles; `None` if PyTorch was built without oneDNN.
-_BY_ONEDNN: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+_BY_ONEDNN: Any = None
+if torch.backends.mkldnn.is_available():
+    _BY_ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 
 #: The largest piece of memory that the allocator of Linux may keep, and a little less.
 _NUM_BYTES_TO_KEEP = 2**25 - 2**16
