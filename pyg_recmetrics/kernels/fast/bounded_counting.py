@@ -23,7 +23,7 @@ from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
-from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
+from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_from
 from pyg_recmetrics.kernels.fast.packed_counts import MAX_FLAGS
 from pyg_recmetrics.kernels.fast.rank_counting import RankCount, UserItems
 from pyg_recmetrics.kernels.fast.threshold_counting import (
@@ -96,7 +96,7 @@ class BoundedCount(RankCount):
         max_scores = NUM_SCORES_IN_HISTOGRAMS if is_many else NUM_SCORES_IN_TILE
         max_scores = at_once(max_scores, row.device)
         num_columns = -(-norm.numel() // STRETCH) * STRETCH
-        max_width = min(max_scores // depth.numel(), num_columns, MAX_FLAGS)
+        max_width = min(max_scores // one_of_few_from(depth.numel()), num_columns, MAX_FLAGS)
         width = max(1, max_width // STRETCH) * STRETCH
         own = (score - middle[row].double()) * scale[row]
         count = (Histogram if is_many else Comparison)(

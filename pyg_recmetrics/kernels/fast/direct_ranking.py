@@ -38,7 +38,7 @@ from pyg_recmetrics.kernels.fast.bounds import (
     largest_norm,
     rounding_in_single,
 )
-from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
+from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_to
 from pyg_recmetrics.kernels.fast.rank_counting import UserItems
 from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -177,7 +177,7 @@ class DirectRanking:
     @property
     def num_rows(self) -> int:
         """How many users are ranked at once."""
-        return max(1, at_once(NUM_SCORES, self.factors.device) // self.width)
+        return max(1, one_of_few_to(at_once(NUM_SCORES, self.factors.device) // self.width))
 
     def given(self, user: Tensor) -> tuple[Tensor, Tensor]:
         """Returns users that are given in single precision, with the bounds of their products.

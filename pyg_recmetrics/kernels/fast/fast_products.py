@@ -1,7 +1,6 @@
 """Fast scores of embeddings: products of their roundings."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import sums_in_single_precision
@@ -10,7 +9,7 @@ from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_from
+from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -71,11 +70,9 @@ class StoredProducts(FastProducts):
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
-        # Users are added to have one of few numbers of them.
-        num_added = one_of_few_from(rows.numel()) - rows.numel()
-        user, items = self.rounded[F.pad(rows, (0, num_added))], self.items.rounded(start, end)
+        user, items = self.rounded[rows], self.items.rounded(start, end)
         with sums_in_single_precision(user.device):
-            scores = matrix_product(user, items, scratch, "stored_products")[: rows.numel()]
+            scores = matrix_product(user, items, scratch, "stored_products")
         num_columns = min(end, self.item.numel()) - start
         if self.is_bfloat16:
             return _Bfloat16Products(scores.view(torch.int16), num_columns)

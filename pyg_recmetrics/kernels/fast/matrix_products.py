@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -23,6 +24,7 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
 
     A CPU multiplies in single precision by oneDNN. PyTorch itself asks its BLAS, which for many
     processors has no instructions of their own: on one of AMD, it takes up to three times as long.
+    Rows are added to those of `left` to have one of few numbers of them.
 
     Args:
         left (torch.Tensor): A matrix of shape `[num_rows, dim]`.
@@ -33,6 +35,14 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
     Returns:
         The products, of shape `[num_rows, num_columns]`. They are valid until the next call.
     """
+    num_rows = left.size(0)
+    if left.device.type == "cpu" and left.dtype != torch.double:
+        num_added = one_of_few_from(num_rows) - num_rows
+        left = F.pad(left, (0, 0, 0, num_added)) if num_added > 0 else left
+    return _product(left, right, scratch, name)[:num_rows]
+
+
+def _product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> Tensor:
     if _is_for_onednn(left):
         _keep_memory()
         product: Tensor = _BY_ONEDNN(left.contiguous(), right.contiguous(), None, "none", [], "")

@@ -70,7 +70,12 @@ class TestMatrixProduct:
 
 def test_onednn_is_asked_where_it_is_there(monkeypatch):
     asked = []
-    monkeypatch.setattr(matrix_products, "_BY_ONEDNN", lambda *args: asked.append(args))
+
+    def linear(left, right, *_):
+        asked.append(left)
+        return left @ right.t()
+
+    monkeypatch.setattr(matrix_products, "_BY_ONEDNN", linear)
     product(torch.ones(2, 3), torch.ones(4, 3))
     assert len(asked) == 1
     product(torch.ones(2, 3).double(), torch.ones(4, 3).double())
@@ -79,6 +84,20 @@ def test_onednn_is_asked_where_it_is_there(monkeypatch):
     monkeypatch.setattr(matrix_products, "_BY_ONEDNN", None)
     product(torch.ones(2, 3), torch.ones(4, 3))
     assert len(asked) == 1
+
+
+def test_onednn_is_asked_for_few_numbers_of_rows(monkeypatch):
+    asked = set()
+
+    def linear(left, right, *_):
+        asked.add(left.size(0))
+        return left @ right.t()
+
+    monkeypatch.setattr(matrix_products, "_BY_ONEDNN", linear)
+    for num_rows in range(100, 200):
+        assert product(torch.ones(num_rows, 2), torch.ones(3, 2)).shape == (num_rows, 3)
+    assert asked == {one_of_few_from(num_rows) for num_rows in range(100, 200)}
+    assert len(asked) < 12
 
 
 def test_there_are_few_sizes_near_every_number():

@@ -310,7 +310,7 @@ def draw_masked_scores(draw, task):
 
 def spoil(draw, task, matrix):
     """Makes a score NaN or infinite that somebody is ranked by, at times, and returns the error."""
-    asked = [user for user, relevant in enumerate(task.relevant) if relevant]
+    asked = [user for user, items in enumerate(task.candidates) if items and task.relevant[user]]
     if not asked or draw.chance(0.95):
         return None
     user = draw.choice(asked)
