@@ -193,6 +193,7 @@ class Search:
         return True
 
     def _sieve_part(self, rows: Tensor, part: slice, width: int) -> None:
+        """Looks at the first columns of some rows. What their values took is free afterwards."""
         blocks = self.scores.blocks(rows, 0, width, self.scratch)
         blocks.hide(self.masked, part, 0)
         self._raise_reach(rows, blocks.maxima(), self.scores.lowest_in_order)
@@ -232,7 +233,8 @@ class Search:
     ) -> tuple[Tensor, Tensor]:
         """Returns where the values of some rows and columns are that may matter, sorted by row.
 
-        What is relevant need not be found, as it is known already.
+        What is relevant need not be found, as it is known already. What the values took is free
+        afterwards, so that those of the next part take the same memory.
         """
         blocks = self.scores.blocks(rows, start, end, self.scratch)
         maxima, threshold = self._find_maxima(rows, blocks, masked, part, start)
@@ -432,6 +434,11 @@ def width_to_join() -> int:
     return Blocks.block_size * MAX_JOINED
 
 
+def rounded_up_to_join(num_columns: int) -> int:
+    """Rounds a number of columns up, so that blocks can be joined."""
+    return -(-num_columns // width_to_join()) * width_to_join()
+
+
 def _parts_of_rows(scores: FastScores, width: Tensor, start: int) -> Iterator[tuple[slice, int]]:
     """Yields slices of rows that are looked at together, and where their columns end.
 
@@ -444,7 +451,7 @@ def _parts_of_rows(scores: FastScores, width: Tensor, start: int) -> Iterator[tu
     """
     widths = width[width > start].tolist()
     num_rows, num_values = len(widths), at_once(NUM_VALUES, width.device)
-    last = -(-scores.item.numel() // width_to_join()) * width_to_join()
+    last = rounded_up_to_join(scores.item.numel())
     first = 0
     while first < num_rows:
         num_columns = min(widths[first] - start, MAX_COLUMNS)

@@ -19,7 +19,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.ranks import Ranks, Scored, ranks_among_others, ranks_within_rows
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.fast.searching import Search, width_to_join
+from pyg_recmetrics.kernels.fast.searching import Search, rounded_up_to_join
 from pyg_recmetrics.kernels.scratch import Scratch
 
 
@@ -111,7 +111,7 @@ class ShardSearch(Search):
         # What a look at more columns takes, all other shards save.
         num_columns = self.scores.item.numel()
         width = max(super()._width_of_sieve(num_needed), min(num_needed, num_columns))
-        return -(-width // width_to_join()) * width_to_join()
+        return rounded_up_to_join(width)
 
     def _learn(self, rows: Tensor, top: Tensor, lowest_in_order: float) -> None:
         super()._learn(rows, top, lowest_in_order)
