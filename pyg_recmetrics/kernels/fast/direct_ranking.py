@@ -74,6 +74,10 @@ _BOUNDS_IF_CLOSE = 2.001
 #: left unsettled. These numbers decide about time and memory alone, and not about ranks.
 _FOUND_PER_POSITION, _SPARE_FOUND = 4, 64
 
+#: A user is left unsettled, too, if more pairs than so many for each column are close. To compute
+#: the exact scores of all columns and to sort them takes as long.
+_CLOSE_PER_COLUMN = 2
+
 #: Returns the exact scores of pairs of a row and a column, of shape `[num_pairs]`.
 Exactly = Callable[[Tensor, Tensor], Tensor]
 
@@ -148,6 +152,21 @@ class _Others(NamedTuple):
     def column(self, row: Tensor, slot: Tensor) -> Tensor:
         """Returns the columns of some scores."""
         return slot if self.entries is None else self.entries.column[self.entries.ptr[row] + slot]
+
+
+class _Counts(NamedTuple):
+    """How many other scores of its row there are for each of what is ranked, `[num_ranked]` each.
+
+    Attributes:
+        num_above: How many are surely above it.
+        num_close: How many are close to it.
+    """
+
+    num_above: Tensor
+    num_close: Tensor
+
+    def of(self, index: Tensor) -> "_Counts":
+        return _Counts(*(values.index_select(0, index) for values in self))
 
 
 class DirectRanking:
@@ -281,7 +300,8 @@ def rank_directly(
     if row.numel() * scores.size(1) <= MAX_COMPARISONS_OF_USER * depth.numel():
         margin = margin.index_select(0, row)
         ranked = _Relevant(row, column, own - margin, own + margin)
-        return RankedDirectly(_ranks_among(_Others(scores, None), ranked, exactly, scratch))
+        others = _Others(scores, None)
+        return RankedDirectly(_ranks(others, ranked, _counts(others, ranked, scratch), exactly))
     blocks = _in_blocks(scores, max_depth)
     maxima = blocks.amax(dim=1)
     lowest = _reached(maxima, depth, max_depth) - margin
@@ -292,18 +312,27 @@ def rank_directly(
     # Rows of which nothing is within reach look for nothing.
     threshold = torch.full_like(lowest, torch.inf).scatter_reduce_(0, row, ranked.low, "amin")
     found, score = _find(blocks, maxima, threshold)
-    is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
-    is_unsettled = None
-    if bool(is_crowded.any()):
-        # One row with many scores would make all others as long.
-        is_unsettled = is_crowded
-        is_left, is_settled = (
-            (~is_crowded[rows]).nonzero().squeeze(1) for rows in (found.row, row)
-        )
-        found = Entries(found.row[is_left], found.column[is_left], depth.numel())
-        score, edge, ranked = score[is_left], edge[is_settled], ranked.of(is_settled)
+    # One row with many scores would make all others as long.
+    is_unsettled = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
+    if bool(is_unsettled.any()):
+        left = _not_in(is_unsettled, found.row)
+        found, score = Entries(found.row[left], found.column[left], depth.numel()), score[left]
+        left = _not_in(is_unsettled, ranked.row)
+        edge, ranked = edge[left], ranked.of(left)
     others = _Others(found.side_by_side(score, -torch.inf), found)
-    return RankedDirectly(_ranks_among(others, ranked, exactly, scratch), is_unsettled, edge)
+    counts = _counts(others, ranked, scratch)
+    num_close = torch.zeros_like(depth).index_add_(0, ranked.row, counts.num_close)
+    has_many_close = num_close > _CLOSE_PER_COLUMN * scores.size(1)
+    if bool(has_many_close.any()):
+        left = _not_in(has_many_close, ranked.row)
+        edge, ranked, counts = edge[left], ranked.of(left), counts.of(left)
+        is_unsettled |= has_many_close
+    return RankedDirectly(_ranks(others, ranked, counts, exactly), is_unsettled, edge)
+
+
+def _not_in(is_row: Tensor, row: Tensor) -> Tensor:
+    """Returns which entries are not in some rows."""
+    return (~is_row).index_select(0, row).nonzero().squeeze(1)
 
 
 def _in_blocks(scores: Tensor, max_depth: int) -> Tensor:
@@ -334,39 +363,40 @@ def _find(blocks: Tensor, maxima: Tensor, threshold: Tensor) -> tuple[Entries, T
     return Entries(row, offset * blocks.size(2) + block, threshold.numel()), score
 
 
-def _ranks_among(others: _Others, ranked: _Relevant, exactly: Exactly, scratch: Scratch) -> Ranks:
-    """Ranks what is relevant among other scores of its row, which include its own."""
+def _counts(others: _Others, ranked: _Relevant, scratch: Scratch) -> _Counts:
+    """Counts the other scores of its row, which include its own, for all that is ranked."""
     step = NUM_COMPARISONS // max(1, others.score.size(1))
-    num_ranked = ranked.row.numel()
-    if num_ranked <= step:
-        num_above, num_not_below = _count(others.score, ranked, scratch)
-    else:
-        parts = _slices(num_ranked, step)
-        counts = [_count(others.score, ranked.of(part), scratch) for part in parts]
-        num_above, num_not_below = (torch.cat(count) for count in zip(*counts, strict=True))
-    num_at_most = num_above + 1
-    ranks = Ranks(num_at_most, num_above, torch.zeros_like(ranked.row))
-    # What is ranked is not below itself.
-    is_open = (num_not_below > num_at_most).nonzero().squeeze(1)
-    for part in _slices(is_open.numel(), step):
+    if ranked.row.numel() <= step:
+        return _count(others.score, ranked, scratch)
+    parts = _slices(ranked.row.numel(), step)
+    counts = [_count(others.score, ranked.of(part), scratch) for part in parts]
+    return _Counts(*(torch.cat(count) for count in zip(*counts, strict=True)))
+
+
+def _ranks(others: _Others, ranked: _Relevant, counts: _Counts, exactly: Exactly) -> Ranks:
+    """Ranks what is relevant among other scores of its row, given how many are above."""
+    ranks = Ranks(counts.num_above + 1, counts.num_above, torch.zeros_like(ranked.row))
+    is_open = (counts.num_close > 0).nonzero().squeeze(1)
+    for part in _slices(is_open.numel(), NUM_COMPARISONS // max(1, others.score.size(1))):
         index = is_open[part]
         left = ranked.of(index)
         score = others.score.index_select(0, left.row)
         is_close = (score >= left.low.unsqueeze(1)) & (score <= left.high.unsqueeze(1))
         number, slot = is_close.nonzero(as_tuple=True)
         column = others.column(left.row[number], slot)
-        ranks.update(index, _settled(num_above[index], left, number, column, exactly))
+        num_above = counts.num_above[index]
+        ranks.update(index, _settled(num_above, left, number, column, exactly))
     return ranks
 
 
-def _count(scores: Tensor, ranked: _Relevant, scratch: Scratch) -> tuple[Tensor, Tensor]:
-    """Counts the scores that are surely above what is ranked, and those not surely below."""
+def _count(scores: Tensor, ranked: _Relevant, scratch: Scratch) -> _Counts:
     score = scores.index_select(0, ranked.row)
     # As numbers instead of booleans, the results are several times faster to make and to sum.
     flags = scratch("direct_ranking.numbers", tuple(score.shape), score.dtype)
     above = torch.gt(score, ranked.high.unsqueeze(1), out=flags).sum(dim=1)
     not_below = torch.ge(score, ranked.low.unsqueeze(1), out=flags).sum(dim=1)
-    return above.long(), not_below.long()
+    # What is ranked is close to itself.
+    return _Counts(above.long(), (not_below - above).long() - 1)
 
 
 def _settled(

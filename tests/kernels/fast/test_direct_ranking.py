@@ -84,6 +84,7 @@ def test_ranks_are_those_of_plain_python(data, seed):
         ):
             patch.setattr(direct_ranking, name, data.draw(st.sampled_from(values)))
         patch.setattr(direct_ranking, "_SPARE_FOUND", num_spare)
+        patch.setattr(direct_ranking, "_CLOSE_PER_COLUMN", num_spare)
         scores = exact.scores + error * noise
         ranks, is_unsettled = ranks_of(exact, error, depth, is_relevant, masked, scores)
     assert num_spare < 1000 or not is_unsettled.any()
@@ -122,6 +123,20 @@ def test_a_row_of_too_many_equal_scores_is_left_unsettled():
     )
     assert is_unsettled.tolist() == [True, False]
     assert ranks.rank[1] == 13
+
+
+@pytest.mark.usefixtures("with_reach")
+def test_a_row_of_too_many_close_pairs_is_left_unsettled():
+    # Each of 200 relevant items ties with 300 others: too few to be crowded, but 60,000 pairs.
+    exact = Exact(torch.arange(8000, 0, -1).double().repeat(3, 1))
+    exact.scores[0, :300] = 8000
+    is_relevant = torch.zeros(3, 8000, dtype=torch.bool)
+    is_relevant[0, :200] = is_relevant[1, [12, 7000]] = True
+    depth, nothing = torch.tensor([250, 20, 20]), torch.zeros_like(is_relevant)
+    ranks, is_unsettled = ranks_of(exact, 0.0, depth, is_relevant, nothing)
+    assert is_unsettled.tolist() == [True, False, False]
+    assert ranks.rank[-2:].tolist() == [13, NOT_RETRIEVED]
+    assert {row for row, _ in exact.asked} <= {1}
 
 
 @pytest.mark.parametrize("max_comparisons", [0, 2**12])

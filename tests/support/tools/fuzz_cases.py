@@ -656,6 +656,7 @@ def draw_patches(draw, task):
             (direct_ranking, "NUM_COMPARISONS", draw.choice([1, 100, 2**20])),
             (direct_ranking, "_NUM_BLOCKS", draw.choice([1, 4, 64])),
             (direct_ranking, "_SPARE_FOUND", draw.choice([1, 64])),
+            (direct_ranking, "_CLOSE_PER_COLUMN", draw.choice([0, 2])),
             (direct_ranking, "NUM_SCORES", draw.choice([1, 100, 2**21])),
         ]
     if draw.chance(0.75):
