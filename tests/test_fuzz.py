@@ -21,6 +21,7 @@ from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProduc
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import Search
+from pyg_recmetrics.kernels.fast.strip_searching import StripSearch
 from pyg_recmetrics.metrics import accuracy
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
 from pyg_recmetrics.ranking import (
@@ -233,6 +234,12 @@ DEFECTS = {
         ),
     ),
     "the sieve counts seen items": wrapped(Search, "_sieve", with_other("masked", without_edges)),
+    "one position too few is within reach of what was found": wrapped(
+        StripSearch, "_learn_from_new", with_other("depth", lambda depth: (depth - 1).clamp(min=1))
+    ),
+    "nobody looks at strips": wrapped(
+        StripSearch, "_look_at_strips", lambda look: lambda self, start, end: end
+    ),
     "what is relevant is found twice": wrapped(
         Search, "_items_within_reach", with_other("relevant", without_edges)
     ),

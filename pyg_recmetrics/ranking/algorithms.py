@@ -26,7 +26,7 @@ from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
 from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.kinds import kinds_of_counts, kinds_of_products
+from pyg_recmetrics.ranking.kinds import kind_of_search, kinds_of_counts, kinds_of_products
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
 from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
@@ -211,6 +211,8 @@ class RankByCounts(_ExactAlgorithm):
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
+    search: type[Search] = Search
+
     def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
         self.num_items, self.device = request.task.num_items, request.task.device
         self.depth, self.makes_lists = request.depth, request.list_width > 0
@@ -230,7 +232,7 @@ class RankBySearch(RankingAlgorithm):
 
     def _search(self, chunk: Chunk, scores: FastScores) -> Findings:
         edges = chunk.truth.pairs, chunk.seen.pairs
-        found = Search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
+        found = self.search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
@@ -247,6 +249,7 @@ class SearchProducts(RankBySearch):
         super().__init__(recommender, request)
         self.recommender, self.candidates = recommender, request.task.candidates
         self.products, self.dtype = products, dtype
+        self.search = kind_of_search(self.device, dtype)
 
     def fast_scores(self, chunk: Chunk) -> FastScores:
         return self.products(self.recommender.users(chunk.users), self._items)

@@ -8,6 +8,8 @@ from pyg_recmetrics.kernels.devices import has_exact_single_precision
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
 from pyg_recmetrics.kernels.fast.rank_counting import RankCount
+from pyg_recmetrics.kernels.fast.searching import Search
+from pyg_recmetrics.kernels.fast.strip_searching import StripSearch
 from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 
 #: Products to search, and their precision.
@@ -36,6 +38,11 @@ def kinds_of_products(device: torch.device, dim: int, in_bfloat16: bool) -> list
     if has_exact_single_precision(device):
         kinds.append((StoredProducts, torch.float32))
     return kinds
+
+
+def kind_of_search(device: torch.device, dtype: torch.dtype) -> type[Search]:
+    """Returns what searches products of some precision."""
+    return StripSearch if device.type == "cpu" and dtype == torch.float32 else Search
 
 
 def kinds_of_counts(device: torch.device, dim: int) -> list[KindOfCount]:

@@ -24,6 +24,19 @@ def test_less_than_single_precision_has_no_bound(monkeypatch):
     assert kinds.kinds_of_counts(CPU, 8) == []
 
 
+@pytest.mark.parametrize(
+    ("device", "dtype", "name"),
+    [
+        ("cpu", torch.float32, "StripSearch"),
+        ("cpu", torch.bfloat16, "Search"),
+        ("cuda", torch.float16, "Search"),
+        ("cuda", torch.float32, "Search"),
+    ],
+)
+def test_a_processor_searches_products_in_single_precision_in_strips(device, dtype, name):
+    assert kinds.kind_of_search(torch.device(device), dtype).__name__ == name
+
+
 def test_a_gpu_fuses(monkeypatch):
     pytest.importorskip("triton")
     monkeypatch.setattr(kinds, "can_fuse", lambda device, dim: dim == 8)

@@ -22,7 +22,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def hide(self, entries: Entries, rows: slice, start: int) -> None:
-        """Hides some values, and all columns that have none.
+        """Hides some values. Columns that have none are hidden already.
 
         Args:
             entries (Entries): Entries of a larger matrix, of which these rows and columns are a
@@ -47,7 +47,7 @@ class Blocks(ABC):
     def put_in_order_(self) -> None:  # noqa: B027 (they may be in order)
         """Also puts the lowest values in the order of their scores.
 
-        What was hidden has to be hidden again.
+        Entries that were hidden have to be hidden again.
         """
 
 
@@ -61,11 +61,13 @@ class StoredBlocks(Blocks):
 
     def __init__(self, values: Tensor, num_columns: int) -> None:
         self.matrix, self.num_columns = values, num_columns
+        self._hide_padding()
 
     def hide(self, entries: Entries, rows: slice, start: int) -> None:
-        nothing = nothing_of(self.matrix.dtype)
-        self.matrix[:, self.num_columns :] = nothing
-        entries.fill_(self.matrix, rows, start, nothing)
+        entries.fill_(self.matrix, rows, start, nothing_of(self.matrix.dtype))
+
+    def _hide_padding(self) -> None:
+        self.matrix[:, self.num_columns :] = nothing_of(self.matrix.dtype)
 
     def maxima(self) -> Tensor:
         return self._in_blocks().amax(dim=1)

@@ -13,11 +13,6 @@ from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 
-#: How many times as many products in single precision are looked at at once on a CPU, if users are
-#: alike. For every product of matrices, libraries copy the items, which takes less time if more
-#: users share a copy. With twice as many, they would take more memory than an allocator keeps.
-_TIMES_IF_ALIKE = 1.75
-
 #: One in so many columns may belong to the sieve.
 _PART_IN_SIEVE = 8
 
@@ -64,8 +59,6 @@ class StoredProducts(FastProducts):
     def __init__(self, user: Tensor, items: RoundedItems) -> None:
         super().__init__(user, items)
         self.is_bfloat16 = items.dtype == torch.bfloat16
-        if user.device.type == "cpu" and not self.is_bfloat16:
-            self.times_if_alike = _TIMES_IF_ALIKE
         # The bits of positive numbers have the order of the numbers, and lie above all others.
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
@@ -95,3 +88,4 @@ class _Bfloat16Products(StoredBlocks):
 
     def put_in_order_(self) -> None:
         put_in_order_(self.matrix)
+        self._hide_padding()

@@ -24,8 +24,6 @@ class FastScores(ABC):
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
             user, of shape `[num_rows]`.
         lowest_in_order (float): Values from this one on are in the order of their scores.
-        times_if_alike (float): So many times as many values are looked at at once if users are
-            looked at about as far as one another.
         error_of_items (torch.Tensor): How far the scores of some items can be from the exact ones,
             for each user, of shape `[num_rows]`. Zero if they are exact.
     """
@@ -36,7 +34,6 @@ class FastScores(ABC):
     error: Tensor
     error_of_items: Tensor
     lowest_in_order: float
-    times_if_alike: float = 1
 
     @abstractmethod
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:

@@ -85,9 +85,6 @@ NUM_FOUND = 2**20
 #: How many values are looked at at once, so that they stay in the caches.
 NUM_VALUES = 2**22
 
-#: Rows are alike if they are looked at at least as far as this share of another one.
-_ALIKE = 0.95
-
 #: How many columns are looked at at once.
 MAX_COLUMNS = 2**17
 
@@ -188,7 +185,7 @@ class Search:
         if width == 0:
             return False
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
-        for part, _ in _parts_of_rows(self.scores, torch.full_like(rows, width), 0):
+        for part, _ in _parts_of_rows(width, torch.full_like(rows, width), 0):
             self._sieve_part(rows[part], part, width)
         return True
 
@@ -216,7 +213,7 @@ class Search:
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
         num_found, places = torch.zeros_like(rows), [(rows[:0], rows[:0])]
         for start in range(0, max_id(width), MAX_COLUMNS):
-            for part, end in _parts_of_rows(self.scores, width, start):
+            for part, end in _parts_of_rows(self.scores.item.numel(), width, start):
                 row, column = self._places_in_part(rows[part], relevant, masked, part, start, end)
                 num_found[part] += torch.bincount(row, minlength=part.stop - part.start)
                 # One user with many items would make the rows of all others as long.
@@ -307,12 +304,16 @@ class Search:
         self, rows: Tensor, num_found: Tensor, row: Tensor, found: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Leaves rows unsettled for which too much was found, and drops what was found for them."""
-        is_crowded = num_found > _max_found(self.depth[rows])
+        is_crowded = num_found > self._max_found(rows)
         if not bool(is_crowded.any()):
             return row, found
         self.is_unsettled[rows] |= is_crowded
         is_left = ~is_crowded[row]
         return row[is_left], found[is_left]
+
+    def _max_found(self, rows: Tensor) -> Tensor:
+        """Returns how many items may matter to some rows before these are left unsettled."""
+        return _max_found(self.depth[rows])
 
     def _is_within_reach(self, rows: Tensor | slice) -> Tensor:
         """Returns which relevant items may be within reach, of shape `[num_rows, num_slots]`."""
@@ -439,30 +440,24 @@ def rounded_up_to_join(num_columns: int) -> int:
     return -(-num_columns // width_to_join()) * width_to_join()
 
 
-def _parts_of_rows(scores: FastScores, width: Tensor, start: int) -> Iterator[tuple[slice, int]]:
+def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tuple[slice, int]]:
     """Yields slices of rows that are looked at together, and where their columns end.
 
-    Rows are looked at as far as the first of their part, so a large part has rows that are alike.
+    Rows are looked at as far as the first of their part.
 
     Args:
-        scores (FastScores): The scores.
+        num_columns (int): How many columns there are.
         width (torch.Tensor): How many columns each row has, descending, of shape `[num_rows]`.
         start (int): The first column.
     """
     widths = width[width > start].tolist()
     num_rows, num_values = len(widths), at_once(NUM_VALUES, width.device)
-    last = rounded_up_to_join(scores.item.numel())
+    last = rounded_up_to_join(num_columns)
     first = 0
     while first < num_rows:
-        num_columns = min(widths[first] - start, MAX_COLUMNS)
-        num_joined = one_of_few_from(-(-num_columns // width_to_join()))
+        num_joined = one_of_few_from(-(-min(widths[first] - start, MAX_COLUMNS) // width_to_join()))
         end = min(start + num_joined * width_to_join(), start + MAX_COLUMNS, last)
-        small, large = (
-            first + max(1, one_of_few_to(int(num_values * times / (end - start))))
-            for times in (1, scores.times_if_alike)
-        )
-        large = min(large, num_rows)
-        is_alike = widths[large - 1] - start >= _ALIKE * num_columns
-        part = slice(first, large if is_alike else min(small, num_rows))
+        stop = first + max(1, one_of_few_to(num_values // (end - start)))
+        part = slice(first, min(stop, num_rows))
         yield part, end
         first = part.stop

@@ -7,6 +7,7 @@ from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
+from pyg_recmetrics.kernels.fast.blocks import nothing_of
 from pyg_recmetrics.kernels.fast.fast_products import StoredProducts
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -90,7 +91,7 @@ def test_any_columns_have_the_values_that_they_have_among_all(dtype, start, end)
     scores, _ = draw(whole_numbers, whole_numbers, 8, dtype=dtype)
     whole = all_values(scores, end=90).clone()
     assert torch.equal(all_values(scores, start=start, end=end), whole[:, start:end])
-    assert whole[:, 50:].eq(scores.to_value(torch.zeros(1))).all()  # behind the last item
+    assert whole[:, 50:].eq(nothing_of(whole.dtype)).all()  # behind the last item
 
 
 def test_positive_values_are_in_order_before_all_are():

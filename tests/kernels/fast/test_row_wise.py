@@ -5,7 +5,12 @@ import math
 import pytest
 import torch
 
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
+from pyg_recmetrics.kernels.fast.row_wise import (
+    are_among,
+    find_at_least,
+    largest_values,
+    sorted_numbers,
+)
 
 DTYPES = [torch.float32, torch.float64, torch.int16]
 
@@ -58,3 +63,15 @@ def test_parts_of_a_larger_matrix_are_read_where_they_are(device):
     row, column = find_at_least(values.t()[1:4], torch.tensor([9.0, 9.0, 9.0]).to(device))
     assert (row.tolist(), column.tolist()) == ([0, 0, 1, 1, 2, 2], [2, 3, 2, 3, 2, 3])
     assert values.tolist() == torch.arange(20.0).view(4, 5).tolist()
+
+
+@pytest.mark.parametrize("num", [0, 1, 300])
+def test_sorted_numbers_and_what_is_among_them(num, device):
+    generator = torch.Generator().manual_seed(num)
+    numbers = torch.randint(-200, 200, (num,), generator=generator)
+    asked = torch.arange(-250, 250)
+    ordered = sorted_numbers(numbers.to(device))
+    assert ordered.tolist() == sorted(numbers.tolist())
+    known = set(numbers.tolist())
+    found = are_among(ordered, asked.to(device))
+    assert found.tolist() == [number in known for number in asked.tolist()]

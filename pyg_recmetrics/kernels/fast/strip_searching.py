@@ -1,0 +1,178 @@
+r"""A search in strips of columns, where a product takes longer than a look at its results.
+
+Products in single precision take most of the time of a search
+(:mod:`~pyg_recmetrics.kernels.fast.searching`). So this one looks at no columns twice, and knows as
+much as it can before it looks further. It keeps what it finds in the sieve. From the scores of
+what was found, and of what is relevant, follows the reach of each user: as many items as the user
+is ranked deep have the score of the last of them, within its bound. Then it looks at three times as
+many columns as before, and learns again.
+
+It looks at a strip of columns at once, for many users. Libraries copy items for every product,
+which takes less time if more users share a copy, and what is looked at has to stay in the caches.
+Nothing is masked in a strip: the few masked items that were found are dropped afterwards.
+
+The first columns mislead if they have low scores, as items that are disliked by everybody have.
+Where too much is found for a user, the search leaves the strips and does as the other one.
+"""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_to
+from pyg_recmetrics.kernels.fast.row_wise import are_among, largest_values, sorted_numbers
+from pyg_recmetrics.kernels.fast.searching import Search, rounded_up_to_join, width_to_join
+
+#: How many values are looked at at once: fewer than by the other search, as all of them are looked
+#: at while they are in the caches.
+NUM_VALUES_OF_STRIP = 2**21
+
+#: How many columns a strip has, if there are many users.
+NUM_COLUMNS_OF_STRIP = 2**11
+
+#: How many times as many columns were looked at after the search has learned once more.
+_GROWTH = 4
+
+
+class StripSearch(Search):
+    """Searches products in single precision for the items that may matter, strip by strip.
+
+    The arguments are those of the class it derives from. All values are in the order of their
+    scores, and may be looked at in any order.
+    """
+
+    def _find(self, is_sieved: bool) -> tuple[Tensor, Entries]:
+        if self._end_of_sieve == 0:
+            return super()._find(is_sieved)
+        self._learn_from_new()
+        end = rounded_up_to_join(self.scores.item.numel())
+        start = self._end_of_sieve
+        while start < end:
+            start = self._look_at_strips(start, min(_GROWTH * start, end))
+            self._learn_from_new()
+        self._look_at_crowded()
+        return self._all_found()
+
+    def _sieve(self) -> bool:
+        row = self.depth[:0]
+        #: Rows and columns that were found since the last look at their scores, and how many.
+        self._new, self._num_new = [(row, row)], torch.zeros_like(self.depth)
+        #: Rows, items and scores that were found before.
+        self._found: list[tuple[Tensor, Tensor, Tensor]] = []
+        #: The highest known scores, best first, of shape `[num_rows, ?]`.
+        is_candidate = self.relevant.side_by_side(self.relevant.column, -1) >= 0
+        self._top = self.relevant_scores.masked_fill(~is_candidate, -torch.inf)
+        #: How much of what is relevant or masked may be found, too.
+        self._num_spare = self.masked.ptr.diff() + self.relevant.ptr.diff()
+        self._end_of_sieve = 0
+        return super()._sieve()
+
+    def _sieve_part(self, rows: Tensor, part: slice, width: int) -> None:
+        places = self._places_in_part(rows, self.relevant, self.masked, part, 0, width)
+        self._note(rows, *places)
+        self._end_of_sieve = width
+
+    def _look_at_strips(self, start: int, end: int) -> int:
+        """Looks at some columns, each row as far as an item may be within its reach.
+
+        Returns:
+            The end of the last strip, which may lie behind the given one.
+        """
+        threshold = self._threshold(slice(None))
+        width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
+        width, rows = width.sort(descending=True, stable=True)
+        value = self._value_of_threshold(rows)
+        num_values = at_once(NUM_VALUES_OF_STRIP, rows.device)
+        num_columns = self._num_columns(int((width > start).sum()), num_values)
+        num_rows = max(1, one_of_few_to(num_values // num_columns))
+        starts = torch.arange(start, end, num_columns, device=rows.device)
+        nums_left = (width > starts.unsqueeze(1)).sum(dim=1)
+        for first, num_left in zip(starts.tolist(), nums_left.tolist(), strict=True):
+            last = min(first + num_columns, rounded_up_to_join(self.scores.item.numel()))
+            for number in range(0, num_left, num_rows):
+                part = slice(number, min(number + num_rows, num_left))
+                self._look_at_strip(rows[part], value[part], first, last)
+        return start + starts.numel() * num_columns
+
+    def _num_columns(self, num_rows: int, num_values: int) -> int:
+        """Returns how many columns a strip has: more if there are few rows."""
+        unit = width_to_join()
+        num_columns = max(NUM_COLUMNS_OF_STRIP, num_values // max(1, num_rows))
+        return max(1, one_of_few_to(num_columns // unit)) * unit
+
+    def _look_at_strip(self, rows: Tensor, value: Tensor, start: int, end: int) -> None:
+        """Finds the values of some rows and columns that are not below that of the threshold."""
+        blocks = self.scores.blocks(rows, start, end, self.scratch)
+        row, column = self._find_places(rows, blocks, blocks.maxima(), value)
+        self._note(rows, row, column + start)
+
+    def _note(self, rows: Tensor, row: Tensor, column: Tensor) -> None:
+        """Notes what was found for some rows."""
+        self._num_new[rows] += torch.bincount(row, minlength=rows.numel())
+        # One user with many items would make the rows of all others as long.
+        row, column = self._drop_crowded(rows, self._num_new[rows], row, column)
+        self._new.append((rows[row], column))
+
+    def _max_found(self, rows: Tensor) -> Tensor:
+        most: Tensor = super()._max_found(rows) + self._num_spare[rows]
+        return most
+
+    def _learn_from_new(self) -> None:
+        """Learns from the scores of what was found since the last call what is within reach."""
+        row, column = (torch.cat(parts) for parts in zip(*self._new, strict=True))
+        self._new, self._num_new = [(row[:0], row[:0])], torch.zeros_like(self.depth)
+        num_columns = self.scores.item.numel()
+        place = sorted_numbers(row * num_columns + column)
+        place = place[~are_among(self._hidden, place)]
+        row = place.div(num_columns, rounding_mode="floor")
+        items = Entries(row, self.scores.item[place - row * num_columns], self.depth.numel())
+        rows = torch.arange(self.depth.numel(), device=row.device)
+        score = self.scores.of_items(rows, items)
+        scores = torch.cat([self._top, items.side_by_side(score, -torch.inf)], 1)
+        self._top = largest_values(scores, self.max_depth)
+        last = (self.depth - 1).clamp(max=self._top.size(1) - 1).unsqueeze(1)
+        reach = self._top.gather(1, last).squeeze(1).double().sub_(self.scores.error_of_items)
+        reach.masked_fill_(self.depth > self._top.size(1), -torch.inf)
+        self.reach = self.reach.maximum(reach)
+        self._found.append((row, items.column, score))
+
+    @cached_property
+    def _hidden(self) -> Tensor:
+        """Where what is masked or relevant is, row by row, in ascending order."""
+        places = []
+        for entries in (self.masked, self.relevant):
+            has_column = (entries.column >= 0).nonzero().squeeze(1)
+            row, column = entries.row[has_column], entries.column[has_column]
+            places.append(row * self.scores.item.numel() + column)
+        return sorted_numbers(torch.cat(places))
+
+    def _look_at_crowded(self) -> None:
+        """Looks at all columns again for rows in which too much was found."""
+        is_crowded = self.is_unsettled
+        if not bool(is_crowded.any()):
+            return
+        self._found = [
+            (row[left], item[left], score[left])
+            for row, item, score in self._found
+            for left in [~is_crowded[row]]
+        ]
+        # What is settled is not looked at.
+        self.is_unsettled = ~is_crowded
+        rows, items = super()._find(is_sieved=True)
+        self.is_unsettled &= is_crowded
+        score = torch.full(items.row.shape, torch.inf, dtype=self._top.dtype, device=rows.device)
+        self._found.append((rows[items.row], items.column, score))
+
+    def _all_found(self) -> tuple[Tensor, Entries]:
+        """Returns the rows for which anything may matter, and what may matter to each."""
+        row, item, score = (torch.cat(parts) for parts in zip(*self._found, strict=True))
+        num_rows, num_items = self.depth.numel(), self.scores.column.numel()
+        threshold = self._threshold(slice(None))
+        left = (score >= (threshold - self.scores.error_of_items)[row]).nonzero().squeeze(1)
+        place = sorted_numbers(row[left] * num_items + item[left])
+        row = place.div(num_items, rounding_mode="floor")
+        rows = (threshold < torch.inf).nonzero().squeeze(1)
+        return rows, Entries(row, place - row * num_items, num_rows).of(rows)
