@@ -22,7 +22,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def hide(self, entries: Entries, rows: slice, start: int) -> None:
-        """Hides some values. Columns that have none are hidden already.
+        """Hides some values. Columns that have no values are hidden already.
 
         Args:
             entries (Entries): Entries of a larger matrix, of which these rows and columns are a

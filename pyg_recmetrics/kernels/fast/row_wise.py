@@ -1,4 +1,4 @@
-"""What is looked for in each row of a matrix, and in sorted numbers.
+"""What is looked for in each row of a matrix, or among sorted numbers.
 
 On a CPU, NumPy sorts and finds by vector instructions, in a fraction of the time that torch takes.
 """

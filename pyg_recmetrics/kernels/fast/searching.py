@@ -301,7 +301,7 @@ class Search:
         return row[asked], offset * maxima.size(1) + block[asked]
 
     def _drop_crowded(
-        self, rows: Tensor, num_found: Tensor, row: Tensor, found: Tensor
+        self, rows: Tensor | slice, num_found: Tensor, row: Tensor, found: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Leaves rows unsettled for which too much was found, and drops what was found for them."""
         is_crowded = num_found > self._max_found(rows)
@@ -311,7 +311,7 @@ class Search:
         is_left = ~is_crowded[row]
         return row[is_left], found[is_left]
 
-    def _max_found(self, rows: Tensor) -> Tensor:
+    def _max_found(self, rows: Tensor | slice) -> Tensor:
         """Returns how many items may matter to some rows before these are left unsettled."""
         return _max_found(self.depth[rows])
 

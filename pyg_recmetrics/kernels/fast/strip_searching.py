@@ -1,18 +1,18 @@
 r"""A search in strips of columns, where a product takes longer than a look at its results.
 
 Products in single precision take most of the time of a search
-(:mod:`~pyg_recmetrics.kernels.fast.searching`). So this one looks at no columns twice, and knows as
-much as it can before it looks further. It keeps what it finds in the sieve. From the scores of
-what was found, and of what is relevant, follows the reach of each user: as many items as the user
-is ranked deep have the score of the last of them, within its bound. Then it looks at three times as
-many columns as before, and learns again.
+(:mod:`~pyg_recmetrics.kernels.fast.searching`). So this one looks at no column twice, unless too
+much is found in it, and learns what is within reach before it looks further. It keeps what it finds
+in the sieve. From the scores of what was found, and of what is relevant, follows the reach of each
+user: as many items as the user is ranked deep have the score of the last of them, within its bound.
+Then the search looks at three times as many columns as before, and learns again.
 
 It looks at a strip of columns at once, for many users. Libraries copy items for every product,
 which takes less time if more users share a copy, and what is looked at has to stay in the caches.
-Nothing is masked in a strip: the few masked items that were found are dropped afterwards.
+Nothing is masked in a strip. Masked items that were found are dropped afterwards.
 
-The first columns mislead if they have low scores, as items that are disliked by everybody have.
-Where too much is found for a user, the search leaves the strips and does as the other one.
+The first columns mislead if they have low scores, as items that everybody dislikes have. Users for
+whom too much is found are searched again as the other search does.
 """
 
 from functools import cached_property
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_to
 from pyg_recmetrics.kernels.fast.row_wise import are_among, largest_values, sorted_numbers
 from pyg_recmetrics.kernels.fast.searching import Search, rounded_up_to_join, width_to_join
@@ -33,7 +33,7 @@ NUM_VALUES_OF_STRIP = 2**21
 #: How many columns a strip has, if there are many users.
 NUM_COLUMNS_OF_STRIP = 2**11
 
-#: How many times as many columns were looked at after the search has learned once more.
+#: After each round, so many times as many columns have been looked at as before it.
 _GROWTH = 4
 
 
@@ -65,8 +65,8 @@ class StripSearch(Search):
         #: The highest known scores, best first, of shape `[num_rows, ?]`.
         is_candidate = self.relevant.side_by_side(self.relevant.column, -1) >= 0
         self._top = self.relevant_scores.masked_fill(~is_candidate, -torch.inf)
-        #: How much of what is relevant or masked may be found, too.
-        self._num_spare = self.masked.ptr.diff() + self.relevant.ptr.diff()
+        #: How much more may be found for a user, since it is dropped again.
+        self._num_spare = torch.zeros_like(self.depth)
         self._end_of_sieve = 0
         return super()._sieve()
 
@@ -84,24 +84,26 @@ class StripSearch(Search):
         threshold = self._threshold(slice(None))
         width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
+        num_left, widest = int((width > start).sum()), max_id(width)
+        if num_left == 0:
+            return end
         value = self._value_of_threshold(rows)
         num_values = at_once(NUM_VALUES_OF_STRIP, rows.device)
-        num_columns = self._num_columns(int((width > start).sum()), num_values)
+        # A strip has more columns if there are few users.
+        num_columns = max(NUM_COLUMNS_OF_STRIP, num_values // num_left)
+        num_columns = min(num_columns, rounded_up_to_join(min(end, widest) - start))
+        num_columns = max(1, one_of_few_to(num_columns // width_to_join())) * width_to_join()
         num_rows = max(1, one_of_few_to(num_values // num_columns))
-        starts = torch.arange(start, end, num_columns, device=rows.device)
+        starts = torch.arange(start, min(end, widest), num_columns, device=rows.device)
         nums_left = (width > starts.unsqueeze(1)).sum(dim=1)
+        self._num_spare = self.masked.ptr.diff() + self.relevant.ptr.diff()
         for first, num_left in zip(starts.tolist(), nums_left.tolist(), strict=True):
             last = min(first + num_columns, rounded_up_to_join(self.scores.item.numel()))
             for number in range(0, num_left, num_rows):
                 part = slice(number, min(number + num_rows, num_left))
                 self._look_at_strip(rows[part], value[part], first, last)
-        return start + starts.numel() * num_columns
-
-    def _num_columns(self, num_rows: int, num_values: int) -> int:
-        """Returns how many columns a strip has: more if there are few rows."""
-        unit = width_to_join()
-        num_columns = max(NUM_COLUMNS_OF_STRIP, num_values // max(1, num_rows))
-        return max(1, one_of_few_to(num_columns // unit)) * unit
+        self._num_spare.zero_()
+        return max(end, start + starts.numel() * num_columns)
 
     def _look_at_strip(self, rows: Tensor, value: Tensor, start: int, end: int) -> None:
         """Finds the values of some rows and columns that are not below that of the threshold."""
@@ -116,7 +118,7 @@ class StripSearch(Search):
         row, column = self._drop_crowded(rows, self._num_new[rows], row, column)
         self._new.append((rows[row], column))
 
-    def _max_found(self, rows: Tensor) -> Tensor:
+    def _max_found(self, rows: Tensor | slice) -> Tensor:
         most: Tensor = super()._max_found(rows) + self._num_spare[rows]
         return most
 
@@ -128,6 +130,7 @@ class StripSearch(Search):
         place = sorted_numbers(row * num_columns + column)
         place = place[~are_among(self._hidden, place)]
         row = place.div(num_columns, rounding_mode="floor")
+        row, place = self._drop_crowded_of_all(row, place)
         items = Entries(row, self.scores.item[place - row * num_columns], self.depth.numel())
         rows = torch.arange(self.depth.numel(), device=row.device)
         score = self.scores.of_items(rows, items)
@@ -150,7 +153,7 @@ class StripSearch(Search):
         return sorted_numbers(torch.cat(places))
 
     def _look_at_crowded(self) -> None:
-        """Looks at all columns again for rows in which too much was found."""
+        """Looks again, as the other search does, at rows in which too much was found."""
         is_crowded = self.is_unsettled
         if not bool(is_crowded.any()):
             return
@@ -170,9 +173,14 @@ class StripSearch(Search):
         """Returns the rows for which anything may matter, and what may matter to each."""
         row, item, score = (torch.cat(parts) for parts in zip(*self._found, strict=True))
         num_rows, num_items = self.depth.numel(), self.scores.column.numel()
-        threshold = self._threshold(slice(None))
-        left = (score >= (threshold - self.scores.error_of_items)[row]).nonzero().squeeze(1)
-        place = sorted_numbers(row[left] * num_items + item[left])
+        lowest = self._threshold(slice(None)) - self.scores.error_of_items
+        left = (score >= lowest[row]).nonzero().squeeze(1)
+        row, item = self._drop_crowded_of_all(row[left], item[left])
+        place = sorted_numbers(row * num_items + item)
         row = place.div(num_items, rounding_mode="floor")
-        rows = (threshold < torch.inf).nonzero().squeeze(1)
+        rows = (self._threshold(slice(None)) < torch.inf).nonzero().squeeze(1)
         return rows, Entries(row, place - row * num_items, num_rows).of(rows)
+
+    def _drop_crowded_of_all(self, row: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
+        num_found = torch.bincount(row, minlength=self.depth.numel())
+        return self._drop_crowded(slice(None), num_found, row, found)
