@@ -312,22 +312,20 @@ def rank_directly(
     # Rows of which nothing is within reach look for nothing.
     threshold = torch.full_like(lowest, torch.inf).scatter_reduce_(0, row, ranked.low, "amin")
     found, score = _find(blocks, maxima, threshold)
-    # One row with many scores would make all others as long.
-    is_unsettled = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
-    if bool(is_unsettled.any()):
-        left = _not_in(is_unsettled, found.row)
+    is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
+    if bool(is_crowded.any()):
+        # One row with many scores would make all others as long.
+        left = _not_in(is_crowded, found.row)
         found, score = Entries(found.row[left], found.column[left], depth.numel()), score[left]
-        left = _not_in(is_unsettled, ranked.row)
-        edge, ranked = edge[left], ranked.of(left)
     others = _Others(found.side_by_side(score, -torch.inf), found)
     counts = _counts(others, ranked, scratch)
-    num_close = torch.zeros_like(depth).index_add_(0, ranked.row, counts.num_close)
-    has_many_close = num_close > _CLOSE_PER_COLUMN * scores.size(1)
-    if bool(has_many_close.any()):
-        left = _not_in(has_many_close, ranked.row)
-        edge, ranked, counts = edge[left], ranked.of(left), counts.of(left)
-        is_unsettled |= has_many_close
-    return RankedDirectly(_ranks(others, ranked, counts, exactly), is_unsettled, edge)
+    num_close = torch.zeros_like(depth).index_add_(0, row, counts.num_close)
+    is_unsettled = is_crowded | (num_close > _CLOSE_PER_COLUMN * scores.size(1))
+    if not bool(is_unsettled.any()):
+        return RankedDirectly(_ranks(others, ranked, counts, exactly), None, edge)
+    left = _not_in(is_unsettled, row)
+    ranks = _ranks(others, ranked.of(left), counts.of(left), exactly)
+    return RankedDirectly(ranks, is_unsettled, edge[left])
 
 
 def _not_in(is_row: Tensor, row: Tensor) -> Tensor:

@@ -22,9 +22,11 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import Entries, max_id
+from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_to
 from pyg_recmetrics.kernels.fast.row_wise import are_among, largest_values, sorted_numbers
 from pyg_recmetrics.kernels.fast.searching import Search, rounded_up_to_join, width_to_join
+from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many values are looked at at once: fewer than by the other search, as all of them are looked
 #: at while they are in the caches.
@@ -44,6 +46,28 @@ class StripSearch(Search):
     scores, and may be looked at in any order.
     """
 
+    def __init__(
+        self,
+        scores: FastScores,
+        depth: Tensor,
+        relevant: tuple[Tensor, Tensor],
+        masked: tuple[Tensor, Tensor],
+        makes_lists: bool,
+        scratch: Scratch,
+    ) -> None:
+        super().__init__(scores, depth, relevant, masked, makes_lists, scratch)
+        row = depth[:0]
+        #: Rows and columns that were found since the last look at their scores, and how many.
+        self._new, self._num_new = [(row, row)], torch.zeros_like(depth)
+        #: Rows, items and scores that were found before.
+        self._found: list[tuple[Tensor, Tensor, Tensor]] = []
+        #: The highest known scores, best first, of shape `[num_rows, ?]`.
+        is_candidate = self.relevant.side_by_side(self.relevant.column, -1) >= 0
+        self._top = self.relevant_scores.masked_fill(~is_candidate, -torch.inf)
+        #: How much more may be found for a user, since it is dropped again.
+        self._num_spare = torch.zeros_like(depth)
+        self._end_of_sieve = 0
+
     def _find(self, is_sieved: bool) -> tuple[Tensor, Entries]:
         if self._end_of_sieve == 0:
             return super()._find(is_sieved)
@@ -55,20 +79,6 @@ class StripSearch(Search):
             self._learn_from_new()
         self._look_at_crowded()
         return self._all_found()
-
-    def _sieve(self) -> bool:
-        row = self.depth[:0]
-        #: Rows and columns that were found since the last look at their scores, and how many.
-        self._new, self._num_new = [(row, row)], torch.zeros_like(self.depth)
-        #: Rows, items and scores that were found before.
-        self._found: list[tuple[Tensor, Tensor, Tensor]] = []
-        #: The highest known scores, best first, of shape `[num_rows, ?]`.
-        is_candidate = self.relevant.side_by_side(self.relevant.column, -1) >= 0
-        self._top = self.relevant_scores.masked_fill(~is_candidate, -torch.inf)
-        #: How much more may be found for a user, since it is dropped again.
-        self._num_spare = torch.zeros_like(self.depth)
-        self._end_of_sieve = 0
-        return super()._sieve()
 
     def _sieve_part(self, rows: Tensor, part: slice, width: int) -> None:
         places = self._places_in_part(rows, self.relevant, self.masked, part, 0, width)
