@@ -206,10 +206,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
 
     def _warn_about_ties(self) -> None:
         names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
-        self._ties.warn(
-            {name: self.tie_range(name) for name in names},
-            {name: self._margin(name) for name in names},
-        )
+        self._ties.warn({name: self.tie_range(name) for name in names}, self._margin)
 
     @property
     def person(self) -> Tensor | None:

@@ -83,17 +83,17 @@ class TieRanges:
         """Whether the order of ties may flatter, or is all that there is."""
         return bool(self.num_tied) and (self.ranked.ties in _FLATTERING or self._is_all_tied)
 
-    def warn(self, ranges: Mapping[str, TieRange], margins: Mapping[str, float]) -> None:
+    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> None:
         """Warns of metrics whose mean depends more on the order of ties than on the users.
 
         Args:
             ranges (mapping): The range of the mean of each metric.
-            margins (mapping): Half the width of the confidence interval of each mean.
+            margin_of (callable): Returns half the width of the confidence interval of a mean.
         """
         movable = [
             f"{name} is {span}"
             for name, span in ranges.items()
-            if span.high > span.low and not span.high - span.low <= self._width(margins[name])
+            if span.high > span.low and not span.high - span.low <= self._width(margin_of(name))
         ]
         if movable:
             warn(
