@@ -754,7 +754,9 @@ class RankedEdges:
         """
         if k is None:
             return self.rank < NOT_RETRIEVED
-        return self.rank <= (k[self.edge_label_index[0]] if isinstance(k, Tensor) else k)
+        if isinstance(k, Tensor):
+            k = k.index_select(0, self.edge_label_index[0])
+        return self.rank <= k
 
     def hits(self, k: int | Tensor | None) -> Tensor:
         """How many relevant items each user has in the top `k`, of shape `[num_users]`.

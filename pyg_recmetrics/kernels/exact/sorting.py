@@ -7,7 +7,8 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.scratch import Scratch
 
-_LOW_HALF = 0xFFFFFFFF
+#: The bits of an integer of 64 bits that stand behind a key of :func:`key_of`.
+LOW_HALF = 0xFFFFFFFF
 
 #: What `_sortable_keys` makes of the bits of minus infinity.
 _NEG_INF = -0x7F800001
@@ -44,7 +45,7 @@ def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
     columns_from_last = torch.arange(last, -1, -1, device=scores.device)
     keys = _sortable_keys(scores, columns_from_last, scratch).topk(k, dim=1).values
     key = keys >> 32
-    column = (last - (keys & _LOW_HALF)).masked_fill_(key == _NEG_INF, -1)
+    column = (last - (keys & LOW_HALF)).masked_fill_(key == _NEG_INF, -1)
     return TopK(column, key, scores.view(torch.int32))
 
 

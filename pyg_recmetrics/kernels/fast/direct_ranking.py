@@ -314,7 +314,7 @@ def rank_directly(
     found, score = _find(blocks, maxima, threshold)
     is_crowded = found.ptr.diff() > _FOUND_PER_POSITION * depth + _SPARE_FOUND
     if bool(is_crowded.any()):
-        # One row with many scores would make all others as long.
+        # One row with many scores would make all others as long. Its counts are not used.
         left = _not_in(is_crowded, found.row)
         found, score = Entries(found.row[left], found.column[left], depth.numel()), score[left]
     others = _Others(found.side_by_side(score, -torch.inf), found)

@@ -43,7 +43,7 @@ class FastProducts(FastScores):
         self.error_of_items = of_single.of(largest, error_in_single(largest))
 
     def of_items(self, rows: Tensor, items: Entries) -> Tensor:
-        return self.items.factors.single_scores(self.single[rows], items)
+        return self.items.factors.single_scores(self.single.index_select(0, rows), items)
 
     def exactly(self, row: Tensor, item: Tensor) -> Tensor:
         return self.items.factors.exact_scores(self.user, row, item)
@@ -63,7 +63,7 @@ class StoredProducts(FastProducts):
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
-        user, items = self.rounded[rows], self.items.rounded(start, end)
+        user, items = self.rounded.index_select(0, rows), self.items.rounded(start, end)
         with sums_in_single_precision(user.device):
             scores = matrix_product(user, items, scratch, "stored_products")
         num_columns = min(end, self.item.numel()) - start

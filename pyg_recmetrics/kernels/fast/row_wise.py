@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.exact.sorting import LOW_HALF, key_of
+
 
 def largest_values(values: Tensor, k: int) -> Tensor:
     """Returns the largest values of each row, in descending order: `[num_rows, at most k]`.
@@ -20,6 +22,24 @@ def largest_values(values: Tensor, k: int) -> Tensor:
         ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
         return torch.from_numpy(ordered[:, ::-1].copy())
     return values.topk(k, dim=1).values
+
+
+def sorted_rows(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Sorts each row in descending order.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`, none of them `NaN`.
+
+    Returns:
+        The values, and the columns that they come from. Equal values are in any order.
+    """
+    if values.device.type != "cpu" or values.dtype != torch.float32:
+        value, column = values.sort(dim=1, descending=True)
+        return value, column
+    key = key_of(values).bitwise_not_().long().bitwise_left_shift_(32)
+    key.bitwise_or_(torch.arange(values.size(1), device=values.device)).numpy().sort(axis=1)
+    column = key.bitwise_and_(LOW_HALF)
+    return values.gather(1, column), column
 
 
 def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
@@ -47,8 +67,11 @@ def sorted_numbers(numbers: Tensor) -> Tensor:
 
 
 def are_among(numbers: Tensor, asked: Tensor) -> Tensor:
-    """Returns which of the asked integers are among sorted ones, of shape `[num_asked]`."""
+    """Returns which of some integers are among others, of shape `[num_asked]`; both are sorted."""
     if numbers.numel() == 0:
         return torch.zeros_like(asked, dtype=torch.bool)
-    place = torch.searchsorted(numbers, asked).clamp_(max=numbers.numel() - 1)
-    return numbers[place] == asked
+    if numbers.device.type == "cpu":
+        place = torch.from_numpy(np.searchsorted(numbers.numpy(), asked.numpy()))
+    else:
+        place = torch.searchsorted(numbers, asked)
+    return numbers.index_select(0, place.clamp_(max=numbers.numel() - 1)) == asked

@@ -61,7 +61,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_from, one_of_few_to
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
+from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values, sorted_rows
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
@@ -218,7 +218,7 @@ class Search:
                 num_found[part] += torch.bincount(row, minlength=part.stop - part.start)
                 # One user with many items would make the rows of all others as long.
                 row, column = self._drop_crowded(rows[part], num_found[part], row, column)
-                places.append((row + part.start, self.scores.item[column + start]))
+                places.append((row + part.start, self.scores.item.index_select(0, column + start)))
         row, item = (torch.cat(values) for values in zip(*places, strict=True))
         if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
             row, order = row.sort(stable=True)
@@ -297,8 +297,11 @@ class Search:
         row, block = find_at_least(maxima, threshold)
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
-        asked, offset = find_at_least(blocks.values(row, block), threshold[row])
-        return row[asked], offset * maxima.size(1) + block[asked]
+        lowest = threshold.index_select(0, row)
+        asked, offset = find_at_least(blocks.values(row, block), lowest)
+        # To index takes several times as long.
+        row, block = (values.index_select(0, asked) for values in (row, block))
+        return row, offset * maxima.size(1) + block
 
     def _drop_crowded(
         self, rows: Tensor | slice, num_found: Tensor, row: Tensor, found: Tensor
@@ -344,7 +347,7 @@ class Search:
         item = torch.cat([part.side_by_side(part.column, -1) for part in entries], 1)
         pairs = zip(entries, scores, strict=True)
         score = torch.cat([part.side_by_side(of_part, -torch.inf) for part, of_part in pairs], 1)
-        score, origin = score.sort(dim=1, descending=True)
+        score, origin = sorted_rows(score)
         num_slots = max_id(relevant.slot) + 1
         ranking = _Ranking(item.gather(1, origin), score, origin, edge, relevant, num_slots)
         self._sort_exactly(rows, ranking)

@@ -94,13 +94,13 @@ class StripSearch(Search):
         threshold = self._threshold(slice(None))
         width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
         width, rows = width.sort(descending=True, stable=True)
-        num_left, widest = int((width > start).sum()), max_id(width)
-        if num_left == 0:
+        num_wide, widest = int((width > start).sum()), max_id(width)
+        if num_wide == 0:
             return end
         value = self._value_of_threshold(rows)
         num_values = at_once(NUM_VALUES_OF_STRIP, rows.device)
         # A strip has more columns if there are few users.
-        num_columns = max(NUM_COLUMNS_OF_STRIP, num_values // num_left)
+        num_columns = max(NUM_COLUMNS_OF_STRIP, num_values // num_wide)
         num_columns = min(num_columns, rounded_up_to_join(min(end, widest) - start))
         num_columns = max(1, one_of_few_to(num_columns // width_to_join())) * width_to_join()
         num_rows = max(1, one_of_few_to(num_values // num_columns))
@@ -123,10 +123,12 @@ class StripSearch(Search):
 
     def _note(self, rows: Tensor, row: Tensor, column: Tensor) -> None:
         """Notes what was found for some rows."""
-        self._num_new[rows] += torch.bincount(row, minlength=rows.numel())
+        num_new = self._num_new.index_select(0, rows)
+        num_new += torch.bincount(row, minlength=rows.numel())
+        self._num_new.index_copy_(0, rows, num_new)
         # One user with many items would make the rows of all others as long.
-        row, column = self._drop_crowded(rows, self._num_new[rows], row, column)
-        self._new.append((rows[row], column))
+        row, column = self._drop_crowded(rows, num_new, row, column)
+        self._new.append((rows.index_select(0, row), column))
 
     def _max_found(self, rows: Tensor | slice) -> Tensor:
         most: Tensor = super()._max_found(rows) + self._num_spare[rows]
@@ -141,7 +143,8 @@ class StripSearch(Search):
         place = place[~are_among(self._hidden, place)]
         row = place.div(num_columns, rounding_mode="floor")
         row, place = self._drop_crowded_of_all(row, place)
-        items = Entries(row, self.scores.item[place - row * num_columns], self.depth.numel())
+        item = self.scores.item.index_select(0, place - row * num_columns)
+        items = Entries(row, item, self.depth.numel())
         rows = torch.arange(self.depth.numel(), device=row.device)
         score = self.scores.of_items(rows, items)
         scores = torch.cat([self._top, items.side_by_side(score, -torch.inf)], 1)
@@ -172,10 +175,11 @@ class StripSearch(Search):
             for row, item, score in self._found
             for left in [~is_crowded[row]]
         ]
-        # What is settled is not looked at.
+        # An unsettled row is not looked at. For this one look, these are all others.
         self.is_unsettled = ~is_crowded
         rows, items = super()._find(is_sieved=True)
         self.is_unsettled &= is_crowded
+        # Whatever its score is, it was found to matter.
         score = torch.full(items.row.shape, torch.inf, dtype=self._top.dtype, device=rows.device)
         self._found.append((rows[items.row], items.column, score))
 
@@ -184,8 +188,9 @@ class StripSearch(Search):
         row, item, score = (torch.cat(parts) for parts in zip(*self._found, strict=True))
         num_rows, num_items = self.depth.numel(), self.scores.column.numel()
         lowest = self._threshold(slice(None)) - self.scores.error_of_items
-        left = (score >= lowest[row]).nonzero().squeeze(1)
-        row, item = self._drop_crowded_of_all(row[left], item[left])
+        left = (score >= lowest.index_select(0, row)).nonzero().squeeze(1)
+        row, item = (values.index_select(0, left) for values in (row, item))
+        row, item = self._drop_crowded_of_all(row, item)
         place = sorted_numbers(row * num_items + item)
         row = place.div(num_items, rounding_mode="floor")
         rows = (self._threshold(slice(None)) < torch.inf).nonzero().squeeze(1)

@@ -10,6 +10,7 @@ from pyg_recmetrics.kernels.fast.row_wise import (
     find_at_least,
     largest_values,
     sorted_numbers,
+    sorted_rows,
 )
 
 DTYPES = [torch.float32, torch.float64, torch.int16]
@@ -63,6 +64,17 @@ def test_parts_of_a_larger_matrix_are_read_where_they_are(device):
     row, column = find_at_least(values.t()[1:4], torch.tensor([9.0, 9.0, 9.0]).to(device))
     assert (row.tolist(), column.tolist()) == ([0, 0, 1, 1, 2, 2], [2, 3, 2, 3, 2, 3])
     assert values.tolist() == torch.arange(20.0).view(4, 5).tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (40, 1), (40, 300)])
+def test_sorted_rows_and_where_their_values_come_from(dtype, shape, device):
+    values = torch.randint(-50, 50, shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+    values.masked_fill_(values > 40, -math.inf).masked_fill_(values == 7, -0.0)
+    ordered, column = sorted_rows(values.to(device))
+    assert ordered.tolist() == [sorted(row, reverse=True) for row in values.tolist()]
+    assert column.sort(dim=1).values.tolist() == [list(range(shape[1]))] * shape[0]
+    assert values.gather(1, column.cpu()).equal(ordered.cpu())
 
 
 @pytest.mark.parametrize("num", [0, 1, 300])
