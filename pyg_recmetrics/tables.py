@@ -282,6 +282,12 @@ def format_error(error: float) -> str:
     return "-" if math.isnan(error) else f"{error:.4f}".removeprefix("0")
 
 
+def format_level(level: float) -> str:
+    """Formats a level of confidence, such as "95%", with all the nines that tell it from 100%."""
+    num_digits = max(4, 1 - math.floor(math.log10(1 - level)))
+    return f"{100 * level:.{num_digits}g}%"
+
+
 def format_p(p: float) -> str:
     """Formats a p-value."""
     if math.isnan(p):

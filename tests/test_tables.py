@@ -21,7 +21,7 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.benchmark import CriticalDifferences
-from pyg_recmetrics.tables import Best, Rows, Table, Tabular
+from pyg_recmetrics.tables import Best, Rows, Table, Tabular, format_level
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import many_data_sets, small_benchmark
 from tests.support.tools.html_tables import HtmlTable
@@ -343,6 +343,22 @@ class TestFormats:
             "SplitReport",
             "Table",
         }
+
+
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        (0.683, "68.3%"),
+        (0.95, "95%"),
+        (1 - 0.05 / 3, "98.33%"),
+        (0.9999, "99.99%"),
+        (0.99985, "99.985%"),
+        (0.99999, "99.999%"),
+        (0.999999, "99.9999%"),
+    ],
+)
+def test_no_level_is_printed_as_certain(level, text):
+    assert format_level(level) == text
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "two\r\nlines", "two\u2028lines", "two\vlines"])

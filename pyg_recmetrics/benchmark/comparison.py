@@ -13,7 +13,7 @@ from pyg_recmetrics.results import Comparison, PairedDifference
 from pyg_recmetrics.results.by_name import Name, read_name
 from pyg_recmetrics.results.paired import Verdict, is_higher_better
 from pyg_recmetrics.results.runs import runs_of
-from pyg_recmetrics.tables import Faint, Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.tables import Faint, Table, Tabular, format_level, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,7 +278,7 @@ class BenchmarkComparison(Frozen, Tabular, Mapping[str, Comparison]):
         )
         if any(row.verdict == "equivalent" for found in self.values() for row in found):
             yield "=: equivalent"
-        level = f"with {100 * self.level:.4g}% confidence for all counts"
+        level = f"with {format_level(self.level)} confidence for all counts"
         if self.independent:
             yield (
                 f"better on, worse on: at least so many, by Fisher's combination of independent "

@@ -10,7 +10,7 @@ from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.multiple_tests import alpha_of, holm
 from pyg_recmetrics.results.paired import difference_of_means, is_higher_better
-from pyg_recmetrics.tables import Rows, Table, format_p, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, format_level, format_p, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +147,7 @@ class CriticalDifferences(Frozen, Rows[RankedPair]):
             yield f"Friedman's test: {found} (p = {format_p(self.p_friedman)})"
         yield (
             f"told apart by Wilcoxon's signed-rank test, corrected for {len(self)} "
-            f"pair{'' if len(self) == 1 else 's'} by Holm's method, at {100 * self.level:.4g}%"
+            f"pair{'' if len(self) == 1 else 's'} by Holm's method, at {format_level(self.level)}"
         )
         if _least_p(len(self.data_sets), len(self)) > alpha_of(self.level):
             yield (

@@ -13,12 +13,13 @@ from pyg_recmetrics.plot.arguments import (
     label,
     noun_of,
 )
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, users
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, users
 from pyg_recmetrics.plot.sizes import font_size
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results import EvaluationResult, Runs, compare
 from pyg_recmetrics.results.by_name import one_or_by_name, results_or_runs_by_name
 from pyg_recmetrics.results.runs import Runnable, mean_with_interval, result_or_runs
+from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +105,7 @@ def metric_at_k(
         axes.locator_params(axis="x", integer=True)
     axes.set_ylim(bottom=0)
     noun = noun_of(by_name.values())
-    note = f"mean over {users(num_users, noun)}, {percent(level)} confidence band"
+    note = f"mean over {users(num_users, noun)}, {format_level(level)} confidence band"
     return finish(axes, "k", y_label, note, is_new=ax is None)
 
 
@@ -164,7 +165,7 @@ def difference_at_k(
         axes.locator_params(axis="x", integer=True)
     counts = [round((row.wins or 0) + (row.ties or 0) + (row.losses or 0)) for row in rows]
     noun = noun_of(results.values())
-    note = f"a - b, mean over {users(counts, noun)}, {percent(level)} confidence band"
+    note = f"a - b, mean over {users(counts, noun)}, {format_level(level)} confidence band"
     return finish(axes, "k", f"difference in {y_label}", note, is_new=ax is None)
 
 

@@ -15,14 +15,13 @@ from pyg_recmetrics.plot.picture import (
     axes_for,
     describe,
     finish,
-    percent,
     users,
 )
 from pyg_recmetrics.plot.rows import draw_bound, draw_interval, draw_runs, label_rows, signed
 from pyg_recmetrics.plot.style import BACKGROUND, NOTE_COLOR
 from pyg_recmetrics.results import Comparison, PairedDifference, Runs
 from pyg_recmetrics.results.runs import mean_with_interval
-from pyg_recmetrics.tables import format_mean
+from pyg_recmetrics.tables import format_level, format_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +140,7 @@ def _means(
     label_rows(axes, [label(name) for name in names])
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in results.values()) else ""
-    note = f"{users(num_users, noun_of(results.values()))}, {percent(level)} intervals{runs}"
+    note = f"{users(num_users, noun_of(results.values()))}, {format_level(level)} intervals{runs}"
     return _finish(axes, data_set, str(metric), note)
 
 
@@ -173,7 +172,7 @@ def _differences(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -
     common = f" from {baselines.pop()}" if len(baselines) == 1 else ""
     protocol = found.protocol
     grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
-    note = f"{percent(protocol.level)} intervals{grey}"
+    note = f"{format_level(protocol.level)} intervals{grey}"
     return _finish(axes, data_set, f"{comparison.metric}, difference{common}", note)
 
 

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.plot.arguments import label
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish
 from pyg_recmetrics.plot.sizes import make_room
 from pyg_recmetrics.plot.style import COLORS
 from pyg_recmetrics.results import Slice, Slices
 from pyg_recmetrics.results.slices import signed
+from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +84,7 @@ def slices(slices: Slices, *, ax: "Axes | None" = None) -> Picture:
     if ax is not None:
         make_room(axes)
     what = f"{question.metric}, a - b" if question.is_difference else question.metric
-    note = f"{percent(question.level)} confidence intervals that hold together"
+    note = f"{format_level(question.level)} confidence intervals that hold together"
     x_label = f"{what}, difference from all {question.unit}"
     return finish(axes, x_label, "", note, is_new=ax is None)
 

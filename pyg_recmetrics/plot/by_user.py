@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.arguments import Recommenders, label, noun_of
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent, span, users
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, span, users
 from pyg_recmetrics.plot.style import line_style, point_style
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
 from pyg_recmetrics.results.nouns import those_who
 from pyg_recmetrics.results.runs import runs_of, values_of_runs
+from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,5 +157,5 @@ def metric_by_degree(
     axes.set_xlim(-0.5, len(ticks) - 0.5)
     axes.set_ylim(bottom=0)
     noun = noun_of(by_name.values())
-    note = f"means over {users(map(sum, sizes), noun)}, {percent(level)} confidence intervals"
+    note = f"means over {users(map(sum, sizes), noun)}, {format_level(level)} confidence intervals"
     return finish(axes, "training degree", str(metric), note, is_new=ax is None)

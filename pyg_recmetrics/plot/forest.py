@@ -15,7 +15,6 @@ from pyg_recmetrics.plot.picture import (
     describe,
     describe_legend,
     finish,
-    percent,
     users,
 )
 from pyg_recmetrics.plot.rows import (
@@ -31,7 +30,7 @@ from pyg_recmetrics.plot.style import BACKGROUND, point_style
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
 from pyg_recmetrics.results.runs import common_metrics, mean_with_interval, runs_of
-from pyg_recmetrics.tables import format_mean
+from pyg_recmetrics.tables import format_level, format_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,7 +103,7 @@ def means(
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
     noun = noun_of(by_name.values())
-    note = f"means over {users(num_users, noun)}, {percent(level)} confidence intervals{runs}"
+    note = f"means over {users(num_users, noun)}, {format_level(level)} confidence intervals{runs}"
     _name_points(axes, [(name, [name]) for name in by_name])
     if ax is not None:
         make_room(axes)
@@ -174,7 +173,8 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     protocol = comparison.protocol
     grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
     together = "simultaneous " if protocol.are_together else ""
-    note = f"paired differences, {together}{percent(protocol.level)} confidence intervals{grey}"
+    level = format_level(protocol.level)
+    note = f"paired differences, {together}{level} confidence intervals{grey}"
     _name_points(axes, [(f"{a} - {b}", [a, b]) for a, b in pairs])
     if ax is not None:
         make_room(axes)

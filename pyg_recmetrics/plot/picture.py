@@ -203,11 +203,6 @@ def span(counts: Iterable[int]) -> str:
     return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
 
 
-def percent(level: float) -> str:
-    """Says the level of an interval, such as "95%"."""
-    return f"{100 * level:.4g}%"
-
-
 def _write_above(axes: "Axes", note: str) -> "Text":
     """Writes a note above the axes, in place of an earlier one."""
     for child in axes.child_axes:

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from pyg_recmetrics.plot.arguments import label
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish
 from pyg_recmetrics.plot.style import NOTE_COLOR, line_style, point_style
 from pyg_recmetrics.results.race import Race, RacedPair, swapped
+from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +75,7 @@ def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) ->
         )
     _count_users(axes)
     whose = f"of {race.num_users:,} {race.nouns.users}"
-    note = f"{whose}; bounds that hold together, {percent(race.level)}"
+    note = f"{whose}; bounds that hold together, {format_level(race.level)}"
     y_label = f"{race.metric}, difference from {best}"
     return finish(axes, f"{race.nouns.users} ranked", y_label, note, is_new=ax is None)
 

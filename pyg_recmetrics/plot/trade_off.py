@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from pyg_recmetrics.checks import check_finite_number, check_level
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.arguments import label
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, percent
+from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, point_style
 from pyg_recmetrics.results.by_name import RUNNABLE, by_name
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.runs import Runnable, mean_of_any, result_or_runs
-from pyg_recmetrics.tables import format_interval
+from pyg_recmetrics.tables import format_interval, format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def pareto(
     if x.name == "seconds" and _is_wide(x):
         axes.set_xscale("log")
     _draw_front(axes, x, y, front)
-    note = f"filled: no other is better in both; means, {percent(level)} confidence intervals"
+    note = f"filled: no other is better in both; means, {format_level(level)} confidence intervals"
     return finish(axes, x.name, y.name, note, is_new=ax is None)
 
 

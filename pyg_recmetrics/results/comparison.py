@@ -44,6 +44,7 @@ from pyg_recmetrics.tables import (
     Rows,
     Table,
     format_error,
+    format_level,
     format_mean,
     format_p,
     to_data_frame,
@@ -240,7 +241,7 @@ class Comparison(Rows[PairedDifference]):
                 errors = (format_error(x or math.nan) for x in (row.user_error, row.run_error))
                 rows.append([row.metric, *errors, *_detected(power), _lift(row)])
         head = ["metric", f"se {self.protocol.unit}", "se runs", "detects", "from", "to", "lift"]
-        level = f"{100 * self.protocol.level:.4g}%"
+        level = format_level(self.protocol.level)
         notes = (
             f"se: the standard error that comes from {self.protocol.unit}, and from runs",
             f"detects: the difference that a single test finds in 80% of cases, and its own "

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pyg_recmetrics.results.estimates import Estimate
 from pyg_recmetrics.results.estimates_of_runs import two_recommenders
-from pyg_recmetrics.tables import Rows, Table, format_interval, format_mean, to_data_frame
+from pyg_recmetrics.tables import (
+    Rows,
+    Table,
+    format_interval,
+    format_level,
+    format_mean,
+    to_data_frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +118,7 @@ class Gaps(Rows[Gap]):
             for gap in self
         ]
         notes = (
-            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
+            f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
             "difference: a - b; ratio: a / b",
         )
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
@@ -227,7 +234,7 @@ class ClosedGaps(Rows[ClosedGap]):
             for gap in self
         ]
         notes = (
-            f"{100 * self.level:.4g}% confidence intervals, not corrected for several pairs",
+            f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
             "gap: a - b; closed: how much smaller the gap of the other recommender is",
         )
         head = ["metric", "a", "b", "gap", "gap of other", "closed", "verdict"]

@@ -9,6 +9,7 @@ from pyg_recmetrics.results.inference import PairedTest
 from pyg_recmetrics.results.multiple_tests import alpha_of
 from pyg_recmetrics.results.paired import Equivalence, PairedDifference
 from pyg_recmetrics.results.uncertainty import SmallSample
+from pyg_recmetrics.tables import format_level
 
 _WORDS_ON_TESTS: dict[PairedTest, str] = {
     "t-test": "paired t-test",
@@ -128,7 +129,7 @@ class Protocol:
             drawn += " and other runs"
         together = " of all differences together" if self.are_together else ""
         return (
-            f"a - b: mean difference over {self.means} ± its {100 * self.level:.4g}% confidence "
+            f"a - b: mean difference over {self.means} ± its {format_level(self.level)} confidence "
             f"interval{together}{drawn}"
         )
 

@@ -7,7 +7,7 @@ from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.nouns import USERS, Nouns
-from pyg_recmetrics.tables import Best, Rows, Table, format_interval, to_data_frame
+from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_level, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ class Race(Frozen, Rows[RacedPair]):
         entrants (tuple of Entrant): The outcome of each recommender.
         equivalence (float): The smallest difference that matters.
         level (float): The level of confidence.
-        num_users (int): How many users have ground truth.
+        num_users (int): How many users the means are over, whether ranked or not.
         nouns (Nouns): What the users are called, such as `"queries"`.
         looks (tuple): What was known of the pairs that were undecided at each look, one sequence of
             pairs after the other.
@@ -198,7 +198,7 @@ class Race(Frozen, Rows[RacedPair]):
         notes = [*self._claims()] if len(self) <= _NUM_CLAIMED else []
         notes.append(
             f"bounds and verdicts are about all {self.num_users:,} {self.nouns.users}, and hold "
-            f"together with {100 * self.level:.4g}% confidence, whenever the race stopped"
+            f"together with {format_level(self.level)} confidence, whenever the race stopped"
         )
         notes.append(f"equivalent: less than {self.equivalence:g} apart")
         return Table(

@@ -12,6 +12,7 @@ from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.user_counts import UserCounts
+from pyg_recmetrics.tables import format_level
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.totals import Totals, totals_of
 from pyg_recmetrics.version import __version__
@@ -73,7 +74,7 @@ def note_on_intervals(
     totals: Totals | None = None,
 ) -> str:
     """Returns the line below a table that says what its intervals are."""
-    note = f"±: {100 * level:.4g}% confidence interval of the mean"
+    note = f"±: {format_level(level)} confidence interval of the mean"
     if num_runs > 1:
         return f"{note} for other {nouns.drawn} and other runs"
     if person is None:

@@ -30,7 +30,7 @@ from torch import Tensor
 from pyg_recmetrics.results.estimates import Estimate
 from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs, two_recommenders
 from pyg_recmetrics.results.features import Feature, anything
-from pyg_recmetrics.tables import Rows, Table, format_mean, to_data_frame
+from pyg_recmetrics.tables import Rows, Table, format_level, format_mean, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,7 +278,7 @@ class Slices(Rows[Slice]):
 
     def _all_notes(self) -> tuple[str, ...]:
         question, unit = self.question, self.question.unit
-        level = f"{100 * question.level:.4g}%"
+        level = format_level(question.level)
         what = "difference" if question.is_difference else "mean"
         notes = [] if len(self) else [self.nothing]
         if len(self):
