@@ -182,9 +182,10 @@ def evaluate(
         max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
         resume (EvaluationResult or str or Path, optional): An earlier result of the same
-            recommender and task with a wider margin, to go on from; or, with or without a margin, a
-            folder that keeps the users who are finished, so that the same call goes on from there
-            if this one ends before its time. See :func:`rank`. (default: `None`)
+            recommender and task with a wider margin, or a file of it, to go on from; or, with or
+            without a margin, a folder that keeps the users who are finished, so that the same call
+            goes on from there if this one ends before its time. See :func:`rank`.
+            (default: `None`)
 
     Returns:
         The mean of every metric, and its value for every user who was ranked.
@@ -374,7 +375,8 @@ class Evaluator(Frozen):
     ) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
-        With a margin, every call ranks the same users first: as many as an earlier call took.
+        With a margin, every call ranks the same users first, as many as an earlier call took, and
+        more if it needs them.
 
         Args:
             recommender: What to evaluate.
@@ -382,7 +384,7 @@ class Evaluator(Frozen):
             resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
                 recommender needs a folder of its own. (default: `None`)
         """
-        earlier, folder = (resume, None) if isinstance(resume, EvaluationResult) else (None, resume)
+        earlier, folder = _read_resume(resume)
         if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender), processes.watching(self.task.device):
@@ -591,6 +593,20 @@ class Evaluator(Frozen):
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
+
+
+def _read_resume(resume: object) -> tuple[EvaluationResult | None, str | Path | None]:
+    """Returns an earlier result to go on from, and the folder of a ranking that ended too early."""
+    if isinstance(resume, str | Path) and Path(resume).is_file():
+        resume = EvaluationResult.load(resume)
+    if isinstance(resume, EvaluationResult):
+        return resume, None
+    if not isinstance(resume, str | Path | None):
+        raise TypeError(
+            f"'resume' needs to be an earlier result, a file of it, or the path of a folder "
+            f"(got {type(resume).__name__})"
+        )
+    return None, resume
 
 
 def _check_options(

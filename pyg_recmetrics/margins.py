@@ -16,6 +16,7 @@ from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_num_without_truth,
+    weight_of_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
@@ -227,9 +228,12 @@ class Frame:
 
     def weight(self, num_counted: int) -> tuple[float, float]:
         """Returns the share of those who count and have truth, and what the others add."""
-        num_others = self.num_without_truth if self.action in ("neg", "pos") else 0
-        share = num_counted / (num_counted + num_others)
-        return share, 1 - share if self.action == "pos" else 0.0
+        number = self.num_in_mean(num_counted)
+        return weight_of_truth(number, self.num_without_truth, self.action)
+
+    def num_in_mean(self, num_counted: int) -> int:
+        """Returns how many users a mean is over, given how many with truth count in it."""
+        return num_counted + (self.num_without_truth if self.action in ("neg", "pos") else 0)
 
 
 def measure(metric: Metric, ranked: RankedEdges, population: Population) -> Tensor:
@@ -338,7 +342,9 @@ class Sampler:
             for last, sizes in sampling.stakes:
                 self._add(known, before, num_ranked, last, sizes)
                 num_ranked = last
-            stakes, forecasts = list(sampling.stakes), list(sampling.forecasts)
+            stakes = list(sampling.stakes)
+            # What was forecast for other margins says nothing about these.
+            forecasts = list(sampling.forecasts) if sampling.margins == margins.sizes else []
         first = num_ranked
         while True:
             num_next = self._num_next(known, num_ranked, num_first, forecasts)
@@ -352,10 +358,12 @@ class Sampler:
             self._add(known, ranked, num_ranked, num_next, margins.sizes)
             num_ranked = num_next
             stakes.append((num_ranked, margins.sizes))
-        return self._ranked(ranking, first, num_ranked, before), Sampling(
+        ranked = self._ranked(ranking, first, num_ranked, before)
+        return ranked, Sampling(
             num_users=frame.num_users,
             num_ranked=num_ranked,
             num_without_truth=frame.num_without_truth,
+            num_counted=self._num_counted(knows_ties=ranked.num_tied is not None),
             margins=margins.sizes,
             bounds={each.name: each.bounds for each in known},
             level=margins.level,
@@ -390,6 +398,15 @@ class Sampler:
             _Known(self.frame, name, definitions[name], population, self.catalogue)
             for name in self.frame.margins.sizes
         ]
+
+    def _num_counted(self, *, knows_ties: bool) -> dict[str, int]:
+        """Returns how many of all users count in the mean of each metric."""
+        frame, population = self.frame, self.convention.population
+        definitions = self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
+        return {
+            name: frame.num_in_mean(int(frame.counted(metric, population, self.catalogue).sum()))
+            for name, metric in definitions.items()
+        }
 
     def _add(
         self,

@@ -162,6 +162,7 @@ class TestMeans:
         low, high = result.bounds("recall@36")
         assert low <= full["recall@36"] <= high
         assert result.per_user["recall@36"][undefined].isnan().all()
+        assert f"the mean over all {int((~undefined).sum()):,} users is within it" in str(result)
 
     @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
     def test_ties_are_ranked_as_wanted(self, ties):
@@ -196,8 +197,37 @@ class TestUsersWithoutTruth:
         for name in METRICS:
             low, high = result.bounds(name)
             assert low <= full[name] <= high
-            assert low - 1e-3 <= result[name] <= high + 1e-3
+            assert low <= result[name] <= high
             assert high - low <= 0.04
+
+    @pytest.mark.parametrize("action", ["neg", "pos"])
+    @pytest.mark.parametrize("max_users", [1, 513, 1000])
+    def test_means_are_those_of_users_with_truth_in_their_share(self, action, max_users):
+        options = {"empty_target_action": action, "margin": 0.001, "max_users": max_users}
+        result = evaluate(SCORES, self.task, METRICS, **options)
+        share = 4000 / NUM_USERS
+        for name in METRICS:
+            mean = float(result.per_user[name].nanmean())
+            shift = 1 - share if action == "pos" else 0
+            assert result[name] == pytest.approx(share * mean + shift, abs=1e-12)
+            low, high = result.bounds(name)
+            assert low - 1e-12 <= result[name] <= high + 1e-12
+
+    def test_few_of_them_do_not_move_a_mean_out_of_its_bounds(self):
+        users = torch.arange(3000)
+        task = RankingTask(torch.stack([users, users * 0]), num_users=3002, num_items=3)
+        scores = torch.tensor([3.0, 2.0, 1.0])
+        result = evaluate(scores, task, "recall@1", margin=0.05, empty_target_action="neg")
+        assert result.sampling.num_ranked < 3000
+        assert result["recall@1"] == pytest.approx(3000 / 3002, abs=1e-12)
+
+    def test_words_and_recipes_name_the_users_that_means_are_over(self):
+        result = evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="neg")
+        assert "the mean over all 6,000 users is within it" in str(result)
+        assert "of all 4,000 users with ground truth were ranked" in str(result)
+        assert "for the mean over all 6,000 users (" in " ".join(result.recipe().split())
+        skipping = evaluate(SCORES, self.task, METRICS, margin=0.02)
+        assert "the mean over all 4,000 users is within it" in str(skipping)
 
     def test_they_narrow_the_bounds_if_they_count_as_zero(self):
         sizes = [
@@ -342,8 +372,31 @@ class TestFurtherMargins:
             evaluate(SCORES, TASK, METRICS, resume=sampled)
         with pytest.raises(ValueError, match="'resume' needs to be a result with a 'margin'"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=FULL)
-        with pytest.raises(TypeError, match="'resume' needs to be the path of a folder"):
+        with pytest.raises(TypeError, match="'resume' needs to be an earlier result, a file of it"):
             evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
+
+    def test_a_file_goes_on_as_the_result_in_it(self, sampled, tmp_path):
+        path = tmp_path / "result.npz"
+        sampled.save(path)
+        arguments = {"recommender": SCORES, "data": TASK, "metrics": METRICS, "margin": 0.014}
+        result, expected = (evaluate(**arguments, resume=x) for x in (str(path), sampled))
+        assert result.sampling == expected.sampling
+        path.write_text("no result")
+        with pytest.raises(ValueError, match="needs to be a saved result"):
+            evaluate(**arguments, resume=path)
+
+    def test_a_forecast_for_other_margins_is_forgotten(self, sampled):
+        result = evaluate(SCORES, TASK, METRICS, margin=0.0001, resume=sampled)
+        first = result.sampling.forecasts[0]
+        assert first.num_ranked == sampled.sampling.num_ranked
+        assert first.num_needed > 5900
+        same = evaluate(SCORES, TASK, METRICS, margin=0.02, max_users=600)
+        assert (
+            evaluate(SCORES, TASK, METRICS, margin=0.02, resume=same).sampling.forecasts[
+                : len(same.sampling.forecasts)
+            ]
+            == same.sampling.forecasts
+        )
 
 
 class TestWhoIsMeant:

@@ -37,6 +37,22 @@ def counts_in_mean(degree: Tensor, action: EmptyTargetAction) -> Tensor:
     return (degree > 0) | (action in ("neg", "pos"))
 
 
+def weight_of_truth(
+    num_counted: int, num_without_truth: int, action: EmptyTargetAction
+) -> tuple[float, float]:
+    """Returns the share of users with truth in a mean over all users, and what the others add.
+
+    Args:
+        num_counted (int): How many users count in the mean.
+        num_without_truth (int): How many users have no truth.
+        action (str): What these count as.
+    """
+    if action not in ("neg", "pos"):
+        return 1.0, 0.0
+    share = (num_counted - num_without_truth) / num_counted
+    return share, 1 - share if action == "pos" else 0.0
+
+
 def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
     """Returns what every user counts as in a mean; `NaN` for users who are left out.
 

@@ -17,10 +17,10 @@ from pyg_recmetrics.files import replacing
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 8
+FORMAT = 9
 
-#: The formats that can be read: this one, and that of release 0.2.0.
-READABLE_FORMATS = (5, FORMAT)
+#: The formats that can be read: this one, and those of the releases 0.2.0 and 0.3.0.
+READABLE_FORMATS = (5, 8, FORMAT)
 
 #: What stands in the header for a tensor, beside the name of its array.
 _TENSOR = "__tensor__"
@@ -139,7 +139,9 @@ def _upgraded_within(fields: Any, number: int) -> Any:
 
 def _upgraded(fields: dict[str, Any], number: int) -> dict[str, Any]:
     """Returns the fields of a result as they are today, given the format they were written in."""
-    return fields if number == FORMAT else _from_format_5(fields)
+    if number == 5:
+        return _from_format_5(fields)
+    return _from_format_8(fields) if number == 8 else fields
 
 
 def _array(content: bytes) -> Any:
@@ -165,6 +167,15 @@ def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
         task["person"] = task.pop("owner")
         task |= {"missing": "drop", "query": None, "num_relations": None}
     return fields | {"average_over": "user", "sampling": None}
+
+
+def _from_format_8(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today: nothing said how many users count in a mean."""
+    if sampling := fields["sampling"]:
+        counts_all = fields["empty_target_action"] in ("neg", "pos")
+        num_counted = sampling["num_users"] + counts_all * sampling["num_without_truth"]
+        sampling["num_counted"] = dict.fromkeys(fields["metrics"], num_counted)
+    return fields
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:

@@ -193,8 +193,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             self._averaged(self._counted(self.definitions[name], value))
             for name, value in self.per_user.items()
         ]
-        sums = self._totals.exact(*counted) if counted else []
-        means = dict(zip(self.per_user, (total.mean for total in sums), strict=True))
+        means = dict(zip(self.per_user, self._means_of(counted), strict=True))
         self._means = ByMetric(
             {name: means[name] if name in means else float(values[name]) for name in values}
         )
@@ -203,6 +202,20 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             name: Sample.of(value, self.person, self._totals)
             for name, value in zip(self.per_user, counted if self.is_share else [], strict=False)
         }
+
+    def _means_of(self, counted: list[Tensor]) -> list[float]:
+        """Returns the mean of every metric that has a value for each user."""
+        sampling = None if self._is_complete else self.sampling
+        if sampling is None or self.empty_target_action not in ("neg", "pos"):
+            return [total.mean for total in self._totals.exact(*counted)] if counted else []
+        # A sample has not quite the share of users without truth that there is among all.
+        has_truth = self.ranked.degree > 0
+        means = [self._totals.mean(value[has_truth]) for value in counted]
+        action = self.empty_target_action
+        return [
+            sampling.weighted(name, mean, action)
+            for name, mean in zip(self.per_user, means, strict=True)
+        ]
 
     def _warn_about_ties(self) -> None:
         names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]

@@ -14,10 +14,12 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.frozen import FrozenDict, settle
 from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.sequential import FEW_USERS, Forecast
+from pyg_recmetrics.tables import format_level
 from pyg_recmetrics.task import RankingTask
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
@@ -37,6 +39,7 @@ class Sampling:
         num_users (int): How many users have ground truth.
         num_ranked (int): How many of them were ranked.
         num_without_truth (int): How many users have no ground truth, who are counted exactly.
+        num_counted (mapping): How many users count in the mean of each metric, ranked or not.
         margins (mapping): The margin to which the mean of each metric was to be known.
         bounds (mapping): The bounds on the mean of each of these metrics.
         level (float): The level of confidence of all bounds together.
@@ -59,6 +62,7 @@ class Sampling:
     num_users: int
     num_ranked: int
     num_without_truth: int
+    num_counted: Mapping[str, int]
     margins: Mapping[str, float]
     bounds: Mapping[str, Interval]
     level: float
@@ -70,6 +74,7 @@ class Sampling:
     def __post_init__(self) -> None:
         settle(
             self,
+            num_counted=FrozenDict(self.num_counted),
             margins=FrozenDict(self.margins),
             bounds=FrozenDict(self.bounds),
             stakes=tuple((number, FrozenDict(margins)) for number, margins in self.stakes),
@@ -89,15 +94,18 @@ class Sampling:
         """Returns the line below a table that says what its intervals are."""
         together = " for all metrics together" if len(self.bounds) > 1 else ""
         return (
-            f"±: the mean over all {self.num_users:,} {nouns.users} is within it, with "
-            f"{100 * self.level:.4g}% confidence{together}"
+            f"±: the mean over {self._who_counts(nouns)} is within it, with "
+            f"{format_level(self.level)} confidence{together}"
         )
 
     def note(self, nouns: Nouns = USERS) -> str:
         """Returns the line below a table that says why no more users were ranked."""
         wanted = self._wanted()
+        # Those without ground truth are among the users of a mean if they count as zero or one.
+        has_more = max(self.num_counted.values(), default=0) > self.num_users
+        users = f"{nouns.users} with ground truth" if has_more else nouns.users
         ranked = (
-            f"{self.num_ranked:,} of all {self.num_users:,} {nouns.users} were ranked in random "
+            f"{self.num_ranked:,} of all {self.num_users:,} {users} were ranked in random "
             f"order (seed {self.seed}), until"
         )
         if self.stopped == "margin":
@@ -124,10 +132,27 @@ class Sampling:
         return (
             f"{self.num_ranked:,} of {self.num_users:,} {nouns.users} with ground truth, in random "
             f"order (seed {self.seed}), until {self._wanted()}{until}, by a betting confidence "
-            f"sequence without replacement of level {self.level:g} for the mean over all of these "
-            f"{nouns.users} "
-            f"({bounds})"
+            f"sequence without replacement of level {self.level:g} for the mean over "
+            f"{self._who_counts(nouns)} ({bounds})"
         )
+
+    def weighted(self, name: str, mean: float, action: EmptyTargetAction) -> float:
+        """Returns a mean over all users, of whom those without ground truth are counted exactly.
+
+        Args:
+            name (str): The name of the metric.
+            mean (float): The mean over the users with ground truth who were ranked.
+            action (str): What users without ground truth count as.
+        """
+        share, shift = weight_of_truth(self.num_counted[name], self.num_without_truth, action)
+        return share * mean + shift
+
+    def _who_counts(self, nouns: Nouns) -> str:
+        """Returns whom the means with bounds are over."""
+        numbers = {self.num_counted[name] for name in self.bounds}
+        if len(numbers) == 1:
+            return f"all {numbers.pop():,} {nouns.users}"
+        return f"all {nouns.users} for whom it is defined"
 
     def _wanted(self) -> str:
         margins = list(self.margins.values())
@@ -144,6 +169,7 @@ class Sampling:
             "num_users": self.num_users,
             "num_ranked": self.num_ranked,
             "num_without_truth": self.num_without_truth,
+            "num_counted": dict(self.num_counted),
             "margins": dict(self.margins),
             "bounds": {name: list(bounds) for name, bounds in self.bounds.items()},
             "level": self.level,
@@ -173,6 +199,10 @@ class Sampling:
             str(name): Interval(*(check_finite_number(end, "bounds") for end in ends))
             for name, ends in fields["bounds"].items()
         }
+        num_counted = {
+            str(name): check_natural_number(number, "num_counted")
+            for name, number in fields["num_counted"].items()
+        }
         margins, numbers = _margins(fields["margins"]), [number for number, _ in stakes]
         names = [set(bounds), *(set(sizes) for _, sizes in stakes)]
         if (
@@ -182,6 +212,7 @@ class Sampling:
             or numbers[-1] != num_ranked
             or any(each != set(margins) for each in names)
             or any(low > high for low, high in bounds.values())
+            or not set(margins) <= set(num_counted)
             or (fields["stopped"] == "all") != (num_ranked == num_users)
         ):
             raise ValueError("'sampling' does not fit together")
@@ -191,14 +222,18 @@ class Sampling:
             num_without_truth=check_natural_number(
                 fields["num_without_truth"], "num_without_truth"
             ),
+            num_counted=num_counted,
             margins=margins,
             bounds=bounds,
             level=check_level(fields["level"]),
             seed=check_natural_number(fields["seed"], "seed"),
             stopped=fields["stopped"],
             forecasts=tuple(
-                Forecast(*(check_positive_integer(number, "forecasts") for number in forecast))
-                for forecast in fields["forecasts"]
+                Forecast(
+                    check_positive_integer(num_ranked, "forecasts"),
+                    check_positive_integer(num_needed, "forecasts"),
+                )
+                for num_ranked, num_needed in fields["forecasts"]
             ),
             stakes=tuple(stakes),
         )

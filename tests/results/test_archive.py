@@ -35,12 +35,10 @@ from pyg_recmetrics import (
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 
-#: A result in format 2, as it was written before lists could differ in length.
-#: A result in format 3, as it was written before tasks knew original ids.
 #: A result in format 5, as it was written before truth edges and persons had names of their own.
 FORMAT_5 = Path(__file__).with_name("format_5.npz")
-#: A result in format 6, as it was written before it said what ranked.
-#: A result in format 7, as it was written when every row was a user.
+#: A result of some users in format 8, before it said how many users each mean is over.
+FORMAT_8 = Path(__file__).with_name("format_8.npz")
 #: Two runs of one task in format 5.
 RUNS_IN_FORMAT_5 = Path(__file__).with_name("runs_in_format_5.npz")
 
@@ -236,6 +234,13 @@ class TestFiles:
         assert (first["recall@1"], second["recall@1"]) == (2 / 3, 1 / 3)
         assert first.ranked.edge_label_index.tolist() == [[0, 1, 2], [2, 0, 1]]
         assert first.person.tolist() == second.task.person.tolist() == [0, 1, 0]
+
+    def test_files_of_format_8_are_read(self):
+        # Four of eight users with truth were ranked, and two users without truth count as zero.
+        result = EvaluationResult.load(FORMAT_8)
+        assert result.sampling.num_counted == {"recall@1": 10, "mrr": 10}
+        assert result["mrr"] == pytest.approx(0.8 * float(result.per_user["mrr"].nanmean()))
+        assert "the mean over all 10 users is within it" in str(result)
 
     def test_original_ids_are_words_or_numbers(self, tmp_path):
         kinds = {"ann": ["ann", "böb", ""], "mixed": [3, "3", 0.5], "large": [2**60, -1, 0]}

@@ -14,6 +14,7 @@ def make(**changes):
         "num_users": 30_000,
         "num_ranked": 4000,
         "num_without_truth": 12,
+        "num_counted": {"ndcg@20": 30_000, "recall@20": 30_000},
         "margins": margins,
         "bounds": {"ndcg@20": Interval(0.1, 0.12), "recall@20": Interval(0.2, 0.215)},
         "level": 0.95,
