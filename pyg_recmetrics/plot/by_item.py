@@ -1,15 +1,18 @@
 """Pictures of which items are recommended."""
 
 import math
+from collections.abc import Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.plot.arguments import Recommenders, label
 from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, users
 from pyg_recmetrics.plot.style import GREY, line_style, point_style
+from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
 from pyg_recmetrics.results.runs import common_popularity, exposure_of_runs, runs_of
 
@@ -27,6 +30,9 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     into groups whose bounds grow tenfold every few groups. A line shows for each group how many
     users have an item in their top `k`, as the mean over the items of the group, and over runs if
     there are several. The grey line shows how many users have seen an item, as the same mean.
+
+    If a `margin` drew some users who stand for all, their counts are scaled up to all users, and
+    the note says so.
 
     Args:
         results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
@@ -66,7 +72,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=GREY, linewidth=4, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = exposure_of_runs(runs_of(result), k)[order]
+        counts = exposure_among_all(runs_of(result), k)[order]
         style = line_style(index) | point_style(index)
         means = _group_means(counts, groups)
         (line,) = axes.plot(middles, means, label=label(name) or "recommended", **style)
@@ -75,8 +81,40 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     axes.set_yscale("symlog", linthresh=1, linscale=0.5)
     axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
     num_with_list = [result.user_counts.num_with_list or 0 for result in runs]
-    note = f"top {k:,} of {users(num_with_list)}"
+    note = f"top {k:,} of {users(num_with_list)}{_scaled_up(runs)}"
     return finish(axes, "items, most popular first", "users per item", note, is_new=ax is None)
+
+
+def exposure_among_all(runs: Sequence[EvaluationResult], k: int) -> Tensor:
+    """Estimates how many users have each item in their top `k`, on average over runs.
+
+    Samples of different sizes can be compared: their counts are scaled up to all users.
+
+    Args:
+        runs (sequence of EvaluationResult): The runs of a recommender.
+        k (int): The cut-off.
+
+    Returns:
+        A double-precision tensor of shape `[num_items]`, on the CPU.
+
+    Raises:
+        ValueError: If a result does not hold lists down to `k`.
+    """
+    counts = [exposure_of_runs([run], k) * _users_per_ranked(run) for run in runs]
+    return torch.stack(counts).mean(dim=0)
+
+
+def _users_per_ranked(run: EvaluationResult) -> float:
+    """Returns how many users of the task each user of a result stands for."""
+    # A sample has users without ground truth in the same proportion.
+    return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
+
+
+def _scaled_up(runs: Sequence[EvaluationResult]) -> str:
+    """Says to how many users the counts of samples are scaled up."""
+    samples = [run.sampling for run in runs if run.sampling is not None]
+    some = next((sample for sample in samples if not sample.is_complete), None)
+    return f", scaled up to all {some.num_users + some.num_without_truth:,}" if some else ""
 
 
 def _growing_groups(num_items: int) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, compare
+from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, Sampling, compare
 from pyg_recmetrics.results.by_name import results_or_runs_by_name
 from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.runs import Runnable, common_metrics, mean_of_any, runs_of
@@ -89,6 +89,21 @@ class Contents:
         return next(iter(self.singles.values()))
 
     @cached_property
+    def every(self) -> list[EvaluationResult]:
+        """All runs of all recommenders."""
+        return [run for runs in self.runs.values() for run in runs]
+
+    @property
+    def largest(self) -> EvaluationResult:
+        """The first of the runs that evaluate the most users."""
+        return max(self.every, key=lambda run: run.num_evaluated)
+
+    @property
+    def num_sampled_from(self) -> int | None:
+        """Of how many users there are samples that stand for all; `None` if there is no sample."""
+        return next((sample.num_users for sample in map(sample_of, self.every) if sample), None)
+
+    @cached_property
     def several(self) -> dict[str, Runs]:
         """The recommenders with several runs."""
         found = self.recommenders.items()
@@ -97,15 +112,13 @@ class Contents:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
-        results = [result for runs in self.runs.values() for result in runs]
-        common = common_metrics(results)
+        common = common_metrics(self.every)
         return tuple(metric for metric in common if str(metric) in self.first.per_user)
 
     @property
     def small_metrics(self) -> list[Metric]:
         """The metrics whose means are at most one, so that one picture can show them all."""
-        every = [result for runs in self.recommenders.values() for result in runs_of(runs)]
-        return [x for x in self.metrics if all(abs(result[x]) <= 1 for result in every)]
+        return [x for x in self.metrics if all(abs(result[x]) <= 1 for result in self.every)]
 
     @property
     def best(self) -> str:
@@ -152,6 +165,13 @@ class Contents:
     def k(self) -> int:
         """The cut-off of recommended lists: the largest of the metrics."""
         return self.first.max_k or _DEFAULT_K
+
+
+def sample_of(result: EvaluationResult | Runs) -> Sampling | None:
+    """Returns how users were drawn, if those of a single run stand for all of the task."""
+    if isinstance(result, Runs) or result.sampling is None or result.sampling.is_complete:
+        return None
+    return result.sampling
 
 
 def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:

@@ -10,7 +10,6 @@ from pyg_recmetrics.reporting.parts import Part, Remarks, drawing
 from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
-from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.task.catalogue import check_has
 
 
@@ -31,9 +30,11 @@ def _forest(contents: Contents) -> Iterator[Part]:
     if not metrics:
         return
     runs = " Ticks are single runs." if contents.several else ""
+    # The table below has bounds on the mean over all users of the task.
+    others = f" for other {contents.first.nouns.drawn}" if contents.num_sampled_from else ""
     yield drawing(
         "Means",
-        f"The mean of every metric, with its 95% confidence interval.{runs}",
+        f"The mean of every metric, with its 95% confidence interval{others}.{runs}",
         lambda ax: plot.means(contents.recommenders, metrics, ax=ax),
         height=height(len(metrics), len(contents.recommenders)),
         kind="forest",
@@ -74,7 +75,7 @@ def _who(comparison: Comparison, names: Sequence[str]) -> str:
 
 def _warnings(contents: Contents) -> Iterator[str]:
     """What may make the numbers of the page say less than they seem to."""
-    comparison, first = contents.comparison, contents.first
+    comparison, first, largest = contents.comparison, contents.first, contents.largest
     if comparison is not None and (names := comparison.protocol.uncovered):
         those = "Its" if len(names) == 1 else "Their"
         yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
@@ -83,12 +84,11 @@ def _warnings(contents: Contents) -> Iterator[str]:
         yield f"{note[0].upper()}{note[1:]}."
     if contents.split is not None and contents.split.has_leaks:
         yield "The split leaks: see its checks below."
-    if num_cold := _count_cold(first.ranked):
+    if num_cold := _count_cold(largest.ranked):
         yield f"{num_cold:,} relevant items of users have no training edge."
-    every = [result for runs in contents.recommenders.values() for result in runs_of(runs)]
-    if num_tied := max(result.num_tied or 0 for result in every):
+    if num_tied := max(result.num_tied or 0 for result in contents.every):
         yield f"Up to {num_tied:,} relevant items have the same score as another candidate."
-    if num_short := _count_short(first, contents.k):
+    if num_short := _count_short(largest, contents.k):
         yield f"{num_short:,} users have fewer than {contents.k} recommended items."
 
 

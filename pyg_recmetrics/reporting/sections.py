@@ -10,9 +10,9 @@ from torch import Tensor
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.plot.by_item import exposure_among_all
 from pyg_recmetrics.plot.picture import span, users
-from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.reporting.contents import Contents, about_rows
+from pyg_recmetrics.reporting.contents import Contents, about_rows, sample_of
 from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
 from pyg_recmetrics.reporting.weak_spots import weak_spots
@@ -24,7 +24,6 @@ from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
 from pyg_recmetrics.results.runs import (
     common_popularity,
-    exposure_of_runs,
     num_tied_in_runs,
     runs_of,
     tie_range_of_runs,
@@ -40,13 +39,16 @@ _NUM_ITEMS = 10
 
 def summary(contents: Contents) -> str:
     """Returns one sentence on what is evaluated."""
-    counts = contents.first.user_counts
+    nouns, counts = contents.first.nouns, _nums_evaluated(contents)
     names = [
         f"{name} ({len(contents.several[name])} runs)" if name in contents.several else name
         for name in contents.recommenders
     ]
     who = _named(names) or "One recommender"
-    return f"{who}: {users([counts.num_evaluated], counts.nouns.rows)} evaluated."
+    if all_users := contents.num_sampled_from:
+        some = f"{span(counts)} of {all_users:,} {nouns.users}"
+        return f"{who}: {some} evaluated, in random order."
+    return f"{who}: {users(counts, nouns.rows)} evaluated."
 
 
 def task(contents: Contents) -> Iterator[Part]:
@@ -55,8 +57,8 @@ def task(contents: Contents) -> Iterator[Part]:
     if result.task is None:
         yield Missing("Task", "the results were made without a 'RankingTask'")
         return
-    rows = [*_rows_on_users(result), *_rows_on_items(result.task)]
-    rows += _rows_on_edges(result.ranked, result.task)
+    rows = [*_rows_on_users(contents), *_rows_on_items(result.task)]
+    rows += _rows_on_edges(contents, result.task)
     yield Grid("What is ranked for whom, and what is relevant.", Table(["", "number"], rows))
 
 
@@ -75,27 +77,8 @@ def means(contents: Contents) -> Iterator[Part]:
     results = contents.recommenders.values()
     rows = [[name, *_with_best(name, results)] for name in names]
     head = ["metric", *(name or "mean" for name in contents.recommenders)]
-    first = contents.first
-    notes = [
-        note_on_intervals(0.95, first.person, first.nouns),
-        summarize_users(
-            first.user_counts, first.empty_target_action, first.convention, first.max_k
-        ),
-        *Observations(first.ranked, first.definitions).notes(),
-    ]
-    notes += [
-        f"{name}: {result.sampling.note(first.nouns)}"
-        if name
-        else result.sampling.note(first.nouns)
-        for name, result in contents.singles.items()
-        if result.sampling is not None
-    ]
-    if whose := _named(contents.several):
-        drawn = first.nouns.drawn
-        notes.insert(1, f"{whose}: mean over several runs, ± for other {drawn} and other runs")
-    yield Grid(
-        "The mean of every metric. The best of each is bold.", Table(head, rows, tuple(notes))
-    )
+    notes = tuple(_notes_on_means(contents))
+    yield Grid("The mean of every metric. The best of each is bold.", Table(head, rows, notes))
     for name, runs in contents.several.items():
         caption = f"How much {len(runs)} runs{_of(name)} vary, and what more runs would change."
         fold = f"Runs{_of(name)}"
@@ -189,12 +172,13 @@ def long_tail(contents: Contents) -> Iterator[Part]:
         f"In how many of the top {k} lists an item is, against how popular it is. Items are sorted "
         f"by their number of training edges, most popular first, and divided into groups. A line "
         f"is the mean over the items of a group, and the grey line is the number of users who have "
-        f"seen an item.{_over_runs(contents)}"
+        f"seen an item.{_scaled_up(contents)}{_over_runs(contents)}"
     )
     yield drawing("Long tail", caption, partial(plot.long_tail, contents.recommenders, k=k))
     caption = (
         f"The items that are in most top {k} lists, summed over recommenders: how many users have "
-        f"seen each of them, and in how many lists it is.{_over_runs(contents)}"
+        f"seen each of them, and in how many lists it is."
+        f"{_scaled_up(contents)}{_over_runs(contents)}"
     )
     yield grid("Items recommended most often", caption, partial(_most_recommended, contents))
 
@@ -286,9 +270,56 @@ def _cell(difference: tuple[float, str] | None) -> str:
     return text if star else Faint(text)
 
 
-def _rows_on_users(result: EvaluationResult) -> Iterator[list[str]]:
+def _notes_on_means(contents: Contents) -> Iterator[str]:
+    """Says what the intervals are, and whose users are evaluated."""
+    first = contents.first
+    yield from _notes_on_margins(contents)
+    if whose := _named(contents.several):
+        yield f"{whose}: mean over several runs, ± for other {first.nouns.drawn} and other runs"
+    yield from _of_each(contents, _summarize_users)
+    yield from Observations(first.ranked, first.definitions).notes()
+    yield from _of_each(
+        contents, lambda run: None if run.sampling is None else run.sampling.note(run.nouns)
+    )
+
+
+def _notes_on_margins(contents: Contents) -> Iterator[str]:
+    """Says what "±" is, and whose if a sample has bounds where others have intervals."""
+    first, names_of = contents.first, dict[str, list[str]]()
+    interval = note_on_intervals(0.95, first.person, first.nouns)
+    for name, result in contents.recommenders.items():
+        sample = sample_of(result)
+        note = interval if sample is None else sample.note_on_bounds(first.nouns)
+        names_of.setdefault(note, []).append(name)
+    for note, names in names_of.items():
+        yield note if len(names_of) == 1 else note.replace("±", f"± of {_named(names)}", 1)
+
+
+def _of_each(contents: Contents, say: Callable[[EvaluationResult], str | None]) -> Iterator[str]:
+    """Says something of every run, and of whom it is where it is not the same of all."""
+    names_of: dict[str, dict[str, None]] = {}
+    for name, runs in contents.runs.items():
+        for text in filter(None, map(say, runs)):
+            names_of.setdefault(text, {})[name] = None
+    for text, names in names_of.items():
+        is_of_all = len(names_of) == 1 and len(names) == len(contents.runs)
+        whose = "" if is_of_all else _named(names)
+        yield f"{whose}: {text}" if whose else text
+
+
+def _summarize_users(run: EvaluationResult) -> str:
+    return summarize_users(run.user_counts, run.empty_target_action, run.convention, run.max_k)
+
+
+def _nums_evaluated(contents: Contents) -> list[int]:
+    return [run.num_evaluated for run in contents.every]
+
+
+def _rows_on_users(contents: Contents) -> Iterator[list[str]]:
+    result, all_users = contents.first, contents.num_sampled_from
     counts = result.user_counts
-    yield [f"{counts.nouns.rows} evaluated", f"{counts.num_evaluated:,}"]
+    of_all = f" of {all_users:,}" if all_users else ""
+    yield [f"{counts.nouns.rows} evaluated", f"{span(_nums_evaluated(contents))}{of_all}"]
     yield [f"{counts.nouns.users} without ground truth", f"{counts.num_without_truth:,}"]
     if counts.num_left_out:
         yield [f"{counts.nouns.users} whom the convention leaves out", f"{counts.num_left_out:,}"]
@@ -302,9 +333,10 @@ def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:
     yield ["candidates of a user, fewest and most", f"{fewest:,} to {most:,}"]
 
 
-def _rows_on_edges(ranked: RankedEdges, task: RankingTask) -> Iterator[list[str]]:
+def _rows_on_edges(contents: Contents, task: RankingTask) -> Iterator[list[str]]:
+    ranked = contents.largest.ranked
     degree = ranked.degree[ranked.degree > 0]
-    yield ["ground-truth edges", f"{ranked.rank.numel():,}"]
+    yield ["ground-truth edges", span(run.ranked.rank.numel() for run in contents.every)]
     yield ["per user who has any, on average", f"{float(degree.double().mean()):.1f}"]
     if task.threshold is not None:
         yield ["smallest weight of a relevant item", f"{task.threshold:g}"]
@@ -336,10 +368,19 @@ def _format_mean(result: EvaluationResult | Runs, metric: str) -> str:
         return format_mean(value, high - value)
     if metric not in result:
         return ""
-    if metric not in result.per_user:
-        return format_mean(result[metric], float("nan"))
-    low, high = result.confidence_interval(metric)
-    return format_mean(result[metric], (high - low) / 2)
+    return format_mean(result[metric], _margin(result, metric))
+
+
+def _margin(result: EvaluationResult, metric: str) -> float:
+    """Returns what stands behind "±" in the printed table of a result; `NaN` if nothing does."""
+    mean, sample = result[metric], sample_of(result)
+    if metric not in (result.per_user if sample is None else sample.bounds):
+        return math.nan
+    if sample is None:
+        low, high = result.confidence_interval(metric)
+        return (high - low) / 2
+    low, high = result.bounds(metric)
+    return max(mean - low, high - mean)
 
 
 def _curve(contents: Contents, label: str) -> Drawing | Missing:
@@ -410,7 +451,10 @@ def _most_recommended(contents: Contents) -> Table:
     first = contents.first.ranked
     results = chain.from_iterable(contents.runs.values())
     popularity = common_popularity(results, "report")
-    counts = [exposure_of_runs(runs, contents.k) for runs in contents.runs.values()]
+    counts = [exposure_among_all(runs, contents.k) for runs in contents.runs.values()]
+    if contents.num_sampled_from:
+        # What is scaled up knows no tenths.
+        counts = [of.round() for of in counts]
     # Means over runs differ in their last digit, and items in equally many lists stay in order.
     total = torch.stack(counts).sum(dim=0).round(decimals=6)
     listed = total.argsort(descending=True, stable=True)[:_NUM_ITEMS]
@@ -452,6 +496,13 @@ def _over_runs(contents: Contents, *, has_intervals: bool = False) -> str:
         return ""
     intervals = ", with intervals that allow for other runs" if has_intervals else ""
     return f" Several runs{_of(_named(contents.several))} are shown by their mean{intervals}."
+
+
+def _scaled_up(contents: Contents) -> str:
+    """Says that the users of a sample stand for all."""
+    if not contents.num_sampled_from:
+        return ""
+    return f" Counts of a sample are scaled up to all {contents.first.nouns.users}."
 
 
 def _named(recommenders: Iterable[str]) -> str:

@@ -258,6 +258,29 @@ class TestWhatIsShown:
         shown = {name: line.get_ydata() @ sizes for name, line in lines(axes).items()}
         assert shown == {"seen": left_out.seen.size(1), "some": pytest.approx(10 * 5)}
 
+    def test_the_long_tail_of_samples_is_scaled_up_to_all_users(self):
+        users = torch.arange(20_000)
+        truth = torch.stack([users[:18_000], users[:18_000] % 5])
+        seen = torch.stack([users, 5 + users % 3])
+        task = RankingTask(truth, seen=seen, num_users=20_000, num_items=8)
+        # All have the same two items, so that each of these is in as many lists as there are users.
+        few, more = (
+            evaluate(8.0 - torch.arange(8), task, "recall@2", margin=margin, keep_items=True)
+            for margin in (0.06, 0.03)
+        )
+        assert few.sampling.num_ranked < more.sampling.num_ranked < 18_000
+        picture = plot.long_tail({"few": few, "more": more}, k=2)
+        groups = _growing_groups(8)
+        sizes = [last - first + 1 for first, last in groups]
+        for name, line in lines(picture.axes).items():
+            expected = 20_000 if name == "seen" else 2 * 20_000
+            assert line.get_ydata() @ sizes == pytest.approx(expected, rel=2e-3)
+        counts = [result.user_counts.num_with_list for result in (few, more)]
+        assert (
+            note(picture)
+            == f"top 2 of {counts[0]:,} to {counts[1]:,} users, scaled up to all 20,000"
+        )
+
     def test_conventions_and_users_without_truth_count_as_in_the_result(self):
         result = evaluate(
             scores_like(0.3),

@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, Runs, evaluate
+from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Prose
+from pyg_recmetrics.reporting.sections import summary
 from tests.support.machines.missing_packages import hide_package
 from tests.support.references.variance_components import margin_over_runs
 
@@ -17,6 +19,69 @@ def test_how_much_runs_vary(parts, runs):
     assert "Random: mean over several runs" in str(means.table)
     assert of_runs.caption.startswith("How much 3 runs of Random vary")
     assert str(of_runs.table) == str(Runs(runs))
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """Results of samples of two sizes and of all users, by name."""
+    users = torch.arange(20_000)
+    seen = torch.stack([users, 5 + users % 3])
+    task = RankingTask(torch.stack([users, users % 5]), seen=seen, num_users=20_000, num_items=8)
+    margins = {"few": 0.06, "more": 0.03, "all": None}
+    metrics, scores = ["recall@1", "recall@2"], 8.0 - torch.arange(8)
+    return {
+        name: evaluate(scores, task, metrics, margin=margin, keep_items=True)
+        for name, margin in margins.items()
+    }
+
+
+def cells_of(table):
+    return {cell for row in table.rows for cell in row if "±" in cell}
+
+
+def test_a_sample_has_the_bounds_that_it_is_printed_with(parts, samples):
+    few = samples["few"]
+    (means,) = parts("Means", few)
+    assert cells_of(means.table) == cells_of(few.table())
+    assert means.table.notes == few.table().notes[:1] + means.table.notes[1:]
+    number = f"{few.sampling.num_ranked:,}"
+    assert summary(Contents.of(few)) == (
+        f"One recommender: {number} of 20,000 users evaluated, in random order."
+    )
+
+
+def test_users_of_samples_are_not_those_of_the_first(parts, samples):
+    few, more = (f"{samples[name].sampling.num_ranked:,}" for name in ("few", "more"))
+    both = {name: samples[name] for name in ("few", "more")}
+    assert summary(Contents.of(both)) == (
+        f"few, more: {few} to {more} of 20,000 users evaluated, in random order."
+    )
+    notes = parts("Means", both)[0].table.notes
+    assert notes[:3] == (
+        samples["few"].sampling.note_on_bounds(),
+        f"few: {few} users evaluated",
+        f"more: {more} users evaluated",
+    )
+    assert parts("Task", both)[0].table.rows[0] == (
+        "users evaluated",
+        f"{few} to {more} of 20,000",
+    )
+
+
+def test_bounds_and_intervals_in_one_table_are_told_apart(parts, samples):
+    table = parts("Means", {"few": samples["few"], "all": samples["all"]})[0].table
+    bounds, interval, *_ = table.notes
+    assert bounds.startswith("± of few: the mean over all 20,000 users is within it")
+    assert interval == "± of all: 95% confidence interval of the mean over users"
+    assert cells_of(table) == cells_of(samples["few"].table()) | cells_of(samples["all"].table())
+
+
+def test_lists_of_samples_are_scaled_up_to_all_users(parts, samples):
+    _, listed = parts("Long tail", samples)
+    assert "Counts of a sample are scaled up to all users." in listed.caption
+    assert [row[2:] for row in listed.table.rows[:2]] == [("20,000",) * 3] * 2
+    _, unsampled = parts("Long tail", samples["all"])
+    assert "scaled" not in unsampled.caption
 
 
 def test_how_many_observations_means_with_propensities_rest_on(parts, task):
