@@ -1,8 +1,9 @@
 """race(): ranks the same random users by several recommenders, and drops those that lose."""
 
+import inspect
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_finite_number
-from pyg_recmetrics.evaluation import Evaluator
+from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Frame, Margins, measure
 from pyg_recmetrics.metrics import Metric
@@ -38,6 +39,21 @@ _STAKES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 #: What the variance of a difference is taken for at first, as a share of its squared range: paired
 #: values have much in common.
 _PRIOR_VARIANCE = 1 / 16
+
+#: Differences of this part of the range of a metric make no winner. The same values in another
+#: order add up to another double, and the last interval of a race has no width to cover that.
+_ROUNDING = 1e-12
+
+#: Options of :func:`evaluate` without a meaning in a race, which returns no result to keep items of
+#: or to go on from, and where all recommenders would share one offset.
+_OTHER_OPTIONS = {"item_offset", "keep_items", "margin", "resume"}
+
+#: What a race passes on, beside its own arguments.
+_OPTIONS = {
+    name
+    for name, parameter in inspect.signature(evaluate).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+} - _OTHER_OPTIONS
 
 
 def race(
@@ -74,7 +90,8 @@ def race(
             (default: `0.95`)
         seed (int, optional): The seed of the order of users. (default: `0`)
         max_users (int, optional): How many users to rank at most. (default: `None`, all)
-        **options: All other options of :func:`evaluate`, such as `num_users` and `convention`.
+        **options: Other options of :func:`evaluate`, such as `num_users` and `convention`: all but
+            `item_offset`, `keep_items`, `margin` and `resume`.
 
     Returns:
         The verdict on every pair. It prints as a table with the users and the seconds that each
@@ -82,9 +99,10 @@ def race(
 
     Raises:
         TypeError: If `recommenders` does not hold recommenders by name, or an argument has a wrong
-            type.
+            type or is unknown.
         ValueError: If there are fewer than two recommenders, `equivalence` is not a positive
-            number, or there can be no `margin` for the metric, see :func:`evaluate`.
+            number, or there can be no `margin` for the metric, see :func:`evaluate`. An error about
+            one of the recommenders starts with its name.
 
     Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting"
     (2024); Maron and Moore, "Hoeffding races" (1994).
@@ -100,6 +118,8 @@ def race(
         >>> result.winner, result.pair("often", "popular").verdict
         ('often', 'better')
     """
+    if unknown := [name for name in options if name not in _OPTIONS]:
+        raise TypeError(f"race() got an unexpected keyword argument '{unknown[0]}'")
     named = by_name(recommenders, object, "recommender", "recommenders")
     if len(named) < 2:
         raise ValueError(f"'recommenders' needs to hold two or more (got {list(named)})")
@@ -107,7 +127,9 @@ def race(
     if equivalence <= 0:
         raise ValueError(f"'equivalence' needs to be a positive number (got {equivalence:g})")
     given = (options.pop(name, None) for name in ("num_users", "num_items"))
-    num_users, num_items = complete_counts(next(iter(named.values())), data, *given)
+    name, first = next(iter(named.items()))
+    with _naming(name):
+        num_users, num_items = complete_counts(first, data, *given)
     evaluator = Evaluator(
         data,
         metric,
@@ -127,8 +149,23 @@ def race(
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
         modes.enter_context(processes.watching(evaluator.task.device))
-        processes.check_same(evaluator.task.device, recommenders=tuple(named))
+        processes.check_same(
+            evaluator.task.device,
+            recommenders=tuple(named),
+            options=(equivalence, level, seed, max_users),
+        )
         return _Racing(evaluator, named, equivalence).run()
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Says in an error which recommender it is about, and leaves its type as it is."""
+    try:
+        yield
+    except Exception as error:
+        if error.args and isinstance(error.args[0], str):
+            error.args = (f"{name}: {error.args[0]}", *error.args[1:])
+        raise
 
 
 class _Runner:
@@ -137,7 +174,8 @@ class _Runner:
     def __init__(self, name: str, recommender: RecommenderLike, evaluator: Evaluator) -> None:
         self.name, self._evaluator = name, evaluator
         start = time.perf_counter()
-        self._ranking: OpenRanking = evaluator._open(recommender)
+        with _naming(name):
+            self._ranking: OpenRanking = evaluator._open(recommender)
         self.seconds = time.perf_counter() - start
         self.values = torch.zeros(0, dtype=torch.double, device=evaluator.task.device)
         self.num_users = 0
@@ -148,9 +186,10 @@ class _Runner:
         users = frame.order.with_truth[self.num_users : last]
         start = time.perf_counter()
         in_order = users.sort().values
-        self._ranking.rank(in_order)
-        ranked = self._evaluator._with_ties(self._ranking.to_ranked_edges(in_order))
-        self.values = torch.cat([self.values, self._measure(ranked)[users]])
+        with _naming(self.name):
+            self._ranking.rank(in_order)
+            ranked = self._evaluator._with_ties(self._ranking.to_ranked_edges(in_order))
+            self.values = torch.cat([self.values, self._measure(ranked)[users]])
         self.num_users = last
         self.seconds += time.perf_counter() - start
 
@@ -191,10 +230,12 @@ class _Racing:
         if num_counted == 0:
             raise ValueError(f"'metric' needs users for whom '{self.metric}' is defined (got none)")
         self.share, self.shift = self.frame.weight(num_counted)
+        self.num_users = self.frame.num_in_mean(num_counted)
         self.sign = 1 if is_higher_better(str(self.metric)) else -1
         self.runners = [_Runner(name, each, evaluator) for name, each in recommenders.items()]
         pairs = list(combinations(self.runners, 2))
         low, high = resolved.definition.bounds
+        self.rounding = _ROUNDING * (high - low)
         self.sequences = {
             (a.name, b.name): ConfidenceSequence(
                 num_counted,
@@ -231,7 +272,7 @@ class _Racing:
             looks,
             equivalence=self.equivalence,
             level=self.level,
-            num_users=self.frame.num_users,
+            num_users=self.num_users,
             nouns=USERS if self.evaluator.task.query is None else QUERIES,
         )
 
@@ -269,9 +310,10 @@ class _Racing:
         return self.known[names]
 
     def _verdict(self, low: float, high: float) -> RaceVerdict:
-        if low > 0 or high < 0:
+        if low > self.rounding or high < -self.rounding:
             return "better" if (low > 0) == (self.sign > 0) else "worse"
-        if -self.equivalence < low and high < self.equivalence:
+        furthest = max(-low, high)
+        if furthest < self.equivalence or furthest <= self.rounding:
             return "equivalent"
         return "undecided"
 

@@ -132,6 +132,53 @@ class TestVerdicts:
         assert again.entrants[0].mean != result.entrants[0].mean
 
 
+def ranked_at(rank, num_items=12):
+    """Scores that put the first item at a rank for each user."""
+    scores = -torch.arange(num_items, dtype=torch.double).repeat(len(rank), 1)
+    scores[:, 0] = 0.5 - rank
+    return scores
+
+
+def race_of_equals(num_users, seed, equivalence=0.01):
+    """A race of three with the same ranks, which go to users in different orders."""
+    generator = torch.Generator().manual_seed(seed)
+    rank = torch.randint(1, 12, (num_users,), generator=generator)
+    task = RankingTask(
+        torch.stack([torch.arange(num_users), torch.zeros_like(rank)]),
+        num_users=num_users,
+        num_items=12,
+    )
+    order = {name: torch.randperm(num_users, generator=generator) for name in "abc"}
+    recommenders = {name: ranked_at(rank[order[name]]) for name in order}
+    return race(recommenders, task, "mrr", equivalence=equivalence)
+
+
+class TestEquals:
+    def test_rounding_makes_no_winner(self):
+        for seed in range(40):
+            result = race_of_equals(3, seed)
+            assert result.best == ("a", "b", "c")
+            assert {pair.verdict for pair in result} == {"equivalent"}
+
+    def test_they_may_be_dropped_by_chance_and_never_once_all_are_ranked(self):
+        for seed in range(30):
+            for pair in race_of_equals(300, seed):
+                assert pair.verdict in ("equivalent", "undecided") or pair.num_users < 300
+
+    def test_they_are_equivalent_even_if_next_to_nothing_matters(self):
+        pairs = [pair for seed in range(10) for pair in race_of_equals(9, seed, 1e-300)]
+        assert {pair.verdict for pair in pairs} == {"equivalent"}
+
+    def test_a_small_difference_is_one(self):
+        task = RankingTask(torch.tensor([[0, 1, 2], [0, 0, 0]]), num_users=3, num_items=200_000)
+        rank = torch.tensor([3, 1, 199_999])
+        recommenders = {"a": ranked_at(rank, 200_000), "b": ranked_at(rank - 1, 200_000)}
+        recommenders["b"][:2] = recommenders["a"][:2]
+        (pair,) = race(recommenders, task, "mrr", equivalence=1e-6)
+        assert pair.verdict == "worse"
+        assert pair.difference == pytest.approx((1 / 199_999 - 1 / 199_998) / 3)
+
+
 class TestWords:
     def test_queries_are_not_called_users(self):
         query = TASK.truth[0]
@@ -169,8 +216,36 @@ class TestRefusals:
     def test_other_types(self):
         with pytest.raises(TypeError, match="'recommenders' needs to be recommenders by name"):
             race([BASE, BASE], TASK, "ndcg@5", equivalence=0.01)
-        with pytest.raises(TypeError, match="unexpected keyword"):
-            race({"a": BASE, "b": BASE}, TASK, "ndcg@5", equivalence=0.01, size=3)
+
+    @pytest.mark.parametrize(
+        "name",
+        ["margin", "metrics", "patience", "monitor", "resume", "keep_items", "item_offset", "size"],
+    )
+    def test_what_has_no_meaning_in_a_race_is_told_before_it_starts(self, name):
+        def fail(users):
+            raise AssertionError("nothing is to be ranked")
+
+        message = rf"^race\(\) got an unexpected keyword argument '{name}'$"
+        with pytest.raises(TypeError, match=message):
+            race({"a": fail, "b": fail}, TASK, "ndcg@5", equivalence=0.01, **{name: 1})
+
+    @pytest.mark.parametrize(
+        ("wrong", "error", "message"),
+        [
+            (BASE[:, :3], ValueError, "^b: 'recommender' needs to hold scores"),
+            (torch.full_like(BASE, torch.nan), ValueError, "^b: 'recommender' needs to give"),
+            (lambda users: BASE[users, :3], ValueError, r"^b: 'recommender\(\)' needs to hold"),
+            (lambda users: BASE[users] @ BASE, RuntimeError, "^b: mat1 and mat2 shapes"),
+            (None, TypeError, "^b: 'recommender' needs to be one of these"),
+        ],
+    )
+    def test_an_error_names_the_recommender(self, wrong, error, message):
+        with pytest.raises(error, match=message):
+            race({"a": BASE, "b": wrong}, TASK, "ndcg@5", equivalence=0.01)
+
+    def test_an_error_names_the_recommender_that_says_how_many_users_there_are(self):
+        with pytest.raises(TypeError, match=r"^a: 'recommender' needs to be"):
+            race({"a": (BASE, "items"), "b": BASE}, TASK.truth, "mrr", equivalence=0.01)
 
 
 @pytest.mark.slow

@@ -22,11 +22,13 @@ bound on the money.
 
 import math
 from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from pyg_recmetrics.sequential.forecast import needed_users
+from pyg_recmetrics.totals import totals_of
 
 #: A bettor may lose at most this part of its money at once.
 _MAX_LOSS = 0.75
@@ -34,11 +36,15 @@ _MAX_LOSS = 0.75
 #: The mean of those who are left is kept away from both ends, where a bet would be infinite.
 _SMALLEST = 1e-9
 
-#: How many halvings find an end of the interval at most.
-_NUM_HALVINGS = 40
+#: How many steps find an end of the interval at most. It takes about six.
+_NUM_STEPS = 60
 
-#: The interval is found to this part of the margin.
-_PRECISION = 1e-4
+#: The interval is found to this part of the margin, or else to this part of the range: closer, its
+#: ends could not be told from what rounding adds.
+_PRECISION, _FINEST = 1e-4, 1e-12
+
+#: A claim, and what :meth:`ConfidenceSequence._excess` is for it.
+_Bet: TypeAlias = tuple[float, float]
 
 
 class ConfidenceSequence:
@@ -90,6 +96,9 @@ class ConfidenceSequence:
     @property
     def mean(self) -> float:
         """The mean of the known values; `NaN` if there are none."""
+        if self.num_known == self.num_users:
+            # To the last bit, the mean that a result of all of them has.
+            return self._unscaled(totals_of(self._values).mean(self._values))
         return self._unscaled(float(self._values.mean()))
 
     @property
@@ -144,26 +153,62 @@ class ConfidenceSequence:
 
     def forecast(self, margin: float) -> float:
         """Returns how many users a margin will take, going by the variance so far."""
-        return needed_users(self.variance, margin, self.alpha, self.num_users)
+        # Of those who bet on more and on less, the one who may stake less takes longer.
+        largest = _MAX_LOSS / max(self.mean - self._low, self._low + self._range - self.mean)
+        return needed_users(self.variance, margin, self.alpha, self.num_users, largest)
 
     def is_refuted(self, mean: float, sign: int) -> bool:
         """Returns whether somebody who bets on more (`1`) or less (`-1`) has ever won enough."""
-        return (
-            float(self._log_money((mean - self._low) / self._range, sign).max()) > self._threshold
-        )
+        return self._excess((mean - self._low) / self._range, sign) > 0
 
-    def _end(self, refuted: float, kept: float, sign: int) -> float:
-        """Returns an end of the interval: what is refuted, close to what is not."""
-        precision = _PRECISION * float(self._margins[-1])
-        for _ in range(_NUM_HALVINGS):
-            if abs(kept - refuted) <= precision:
+    def _end(self, impossible: float, mean: float, sign: int) -> float:
+        """Returns an end of the interval: what is refuted, close to what is not.
+
+        This is the Illinois method: of a line through both ends, with half the value of an end that
+        stays twice.
+        """
+        (newest, excess), (other, excess_of_other) = self._around_end(impossible, mean, sign)
+        if excess <= 0:
+            return newest
+        precision = max(_PRECISION * float(self._margins[-1]), _FINEST)
+        for _ in range(_NUM_STEPS):
+            gap = abs(other - newest)
+            if gap <= precision:
                 break
-            middle = (refuted + kept) / 2
-            if float(self._log_money(middle, sign).max()) > self._threshold:
-                refuted = middle
+            # Half the precision away from both ends, or else one of them might never move.
+            nearest = precision / 2 / gap
+            share = min(max(excess / (excess - excess_of_other), nearest), 1 - nearest)
+            claim = newest + share * (other - newest)
+            found = self._excess(claim, sign)
+            if (found > 0) == (excess > 0):
+                excess_of_other /= 2
             else:
-                kept = middle
-        return refuted
+                other, excess_of_other = newest, excess
+            newest, excess = claim, found
+        return newest if excess > 0 else other
+
+    def _around_end(self, impossible: float, mean: float, sign: int) -> tuple[_Bet, _Bet]:
+        """Returns a claim that is refuted, or the impossible one, and one that is kept.
+
+        The first to be tried is as far from the mean as bettors of the best stake would refute.
+        """
+        num_left = self.num_users - self.num_known
+        threshold = self._threshold + math.log(len(self._stakes))
+        spread = 2 * threshold * float(self._variances()[-1]) * num_left / self.num_users
+        step = math.sqrt(spread / self.num_known)
+        # Even if the mean were refuted, the end would only come as close to it as can be.
+        kept = mean, -self._threshold
+        while sign * (kept[0] - impossible) > step:
+            claim = kept[0] - sign * step
+            tried = claim, self._excess(claim, sign)
+            if tried[1] > 0:
+                return tried, kept
+            kept, step = tried, 2 * step
+        return (impossible, self._excess(impossible, sign)), kept
+
+    def _excess(self, mean: float, sign: int) -> float:
+        """Returns how far the log of the most that a bettor ever had is above what refutes."""
+        return float(self._log_money(mean, sign).max()) - self._threshold
 
     def _log_money(self, mean: float, sign: int) -> Tensor:
         """Returns what a bettor has after each value, as a multiple of what it started with."""

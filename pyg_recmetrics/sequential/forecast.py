@@ -34,17 +34,30 @@ class Forecast(NamedTuple):
     num_needed: int
 
 
-def needed_users(variance: float, margin: float, alpha: float, num_users: float) -> float:
+def needed_users(
+    variance: float,
+    margin: float,
+    alpha: float,
+    num_users: float,
+    largest_stake: float = math.inf,
+) -> float:
     r"""Returns how many users a margin takes, :math:`2 \ln(2 / \alpha) \sigma^2 / margin^2`.
 
-    Of a finite population, this is the number without replacement.
+    Where hits are rare, a bettor would stake more than the largest stake :math:`\lambda`, and needs
+    :math:`\ln(2 / \alpha) / (\lambda \, margin - \lambda^2 \sigma^2 / 2)` users, which are more. Of
+    a finite population, this is the number without replacement.
 
     Args:
         variance (float): The variance of the values.
         margin (float): The margin.
         alpha (float): The probability that the interval is ever wrong.
         num_users (float): How many users there are, which may be infinite.
+        largest_stake (float): The most that may be staked on a difference of one.
     """
+    if margin > largest_stake * variance:
+        growth = largest_stake * (margin - largest_stake * variance / 2)
+        threshold = math.log(2 / alpha)
+        return threshold / (growth + threshold / num_users)
     spread = 2 * math.log(2 / alpha) * variance
     # Divided by this sum, since the square of a tiny margin is zero.
     return spread / (margin**2 + spread / num_users)

@@ -1,6 +1,7 @@
 """Confidence sequences: bets that are counted one by one, and bounds that hold for sure."""
 
 import math
+from fractions import Fraction
 from itertools import permutations
 
 import pytest
@@ -34,6 +35,15 @@ def drawn(num_users, rate=0.3, seed=0):
     generator = torch.Generator().manual_seed(seed)
     values = torch.rand(num_users, generator=generator, dtype=torch.double)
     return values * (torch.rand(num_users, generator=generator) < rate)
+
+
+def end_by_halving(sequence, impossible, sign):
+    """An end of the interval, from nothing but what is refuted."""
+    refuted, kept = impossible, sequence.mean
+    for _ in range(50):
+        middle = (refuted + kept) / 2
+        refuted, kept = (middle, kept) if sequence.is_refuted(middle, sign) else (refuted, middle)
+    return refuted
 
 
 class TestBets:
@@ -92,12 +102,46 @@ class TestIntervals:
         assert sequence.is_refuted(high, -1)
         assert not sequence.is_refuted(high - step, -1)
 
+    @pytest.mark.parametrize("stakes", [(1.0,), (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)])
+    @pytest.mark.parametrize("margin", [1e-5, 0.002, 0.05, 0.6])
+    @pytest.mark.parametrize("rate", [0.0, 0.003, 0.3, 1.0])
+    def test_their_ends_are_those_that_halving_finds(self, rate, margin, stakes):
+        sequence = ConfidenceSequence(1000, 0.05, stakes=stakes)
+        for first, last in ((0, 100), (100, 600), (600, 990)):
+            sequence.add(drawn(1000, rate)[first:last], margin)
+            total = sequence.mean * last
+            ends = (total / 1000, 1), ((total + 1000 - last) / 1000, -1)
+            for end, (impossible, sign) in zip(sequence.interval(), ends, strict=True):
+                wanted = end_by_halving(sequence, impossible, sign)
+                assert end == pytest.approx(wanted, abs=2e-4 * margin)
+
+    def test_they_take_few_looks_at_the_bets(self, monkeypatch):
+        num_looks, look = [], ConfidenceSequence._log_money
+        monkeypatch.setattr(
+            ConfidenceSequence,
+            "_log_money",
+            lambda *arguments: num_looks.append(1) or look(*arguments),
+        )
+        for stakes in ((1.0,), (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)):
+            sequence = ConfidenceSequence(30_000, 0.05, stakes=stakes)
+            for first in range(0, 10_000, 500):
+                sequence.add(drawn(30_000)[first : first + 500], margin=0.01)
+                sequence.interval()
+        assert len(num_looks) <= 2 * 20 * 2 * 8  # halving takes 19 on each side
+
     def test_they_are_points_when_all_is_known(self):
         values = drawn(300)
         sequence = ConfidenceSequence(300, 0.05)
         sequence.add(values, margin=0.1)
         assert sequence.interval() == (sequence.mean, sequence.mean)
         assert sequence.mean == pytest.approx(float(values.mean()))
+
+    def test_the_mean_of_all_is_rounded_once(self):
+        for seed in range(5):
+            values = drawn(1000, seed=seed)
+            sequence = ConfidenceSequence(1000, 0.05)
+            sequence.add(values, margin=0.1)
+            assert sequence.mean == float(sum(map(Fraction, values.tolist())) / 1000)
 
     def test_they_follow_the_range_of_the_values(self):
         values = drawn(2000)[:500]
