@@ -116,6 +116,7 @@ class TestVerdicts:
             (found[action],) = result
             assert found[action].low <= full[0] - full[1] <= found[action].high
             assert result.entrants[0].mean == pytest.approx(full[0], abs=0.05)
+            assert f"about all {NUM_USERS if action == 'neg' else 3000:,} users" in str(result)
         assert found["neg"].difference == pytest.approx(found["skip"].difference / 2)
 
     def test_users_are_those_of_the_seed_and_recommenders_may_have_any_form(self):
