@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -595,18 +596,18 @@ class Evaluator(Frozen):
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
-def _read_resume(resume: object) -> tuple[EvaluationResult | None, str | Path | None]:
+def _read_resume(resume: object) -> tuple[EvaluationResult | None, Path | None]:
     """Returns an earlier result to go on from, and the folder of a ranking that ended too early."""
-    if isinstance(resume, str | Path) and Path(resume).is_file():
-        resume = EvaluationResult.load(resume)
+    if isinstance(resume, str | PathLike) and Path(resume).is_file():
+        resume = EvaluationResult.load(Path(resume))
     if isinstance(resume, EvaluationResult):
         return resume, None
-    if not isinstance(resume, str | Path | None):
+    if not isinstance(resume, str | PathLike | None):
         raise TypeError(
             f"'resume' needs to be an earlier result, a file of it, or the path of a folder "
             f"(got {type(resume).__name__})"
         )
-    return None, resume
+    return None, None if resume is None else Path(resume)
 
 
 def _check_options(

@@ -16,6 +16,7 @@ from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_num_without_truth,
+    num_filled,
     weight_of_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -233,7 +234,7 @@ class Frame:
 
     def num_in_mean(self, num_counted: int) -> int:
         """Returns how many users a mean is over, given how many with truth count in it."""
-        return num_counted + (self.num_without_truth if self.action in ("neg", "pos") else 0)
+        return num_counted + num_filled(self.num_without_truth, self.action)
 
 
 def measure(metric: Metric, ranked: RankedEdges, population: Population) -> Tensor:

@@ -1,6 +1,7 @@
 """evaluate(margin=): random users, until every mean is known to a margin."""
 
 import math
+import os
 import warnings
 from dataclasses import replace
 
@@ -221,6 +222,17 @@ class TestUsersWithoutTruth:
         assert result.sampling.num_ranked < 3000
         assert result["recall@1"] == pytest.approx(3000 / 3002, abs=1e-12)
 
+    @pytest.mark.parametrize("action", ["skip", "neg", "pos"])
+    def test_a_metric_that_is_undefined_for_everybody_has_no_mean(self, action):
+        users = torch.arange(3000)
+        truth, seen = torch.stack([users, users % 7]), torch.stack([users, users * 0 + 8])
+        task = RankingTask(truth, num_users=3000, num_items=9, seen=seen)
+        options = {"empty_target_action": action, "margin": {"mrr": 0.05}}
+        options["population"] = Population(few_candidates="undefined")
+        result = evaluate(torch.arange(9.0), task, ["mrr", "recall@9"], **options)
+        assert result.sampling.num_counted == {"mrr": 3000, "recall@9": 0}
+        assert math.isnan(result["recall@9"])
+
     def test_words_and_recipes_name_the_users_that_means_are_over(self):
         result = evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="neg")
         assert "the mean over all 6,000 users is within it" in str(result)
@@ -381,6 +393,8 @@ class TestFurtherMargins:
         arguments = {"recommender": SCORES, "data": TASK, "metrics": METRICS, "margin": 0.014}
         result, expected = (evaluate(**arguments, resume=x) for x in (str(path), sampled))
         assert result.sampling == expected.sampling
+        (entry,) = os.scandir(tmp_path)  # which is a path, and no `Path`
+        assert evaluate(**arguments, resume=entry).sampling == expected.sampling
         path.write_text("no result")
         with pytest.raises(ValueError, match="needs to be a saved result"):
             evaluate(**arguments, resume=path)

@@ -11,10 +11,9 @@ rooms hold three ideas:
   the ranks down to a depth: it reads `fast_scores`, which are `fast_products` of `rounded_items` or
   `given_scores`, in `blocks`; `strip_searching` does so where products take most of the time, and
   `shard_searching` in a part of the items, while other processes search the others.
-  `bounded_counting` finds all ranks: it counts the scores above
-  thresholds (`threshold_counting`, `packed_counts`), and compares the few that are close to one
-  (`rank_counting`). `direct_ranking` has fewer steps than both, for few items. Both a
-  search and it look for values `row_wise`.
+  `bounded_counting` finds all ranks: it counts the scores above thresholds (`threshold_counting`,
+  `packed_counts`), and compares the few that are close to one (`rank_counting`). `direct_ranking`
+  has fewer steps than both, for few items. Both a search and it look for values `row_wise`.
 - `gpu/` does the same on a GPU without storing the products. `fused_products` take the place of
   `fast_products`, and `fused_counting` that of `bounded_counting`. `programs` compute, and `fusing`
   asks whether a device can run them.

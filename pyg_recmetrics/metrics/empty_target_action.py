@@ -37,6 +37,11 @@ def counts_in_mean(degree: Tensor, action: EmptyTargetAction) -> Tensor:
     return (degree > 0) | (action in ("neg", "pos"))
 
 
+def num_filled(num_without_truth: int, action: EmptyTargetAction) -> int:
+    """Returns how many users without truth count in a mean."""
+    return num_without_truth if action in ("neg", "pos") else 0
+
+
 def weight_of_truth(
     num_counted: int, num_without_truth: int, action: EmptyTargetAction
 ) -> tuple[float, float]:
@@ -47,9 +52,10 @@ def weight_of_truth(
         num_without_truth (int): How many users have no truth.
         action (str): What these count as.
     """
-    if action not in ("neg", "pos"):
+    num_others = num_filled(num_without_truth, action)
+    if num_others == 0:
         return 1.0, 0.0
-    share = (num_counted - num_without_truth) / num_counted
+    share = (num_counted - num_others) / num_counted
     return share, 1 - share if action == "pos" else 0.0
 
 

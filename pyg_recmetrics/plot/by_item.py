@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
@@ -72,7 +71,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=GREY, linewidth=4, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = exposure_among_all(runs_of(result), k)[order]
+        counts = exposure_of_runs(runs_of(result), k)[order]
         style = line_style(index) | point_style(index)
         means = _group_means(counts, groups)
         (line,) = axes.plot(middles, means, label=label(name) or "recommended", **style)
@@ -83,31 +82,6 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     num_with_list = [result.user_counts.num_with_list or 0 for result in runs]
     note = f"top {k:,} of {users(num_with_list)}{_scaled_up(runs)}"
     return finish(axes, "items, most popular first", "users per item", note, is_new=ax is None)
-
-
-def exposure_among_all(runs: Sequence[EvaluationResult], k: int) -> Tensor:
-    """Estimates how many users have each item in their top `k`, on average over runs.
-
-    Samples of different sizes can be compared: their counts are scaled up to all users.
-
-    Args:
-        runs (sequence of EvaluationResult): The runs of a recommender.
-        k (int): The cut-off.
-
-    Returns:
-        A double-precision tensor of shape `[num_items]`, on the CPU.
-
-    Raises:
-        ValueError: If a result does not hold lists down to `k`.
-    """
-    counts = [exposure_of_runs([run], k) * _users_per_ranked(run) for run in runs]
-    return torch.stack(counts).mean(dim=0)
-
-
-def _users_per_ranked(run: EvaluationResult) -> float:
-    """Returns how many users of the task each user of a result stands for."""
-    # A sample has users without ground truth in the same proportion.
-    return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
 
 
 def _scaled_up(runs: Sequence[EvaluationResult]) -> str:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.plot.by_item import exposure_among_all
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.reporting.contents import Contents, about_rows, sample_of
 from pyg_recmetrics.reporting.first_screen import first_screen
@@ -24,6 +23,7 @@ from pyg_recmetrics.results.paired import is_higher_better
 from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
 from pyg_recmetrics.results.runs import (
     common_popularity,
+    exposure_of_runs,
     num_tied_in_runs,
     runs_of,
     tie_range_of_runs,
@@ -368,19 +368,7 @@ def _format_mean(result: EvaluationResult | Runs, metric: str) -> str:
         return format_mean(value, high - value)
     if metric not in result:
         return ""
-    return format_mean(result[metric], _margin(result, metric))
-
-
-def _margin(result: EvaluationResult, metric: str) -> float:
-    """Returns what stands behind "±" in the printed table of a result; `NaN` if nothing does."""
-    mean, sample = result[metric], sample_of(result)
-    if metric not in (result.per_user if sample is None else sample.bounds):
-        return math.nan
-    if sample is None:
-        low, high = result.confidence_interval(metric)
-        return (high - low) / 2
-    low, high = result.bounds(metric)
-    return max(mean - low, high - mean)
+    return format_mean(result[metric], result._half_width(metric))
 
 
 def _curve(contents: Contents, label: str) -> Drawing | Missing:
@@ -451,7 +439,7 @@ def _most_recommended(contents: Contents) -> Table:
     first = contents.first.ranked
     results = chain.from_iterable(contents.runs.values())
     popularity = common_popularity(results, "report")
-    counts = [exposure_among_all(runs, contents.k) for runs in contents.runs.values()]
+    counts = [exposure_of_runs(runs, contents.k) for runs in contents.runs.values()]
     if contents.num_sampled_from:
         # What is scaled up knows no tenths.
         counts = [of.round() for of in counts]

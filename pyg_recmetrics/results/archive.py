@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.files import replacing
+from pyg_recmetrics.metrics.empty_target_action import num_filled
 
 T = TypeVar("T")
 
@@ -172,9 +173,8 @@ def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
 def _from_format_8(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns fields as they are today: nothing said how many users count in a mean."""
     if sampling := fields["sampling"]:
-        counts_all = fields["empty_target_action"] in ("neg", "pos")
-        num_counted = sampling["num_users"] + counts_all * sampling["num_without_truth"]
-        sampling["num_counted"] = dict.fromkeys(fields["metrics"], num_counted)
+        others = num_filled(sampling["num_without_truth"], fields["empty_target_action"])
+        sampling["num_counted"] = dict.fromkeys(fields["metrics"], sampling["num_users"] + others)
     return fields
 
 

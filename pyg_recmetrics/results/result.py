@@ -206,14 +206,15 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     def _means_of(self, counted: list[Tensor]) -> list[float]:
         """Returns the mean of every metric that has a value for each user."""
         sampling = None if self._is_complete else self.sampling
-        if sampling is None or self.empty_target_action not in ("neg", "pos"):
-            return [total.mean for total in self._totals.exact(*counted)] if counted else []
-        # A sample has not quite the share of users without truth that there is among all.
-        has_truth = self.ranked.degree > 0
-        means = [self._totals.mean(value[has_truth]) for value in counted]
-        action = self.empty_target_action
+        if sampling is not None:
+            # A sample has not quite the share of users without truth that there is among all.
+            has_truth = self.ranked.degree > 0
+            counted = [value[has_truth] for value in counted]
+        means = [total.mean for total in self._totals.exact(*counted)] if counted else []
+        if sampling is None:
+            return means
         return [
-            sampling.weighted(name, mean, action)
+            sampling.weighted(name, mean, self.empty_target_action)
             for name, mean in zip(self.per_user, means, strict=True)
         ]
 
@@ -1165,8 +1166,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         sampling = None if self._is_complete else self.sampling
-        margin_of = self._margin if sampling is None else self._reach
-        margins = {metric: margin_of(metric) for metric in self.metrics}
+        margins = {metric: self._half_width(metric) for metric in self.metrics}
         cells = {
             (metric.label, metric.k or 0): format_mean(self[metric], margin)
             for metric, margin in margins.items()
@@ -1225,6 +1225,10 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     def _is_complete(self) -> bool:
         """Whether all users of the task were ranked."""
         return self.sampling is None or self.sampling.is_complete
+
+    def _half_width(self, metric: str | Metric) -> float:
+        """Returns what stands behind "±" in a table of means; `NaN` if nothing does."""
+        return self._margin(metric) if self._is_complete else self._reach(metric)
 
     def _reach(self, metric: str | Metric) -> float:
         """Returns how far the bounds on a mean are from it at most; `NaN` if it has none."""

@@ -554,13 +554,23 @@ def mean_of_any(
 def exposure_of_runs(runs: Sequence[EvaluationResult], k: int) -> Tensor:
     """Counts for each item how many lists hold it in their top `k`, on average over runs.
 
+    Where some users stand for all, counts are scaled up, so that samples of different sizes can be
+    compared.
+
     Returns:
         A double-precision tensor of shape `[num_items]`, on the CPU.
 
     Raises:
         ValueError: If a result does not hold lists down to `k`.
     """
-    return torch.stack([exposure(result.ranked, k).cpu() for result in runs]).mean(dim=0)
+    counts = [exposure(run.ranked, k).cpu() * _users_per_ranked(run) for run in runs]
+    return torch.stack(counts).mean(dim=0)
+
+
+def _users_per_ranked(run: EvaluationResult) -> float:
+    """Returns how many users of the task each user of a result stands for."""
+    # A sample has users without ground truth in the same proportion.
+    return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
 
 
 def num_tied_in_runs(runs: Sequence[EvaluationResult]) -> float | None:

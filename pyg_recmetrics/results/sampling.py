@@ -262,10 +262,12 @@ def check_sampling(
     if not isinstance(sampling, Sampling):
         raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
     num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
-    if sampling.num_ranked != num_ranked or not sampling.margins.keys() <= definitions.keys():
+    is_of_metrics = sampling.margins.keys() <= definitions.keys() <= sampling.num_counted.keys()
+    if sampling.num_ranked != num_ranked or not is_of_metrics:
         raise ValueError(
             f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
-            f"{list(definitions)} (got {sampling.num_ranked} users and {list(sampling.margins)})"
+            f"{list(definitions)} (got {sampling.num_ranked} users and "
+            f"{list(sampling.num_counted)})"
         )
     num_users = None if task is None else int((task.degree[task.users] > 0).sum())
     if num_users not in (None, sampling.num_users):
