@@ -6,10 +6,6 @@ with the same task and the same recommender. The call returns the same result in
 it raises in one process, it raises in all of them. Within :func:`alone`, a process ranks by itself
 and does not wait for the others.
 
-Processes share the users. If each of them holds a part of the item embeddings, they rank the same
-users, each among its own items: pass a `DTensor`, or the argument `item_offset` of
-:func:`~pyg_recmetrics.rank`. A mesh of two axes does both.
-
 Before anything is ranked, processes compare what they have: the task and all options, embeddings by
 their bytes, models by their state, and all others by what they say of a few users. What differs,
 such as weights that were not synchronised, is an error in all processes. Embeddings that each

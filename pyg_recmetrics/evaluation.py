@@ -73,7 +73,6 @@ def evaluate(
     item_embedding: TensorLike | None = None,
     item_category: TensorLike | None = None,
     propensity: TensorLike | None = None,
-    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties | None = None,
@@ -157,9 +156,6 @@ def evaluate(
             observed, of shape `[num_items]`, for metrics that correct for it, such as
             `recall(average=micro,propensity=given)@20`; see :class:`Catalogue`.
             (default: `None`)
-        item_offset (int, optional): The first item of the item embeddings that this process holds,
-            if each process of a group holds some of them. A `DTensor` that is sharded by rows says
-            so by itself. See :func:`rank`. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
         keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
@@ -240,7 +236,7 @@ def evaluate(
         max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender, item_offset=item_offset, resume=resume)
+    return evaluator(recommender, resume=resume)
 
 
 class Evaluator(Frozen):
@@ -371,7 +367,6 @@ class Evaluator(Frozen):
         self,
         recommender: RecommenderLike,
         *,
-        item_offset: int | None = None,
         resume: EvaluationResult | str | Path | None = None,
     ) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
@@ -381,7 +376,6 @@ class Evaluator(Frozen):
 
         Args:
             recommender: What to evaluate.
-            item_offset (int, optional): See :func:`evaluate`. (default: `None`)
             resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
                 recommender needs a folder of its own. (default: `None`)
         """
@@ -389,7 +383,7 @@ class Evaluator(Frozen):
         if earlier is not None and self._frame is None:
             raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender), processes.watching(self.task.device):
-            ranking = self._open(recommender, earlier, folder, item_offset)
+            ranking = self._open(recommender, earlier, folder)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
@@ -480,7 +474,6 @@ class Evaluator(Frozen):
         recommender: RecommenderLike,
         earlier: EvaluationResult | None = None,
         folder: str | Path | None = None,
-        item_offset: int | None = None,
     ) -> OpenRanking:
         """Prepares a recommender to rank."""
         processes.check_same(
@@ -501,7 +494,6 @@ class Evaluator(Frozen):
             full=k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
-            item_offset=item_offset,
             batch_size=self._batch_size,
             keep_items=self._kept_items,
             progress=self._progress,

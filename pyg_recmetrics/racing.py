@@ -45,8 +45,8 @@ _PRIOR_VARIANCE = 1 / 16
 _ROUNDING = 1e-12
 
 #: Options of :func:`evaluate` without a meaning in a race, which returns no result to keep items of
-#: or to go on from, and where all recommenders would share one offset.
-_OTHER_OPTIONS = {"item_offset", "keep_items", "margin", "resume"}
+#: or to go on from.
+_OTHER_OPTIONS = {"keep_items", "margin", "resume"}
 
 #: What a race passes on, beside its own arguments.
 _OPTIONS = {
@@ -91,7 +91,7 @@ def race(
         seed (int, optional): The seed of the order of users. (default: `0`)
         max_users (int, optional): How many users to rank at most. (default: `None`, all)
         **options: Other options of :func:`evaluate`, such as `num_users` and `convention`: all but
-            `item_offset`, `keep_items`, `margin` and `resume`.
+            `keep_items`, `margin` and `resume`.
 
     Returns:
         The verdict on every pair. It prints as a table with the users and the seconds that each

@@ -29,8 +29,6 @@ TESTED_ELSEWHERE = {
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
     "ranking/combining": "test_distributed.py",
-    "ranking/shard_ways": "ranking/test_sharded.py",
-    "ranking/shards": "ranking/test_sharded.py",
     "reporting/inline_svg": "reporting/test_page.py",
     "reporting/parts": "reporting/test_sections.py",
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",

@@ -44,12 +44,6 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: Whether each process holds a part of it, so that all of them rank the same chunks.
-    is_divided = False
-
-    #: What tells apart the parts that processes hold, once they have joined.
-    parts: object = None
-
     #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
 
@@ -69,13 +63,6 @@ class Recommender(ABC):
         """Returns the ids of the `k` best items `[num_rows, k]`, best first.
 
         `-1` stands where no item is left.
-        """
-
-    def join(self) -> None:  # noqa: B027 (each process may have all there is)
-        """Finds out together with all other processes who holds what, before anything is ranked.
-
-        Raises:
-            ValueError: In all processes, if what they hold does not belong together.
         """
 
     def user_shares(self, users: Tensor, task: RankingTask) -> UserShares:

@@ -44,9 +44,6 @@ from pyg_recmetrics.totals import check_is_whole
 #: How many users a recommender is asked about, to find out whether processes have the same.
 _NUM_ASKED = 16
 
-#: Why a share of the users has no part of the items.
-_WHY_NO_SHARDS = "needs the whole item table where each process has users of its own"
-
 
 def rank(
     recommender: RecommenderLike,
@@ -61,7 +58,6 @@ def rank(
     num_items: int | None = None,
     exclude_seen: bool | None = None,
     threshold: float | None = None,
-    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
@@ -79,8 +75,7 @@ def rank(
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. Where items are divided among processes,
-    these rank the same users, each among its own items. If the function raises in one process after
+    return the ranks that a single process would return. If the function raises in one process after
     it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     Args:
@@ -101,9 +96,7 @@ def rank(
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
-              file. It then passes through the device of the task in parts. The processes of a group
-              may hold a part of the items each: as a `DTensor` of this group, or as said by
-              `item_offset`;
+              file. It then passes through the device of the task in parts;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
@@ -139,9 +132,6 @@ def rank(
         num_items (int, optional): See :func:`evaluate`. (default: `None`)
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
-        item_offset (int, optional): The first item of the item embeddings that this process holds,
-            if each process of a group holds some of them, side by side. A `DTensor` that is sharded
-            by rows says so by itself. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -214,7 +204,6 @@ def rank(
             full=full,
             edge_index=edge_index,
             edge_weight=edge_weight,
-            item_offset=item_offset,
             batch_size=batch_size,
             keep_items=keep_items,
             ties=ties,
@@ -236,7 +225,6 @@ def open_ranking(
     full: bool,
     edge_index: EdgesLike | None,
     edge_weight: TensorLike | None,
-    item_offset: int | None = None,
     batch_size: int | None,
     keep_items: bool | int,
     ties: Ties = "index",
@@ -270,8 +258,7 @@ def open_ranking(
         adapt = ask_model if algorithm == "recommend" else as_recommender
         is_candidate = task.is_candidate
         present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight, item_offset)
-        check_is_whole(task.is_share and ranker.is_divided, "recommender", _WHY_NO_SHARDS)
+        ranker = adapt(recommender, present, edge_index, edge_weight)
         max_degree = _largest(task.degree) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
@@ -281,17 +268,12 @@ def open_ranking(
     processes.check_same(
         task.device,
         recommender=_of_items(ranker) if task.is_share else answer,
-        options=(
-            *(k, full, keep_items, ties, seed, resume is None),
-            ranker.is_divided and batch_size,
-        ),
+        options=(k, full, keep_items, ties, seed, resume is None),
     )
-    with processes.fail_together(task.device):
-        ranker.join()
     missed = None if is_candidate is None else ~is_candidate
     ranking = OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
     if resume is not None:
-        ranking.resume(resume, answer if ranker.parts is None else (answer, ranker.parts))
+        ranking.resume(resume, answer)
     return ranking
 
 
@@ -533,8 +515,7 @@ class _Ranking:
                     is_unsettled = self._nobody
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
-            if not self.request.recommender.is_divided:  # or else processes look in each chunk
-                processes.look_around()
+            processes.look_around()
             if self.finished is not None:
                 self.finished.add(chunk.users)
                 if self.finished.is_due:

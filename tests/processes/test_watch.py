@@ -77,7 +77,6 @@ def test_the_others_name_who_has_gone(folder, case, process, wanted):
         "stopped",
         "stopped with the store",
         "raising",
-        "raising in a mesh",
     ],
 )
 def test_they_stop_after_a_chunk_instead_of_their_share(folder, case):
@@ -108,11 +107,6 @@ def test_whoever_gave_up_does_not_wait_again(folder):
     ("case", "own", "told"),
     [
         ("raising", "ValueError: no such user", "could not rank: ValueError: no such user"),
-        (
-            "raising in a mesh",
-            "ValueError: no such user",
-            "could not rank: ValueError: no such user",
-        ),
         ("raising elsewhere", "ZeroDivisionError: ", "left the others: ZeroDivisionError: "),
     ],
 )

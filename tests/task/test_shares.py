@@ -145,20 +145,3 @@ def test_a_share_stays_one():
         task.with_person([0, 1])
     with pytest.raises(TypeError, match="'is_share' needs to be a boolean"):
         RankingTask(TRUTH, num_users=2, num_items=3, is_share="yes")
-
-
-def test_the_example_under_torchrun():
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    example = [ROOT / "examples" / "sharded.py", "--num-users", "500", "--num-items", "200"]
-    done = subprocess.run(
-        [*command, "--nproc-per-node", "2", *example],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("500 users evaluated") == 1
-    assert "process 0 of 2: 300 users" in done.stdout
-    assert "process 1 of 2: 200 users" in done.stdout

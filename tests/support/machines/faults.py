@@ -17,17 +17,10 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
 
 from pyg_recmetrics import RankingTask, distributed, rank
 from pyg_recmetrics.processes import watch
-from pyg_recmetrics.ranking import sharded
 from pyg_recmetrics.ranking.ranking import OpenRanking
-
-try:
-    from torch.distributed.tensor import DTensor, Replicate, Shard
-except ImportError:  # before torch 2.5
-    from torch.distributed._tensor import DTensor, Replicate, Shard
 
 NUM_USERS, NUM_ITEMS, NUM_PROCESSES = 60, 10, 3
 
@@ -108,31 +101,6 @@ def raising():
     return ranked(on(1, fail))
 
 
-def raising_in_a_mesh():
-    """Two groups of users by two shards of items; the error is raised in one of the four."""
-    chunks, original = [], sharded._LookAtChunk.own_scores
-
-    def own_scores(look):
-        chunks.append(look)
-        if len(chunks) == 3 and dist.get_rank() == 1:
-            raise ValueError("no such user")
-        time.sleep(SECONDS)
-        return original(look)
-
-    mesh = init_device_mesh("cpu", (2, 2))
-    truth = torch.stack([torch.arange(NUM_USERS), torch.arange(NUM_USERS) % NUM_ITEMS])
-    task = RankingTask(truth, num_users=NUM_USERS, num_items=NUM_ITEMS)
-    user, item = torch.eye(NUM_USERS, NUM_ITEMS), torch.eye(NUM_ITEMS)
-    item = DTensor.from_local(item.chunk(2)[mesh.get_local_rank(1)], mesh, [Replicate(), Shard(0)])
-    sharded._LookAtChunk.own_scores = own_scores
-    try:
-        rank((user, item), task, batch_size=1)
-    except (RuntimeError, ValueError) as error:
-        return f"{type(error).__name__}: {error}", len(chunks)
-    finally:
-        sharded._LookAtChunk.own_scores = original
-
-
 def raising_elsewhere():
     """An error where no process looks out for one, and after which the others still exchange."""
     if dist.get_rank() == 1:
@@ -186,7 +154,6 @@ CASES = {
     "killed after": killed_after,
     "raising": raising,
     "raising elsewhere": raising_elsewhere,
-    "raising in a mesh": raising_in_a_mesh,
     "stopped": stopped,
     "stopped with the store": partial(stopped, 0),
     "never joining": never_joining,
@@ -197,7 +164,7 @@ CASES = {
 }
 
 #: How many processes each case has.
-SIZES = dict.fromkeys(CASES, NUM_PROCESSES) | {"raising in a mesh": 4}
+SIZES = dict.fromkeys(CASES, NUM_PROCESSES)
 
 #: The processes that never end.
 STUCK = {"stopped": 1, "stopped with the store": 0, "never joining": 1, "stuck": 1}
