@@ -3,8 +3,6 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
@@ -81,7 +79,6 @@ def evaluate(
     level: float = 0.95,
     max_users: int | None = None,
     progress: bool = False,
-    resume: EvaluationResult | str | Path | None = None,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -178,11 +175,6 @@ def evaluate(
             margins together. (default: `0.95`)
         max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        resume (EvaluationResult or str or Path, optional): An earlier result of the same
-            recommender and task with a wider margin, or a file of it, to go on from; or, with or
-            without a margin, a folder that keeps the users who are finished, so that the same call
-            goes on from there if this one ends before its time. See :func:`rank`.
-            (default: `None`)
 
     Returns:
         The mean of every metric, and its value for every user who was ranked.
@@ -191,7 +183,6 @@ def evaluate(
         TypeError: If an argument has a wrong type.
         ValueError: If an argument does not fit the others. The error names the argument, what was
             wanted, and what came.
-        OSError: If a folder cannot be read or written.
         RuntimeError: If another process of an initialised process group raised an error.
 
     Example:
@@ -236,7 +227,7 @@ def evaluate(
         max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender, resume=resume)
+    return evaluator(recommender)
 
 
 class Evaluator(Frozen):
@@ -363,12 +354,7 @@ class Evaluator(Frozen):
         self.history = History(self._monitored(monitor), patience)
         self._freeze()
 
-    def __call__(
-        self,
-        recommender: RecommenderLike,
-        *,
-        resume: EvaluationResult | str | Path | None = None,
-    ) -> EvaluationResult:
+    def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
         With a margin, every call ranks the same users first, as many as an earlier call took, and
@@ -376,18 +362,13 @@ class Evaluator(Frozen):
 
         Args:
             recommender: What to evaluate.
-            resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
-                recommender needs a folder of its own. (default: `None`)
         """
-        earlier, folder = _read_resume(resume)
-        if earlier is not None and self._frame is None:
-            raise ValueError("'resume' needs a 'margin' to go on to (got none)")
         with evaluation_mode(recommender), processes.watching(self.task.device):
-            ranking = self._open(recommender, earlier, folder)
+            ranking = self._open(recommender)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
-                result = self._sample(ranking, self._frame, earlier)
+                result = self._sample(ranking, self._frame)
         self.history.append(result)
         return result
 
@@ -469,16 +450,10 @@ class Evaluator(Frozen):
         action = self._empty_target_action or self._convention.empty_target_action
         return Frame(self.task, self._margins, action, self._seed)
 
-    def _open(
-        self,
-        recommender: RecommenderLike,
-        earlier: EvaluationResult | None = None,
-        folder: str | Path | None = None,
-    ) -> OpenRanking:
+    def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
         processes.check_same(
             self.task.device,
-            resume=None if earlier is None else (earlier.sampling, earlier.ranked.rank),
             metrics=(*self.metrics, self._convention),
             options=(
                 *(self._ranked_ties, self._seed, self._empty_target_action),
@@ -498,7 +473,6 @@ class Evaluator(Frozen):
             keep_items=self._kept_items,
             progress=self._progress,
             needs_degree=self._needs_degree,
-            resume=folder,
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)
@@ -542,13 +516,11 @@ class Evaluator(Frozen):
         ranking.rank(self.task.users)
         return self._measure(self._with_ties(ranking.to_ranked_edges()))
 
-    def _sample(
-        self, ranking: OpenRanking, frame: Frame, earlier: EvaluationResult | None
-    ) -> EvaluationResult:
+    def _sample(self, ranking: OpenRanking, frame: Frame) -> EvaluationResult:
         """Ranks random users until the means are known to their margins."""
         sampler = Sampler(frame, self._convention, self.metrics, self._catalogue, self._with_ties)
         num_first = max(self._nums_ranked, default=0)
-        ranked, sampling = sampler.rank(ranking, num_first, earlier)
+        ranked, sampling = sampler.rank(ranking, num_first)
         self._nums_ranked.append(sampling.num_ranked)
         return self._measure(ranked, sampling)
 
@@ -586,20 +558,6 @@ class Evaluator(Frozen):
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
-
-
-def _read_resume(resume: object) -> tuple[EvaluationResult | None, Path | None]:
-    """Returns an earlier result to go on from, and the folder of a ranking that ended too early."""
-    if isinstance(resume, str | PathLike) and Path(resume).is_file():
-        resume = EvaluationResult.load(Path(resume))
-    if isinstance(resume, EvaluationResult):
-        return resume, None
-    if not isinstance(resume, str | PathLike | None):
-        raise TypeError(
-            f"'resume' needs to be an earlier result, a file of it, or the path of a folder "
-            f"(got {type(resume).__name__})"
-        )
-    return None, None if resume is None else Path(resume)
 
 
 def _check_options(

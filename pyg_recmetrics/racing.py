@@ -44,9 +44,9 @@ _PRIOR_VARIANCE = 1 / 16
 #: order add up to another double, and the last interval of a race has no width to cover that.
 _ROUNDING = 1e-12
 
-#: Options of :func:`evaluate` without a meaning in a race, which returns no result to keep items of
-#: or to go on from.
-_OTHER_OPTIONS = {"keep_items", "margin", "resume"}
+#: Options of :func:`evaluate` without a meaning in a race, which returns no result to keep items
+#: of.
+_OTHER_OPTIONS = {"keep_items", "margin"}
 
 #: What a race passes on, beside its own arguments.
 _OPTIONS = {
@@ -91,7 +91,7 @@ def race(
         seed (int, optional): The seed of the order of users. (default: `0`)
         max_users (int, optional): How many users to rank at most. (default: `None`, all)
         **options: Other options of :func:`evaluate`, such as `num_users` and `convention`: all but
-            `keep_items`, `margin` and `resume`.
+            `keep_items` and `margin`.
 
     Returns:
         The verdict on every pair. It prints as a table with the users and the seconds that each

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -34,8 +32,6 @@ from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
-from pyg_recmetrics.ranking.finished import Finished, Tables
-from pyg_recmetrics.ranking.resume_folder import ResumeFolder
 from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 from pyg_recmetrics.task.shares import check_one_task
@@ -64,7 +60,6 @@ def rank(
     seed: int = 0,
     algorithm: Algorithm = "auto",
     progress: bool = False,
-    resume: str | Path | None = None,
 ) -> RankedEdges:
     r"""Ranks every ground-truth edge. This is the one expensive step of an evaluation.
 
@@ -154,12 +149,6 @@ def rank(
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        resume (str or Path, optional): A folder that keeps the users who are finished. If the call
-            ends before its time, the same call goes on from there, and returns what it would have
-            returned. The folder is made if there is none, written every half a minute, and stays.
-            Processes need to share it. Chunks, processes, devices and `ties` may be others; task,
-            recommender and depth may not. A function, or a model whose state is not known, is told
-            from another by what it says of a few users. (default: `None`)
 
     Returns:
         The ground-truth edges with their ranks.
@@ -172,9 +161,7 @@ def rank(
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
             is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known, `resume` is a folder of something else, or arguments
-            differ between processes.
-        OSError: If `resume` cannot be read or written.
+            `"index"` and scores are not known, or arguments differ between processes.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -211,7 +198,6 @@ def rank(
             algorithm=algorithm,
             progress=progress,
             needs_degree=True,
-            resume=resume,
         )
         ranking.rank(task.users)
     return ranking.to_ranked_edges()
@@ -232,7 +218,6 @@ def open_ranking(
     algorithm: Algorithm = "auto",
     progress: bool,
     needs_degree: bool,
-    resume: str | Path | None = None,
 ) -> "OpenRanking":
     """Prepares a recommender once, to rank one batch of users after the other.
 
@@ -249,10 +234,6 @@ def open_ranking(
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")
-        if not isinstance(resume, str | PathLike | None):
-            raise TypeError(
-                f"'resume' needs to be the path of a folder (got {type(resume).__name__})"
-            )
         depth = _depth(task, k, full)
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
@@ -264,17 +245,14 @@ def open_ranking(
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
         is_compared = processes.num_processes() > 1 and not task.is_share
-        answer = _answer(ranker, task) if is_compared or resume is not None else None
+        answer = _answer(ranker, task) if is_compared else None
     processes.check_same(
         task.device,
         recommender=_of_items(ranker) if task.is_share else answer,
-        options=(k, full, keep_items, ties, seed, resume is None),
+        options=(k, full, keep_items, ties, seed),
     )
     missed = None if is_candidate is None else ~is_candidate
-    ranking = OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
-    if resume is not None:
-        ranking.resume(resume, answer)
-    return ranking
+    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
 
 
 class OpenRanking:
@@ -312,42 +290,15 @@ class OpenRanking:
             self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
             of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
             self._of_lists = _Ranking(request.of_lists(), of_lists)
-            self._rankings = {"ranks": self._of_ranks, "lists": self._of_lists}
+            self._rankings = [self._of_ranks, self._of_lists]
         else:
             self._of_ranks = self._of_lists = _Ranking(request, algorithm)
-            self._rankings = {"users": self._of_ranks}
+            self._rankings = [self._of_ranks]
 
     @property
     def in_words(self) -> str:
         """What ranks, in words."""
         return self.recommender.in_words
-
-    def resume(self, path: str | Path, answer: object) -> None:
-        """Takes over who is finished in a folder, and keeps there who will be.
-
-        Args:
-            path (str or Path): The folder.
-            answer (object): What tells the recommender from others.
-        """
-        request = self._of_ranks.request
-        identity = {
-            "task": self.task,
-            "recommender": answer,
-            "depth": "all" if request.is_full else request.depth,
-            "number of items to keep": self._of_lists.request.list_width,
-        }
-        if self.task.is_share:  # others have other users
-            path = Path(path, f"{processes.process_index()} of {processes.num_processes()}")
-        with processes.fail_together(self.task.device):
-            folder = ResumeFolder(path, identity)
-            finished = {
-                kind: Finished(folder, kind, ranking.tables)
-                for kind, ranking in self._rankings.items()
-            }
-        for kind, ranking in self._rankings.items():
-            with processes.on_its_own(self.task.is_share):
-                finished[kind].agree()
-            ranking.finished = finished[kind]
 
     def rank(self, users: Tensor) -> None:
         """Ranks users of the task. The processes of a group share them between them.
@@ -356,7 +307,7 @@ class OpenRanking:
         """
         is_share = self.task.is_share
         with processes.fail_together(self.task.device), processes.on_its_own(is_share):
-            for ranking in self._rankings.values():
+            for ranking in self._rankings:
                 ranking.rank_share(users, self._batch_size, self._progress)
         with processes.on_its_own(is_share):
             self._of_ranks.combine_ranks()
@@ -442,8 +393,6 @@ class _Ranking:
             self.lists = torch.full(shape, -1, device=self.task.device)
         self.shares: UserShares
         self._algorithm = algorithm
-        #: Who is finished, if a folder keeps them.
-        self.finished: Finished | None = None
 
     @cached_property
     def _algorithms(self) -> list[RankingAlgorithm]:
@@ -455,8 +404,6 @@ class _Ranking:
         if self.lists is None:
             is_whole = users is task.users
             users = task.users_with_truth if is_whole else users[task.degree[users] > 0]
-        if self.finished is not None:
-            users = self.finished.without(users)
         self.shares = self.request.recommender.user_shares(users, task)
         pending = self.shares.own
         num_users = pending.numel()
@@ -489,16 +436,6 @@ class _Ranking:
         length[users] = self.lists.size(1)
         return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
 
-    def tables(self) -> Tables:
-        """Returns all that is found out about edges and users."""
-        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
-        if self.lists is not None:
-            by_user["lists"] = self.lists
-        if recommender.mask is not None:
-            by_edge["is_masked"] = recommender.mask.is_masked
-            by_user["num_candidates"] = recommender.mask.num_candidates
-        return Tables(self.task, by_edge, by_user, recommender.noted)
-
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
     ) -> Tensor:
@@ -512,29 +449,17 @@ class _Ranking:
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
                 if is_unsettled is None:
-                    is_unsettled = self._nobody
+                    is_unsettled = torch.zeros(
+                        self.task.num_users, dtype=torch.bool, device=self.task.device
+                    )
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
             processes.look_around()
-            if self.finished is not None:
-                self.finished.add(chunk.users)
-                if self.finished.is_due:
-                    self._settle(is_unsettled)
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
-        self._settle(is_unsettled)
+        self.request.recommender.check()
         unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
-
-    @property
-    def _nobody(self) -> Tensor:
-        return torch.zeros(self.task.num_users, dtype=torch.bool, device=self.task.device)
-
-    def _settle(self, is_unsettled: Tensor | None) -> None:
-        """Checks what the recommender has said so far, and keeps those who are settled by it."""
-        self.request.recommender.check()
-        if self.finished is not None:
-            self.finished.write(self._nobody if is_unsettled is None else is_unsettled)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         ranks, index, row = findings.ranks, chunk.truth.index, chunk.truth.row
