@@ -16,7 +16,6 @@ from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.margins import (
-    WHY_NO_MARGIN,
     Frame,
     Margins,
     Sampler,
@@ -26,7 +25,7 @@ from pyg_recmetrics.margins import (
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
@@ -37,8 +36,6 @@ from pyg_recmetrics.results.averages import AverageOver, check_average_over
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
-from pyg_recmetrics.task.shares import check_one_task
-from pyg_recmetrics.totals import check_is_whole
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
@@ -363,7 +360,7 @@ class Evaluator(Frozen):
         Args:
             recommender: What to evaluate.
         """
-        with evaluation_mode(recommender), processes.watching(self.task.device):
+        with evaluation_mode(recommender):
             ranking = self._open(recommender)
             if self._frame is None:
                 result = self._rank_all(ranking)
@@ -444,7 +441,6 @@ class Evaluator(Frozen):
                 "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
         definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
-        check_is_whole(self.task.is_share, "margin", WHY_NO_MARGIN)
         check_can_sample(self._margins, definitions, self.task, self._convention)
         check_ties_of_sample(self._ranked_ties)
         action = self._empty_target_action or self._convention.empty_target_action
@@ -453,13 +449,12 @@ class Evaluator(Frozen):
     def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
         processes.check_same(
-            self.task.device,
             metrics=(*self.metrics, self._convention),
             options=(
                 *(self._ranked_ties, self._seed, self._empty_target_action),
                 *(self._per, self._average_over, self._margins),
             ),
-            catalogue=self._catalogue_in_common,
+            catalogue=self._catalogue,
         )
         k = self._depth()
         ranking = open_ranking(
@@ -476,17 +471,7 @@ class Evaluator(Frozen):
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)
-        if self._ranked_ties == "random" and ranking.recommender.has_scores:
-            check_is_whole(self.task.is_share, "ties='random'", WHY_NOT_RANDOM)
         return ranking
-
-    @property
-    def _catalogue_in_common(self) -> object:
-        """What is known about items, without what the users of a share have seen."""
-        if not self.task.is_share:
-            return self._catalogue
-        known = self._catalogue
-        return known.item_embedding, known.item_category, known.propensity, known.seen is None
 
     @property
     def _ranked_ties(self) -> Ties:
@@ -507,10 +492,8 @@ class Evaluator(Frozen):
         deepest = max(depth for depth in depths if depth)
         if self._per == "user":
             return deepest
-        check_one_task(self.task)  # which may be a share
-        degree = self.task.degree
         # So many other relevant items may come before an edge.
-        return deepest + self.task.totals.largest(int(degree.max()) if degree.numel() else 1) - 1
+        return deepest + int(self.task.degree.max()) - 1
 
     def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
         ranking.rank(self.task.users)
@@ -532,7 +515,7 @@ class Evaluator(Frozen):
             each = ranked.each_edge()
             selected = each if selected is ranked else each.select_users(is_selected)
         return EvaluationResult(
-            selected.with_catalogue(self._catalogue.of_all(self.task.totals)),
+            selected.with_catalogue(self._catalogue),
             self.metrics,
             task=self.task,
             empty_target_action=self._empty_target_action,
@@ -600,8 +583,7 @@ def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> P
 def _check_lists_of_edges(ranking: OpenRanking) -> None:
     """Raises if lists are too short to rank every edge without the other truth of its user."""
     given, task = ranking.recommender.max_depth, ranking.task
-    most = int(task.num_candidates.max()) if task.num_users else 0
-    needed = min(ranking.recommender.needed_depth, task.totals.largest(most))
+    needed = min(ranking.recommender.needed_depth, int(task.num_candidates.max()))
     if given is not None and given < needed:
         raise ValueError(
             f"'recommender' needs to hold lists of at least {needed} items with per='edge', as "
@@ -635,6 +617,4 @@ def _read_catalogue(
                 )
         known = catalogue.of_task(task.num_items, task.catalogue.seen)
     known.check_device(task.device, "truth")
-    if known.seen is None and task.catalogue.seen is not None:
-        return known.with_seen(task.catalogue.seen)  # of a share, whose users have seen nothing
     return known

@@ -33,10 +33,6 @@ from pyg_recmetrics.sequential import (
 )
 from pyg_recmetrics.task import Catalogue, RankingTask
 
-#: Why a process that holds some of the users cannot draw a sample of all.
-WHY_NO_MARGIN = "needs all users to draw some of them: select the users of each share, or give \
-the whole task to every process"
-
 
 @dataclass(frozen=True)
 class Margins:
@@ -359,9 +355,7 @@ class Sampler:
             forecasts.append(Forecast(num_ranked, math.ceil(needed)))
             num_next = min(forecast(num_ranked, needed, frame.num_users), frame.most)
         # All processes have the same values. Should they round differently, one goes on for all.
-        decided = torch.tensor(max(num_next, num_ranked), device=frame.task.device)
-        processes.take_largest(decided)
-        return int(decided)
+        return max(processes.collect(max(num_next, num_ranked)))
 
     def _known(self, *, knows_ties: bool) -> list[_Known]:
         definitions = self.convention.resolve_all(self.metrics, knows_ties=knows_ties)

@@ -148,9 +148,7 @@ def race(
     with ExitStack() as modes:
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
-        modes.enter_context(processes.watching(evaluator.task.device))
         processes.check_same(
-            evaluator.task.device,
             recommenders=tuple(named),
             options=(equivalence, level, seed, max_users),
         )
@@ -325,10 +323,8 @@ class _Racing:
                 runner.worse_than = pair.a if loser == pair.b else pair.b
 
     def _is_decided(self) -> bool:
-        is_open = torch.tensor(int(any(self._open_pairs())), device=self.evaluator.task.device)
         # All processes have the same values. Should they round differently, one goes on for all.
-        processes.take_largest(is_open)
-        return not bool(is_open)
+        return not any(processes.collect(any(self._open_pairs())))
 
     def _entrant(self, runner: _Runner) -> Entrant:
         mean = self.share * float(runner.values.nanmean()) + self.shift

@@ -28,7 +28,6 @@ TESTED_ELSEWHERE = {
     "plot/rows": "plot/test_forest_picture.py, test_by_data_set.py",
     "plot/sizes": "plot/test_style.py",
     "plot/ticks": "plot/test_layout.py",
-    "ranking/combining": "test_distributed.py",
     "reporting/inline_svg": "reporting/test_page.py",
     "reporting/parts": "reporting/test_sections.py",
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",

@@ -89,8 +89,7 @@ class Population:
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
             eligible = eligible & is_met
-            if not task.is_share:  # where other processes may have users left
-                self._check_left(option, task.degree[eligible])
+            self._check_left(option, task.degree[eligible])
         return eligible
 
     def _check_left(self, option: str, degree: Tensor) -> None:
@@ -115,7 +114,7 @@ class Population:
         if self.constant_scores:
             return ranked, 0
         is_constant = ranked.has_constant_scores
-        if ranked.totals.count(ranked.degree[~is_constant] > 0) == 0:
+        if not bool((ranked.degree[~is_constant] > 0).any()):
             warn(
                 "'constant_scores' of the population leaves no user with ground truth: all "
                 "candidates of each have the same score, so every metric is undefined"

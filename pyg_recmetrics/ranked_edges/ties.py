@@ -28,10 +28,6 @@ TIES_IN_WORDS: dict[str, str] = {
 }
 
 
-#: Why ties cannot be broken at random by a process that holds some of the users.
-WHY_NOT_RANDOM = "draws the places of all users together: choose 'mean', for instance"
-
-
 def check_ties(ties: object, seed: object) -> int:
     """Returns `seed` if there is such a way to rank ties, and it is a non-negative integer."""
     check_choice(ties, "ties", get_args(Ties))

@@ -358,7 +358,7 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
     # What is not finite has no place in that order.
     exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
     recommender = MatrixRecommender(exact.expand(task.num_users, -1), task)
-    recommender.in_words, recommender.of_items = "one score per item", exact
+    recommender.in_words = "one score per item"
     return recommender
 
 

@@ -18,7 +18,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
-from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
 from pyg_recmetrics.ranking.algorithms import (
@@ -29,13 +29,10 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.base import Recommender
-from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
-from pyg_recmetrics.task.shares import check_one_task
-from pyg_recmetrics.totals import check_is_whole
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
 _NUM_ASKED = 16
@@ -183,7 +180,7 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    with evaluation_mode(recommender), processes.watching(task.device):
+    with evaluation_mode(recommender):
         ranking = open_ranking(
             recommender,
             task,
@@ -226,11 +223,8 @@ def open_ranking(
     This is called in :func:`evaluation_mode`.
     """
     check_double_precision(task.device, "task")
-    check_one_task(task)
-    with processes.fail_together(task.device):
+    with processes.fail_together():
         seed = check_ties(ties, seed)
-        if ties == "random":
-            check_is_whole(task.is_share, "ties='random'", WHY_NOT_RANDOM)
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")
@@ -244,13 +238,8 @@ def open_ranking(
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
-        is_compared = processes.num_processes() > 1 and not task.is_share
-        answer = _answer(ranker, task) if is_compared else None
-    processes.check_same(
-        task.device,
-        recommender=_of_items(ranker) if task.is_share else answer,
-        options=(k, full, keep_items, ties, seed),
-    )
+        answer = _answer(ranker, task) if processes.num_processes() > 1 else None
+    processes.check_same(data=task, recommender=answer, options=(k, full, keep_items, ties, seed))
     missed = None if is_candidate is None else ~is_candidate
     return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
 
@@ -301,20 +290,52 @@ class OpenRanking:
         return self.recommender.in_words
 
     def rank(self, users: Tensor) -> None:
-        """Ranks users of the task. The processes of a group share them between them.
-
-        If the task is itself the share of a process, this process ranks all of them.
-        """
-        is_share = self.task.is_share
-        with processes.fail_together(self.task.device), processes.on_its_own(is_share):
+        """Ranks users of the task. The processes of a group share them between them."""
+        own = processes.share(users)
+        with processes.fail_together():
             for ranking in self._rankings:
-                ranking.rank_share(users, self._batch_size, self._progress)
-        with processes.on_its_own(is_share):
-            self._of_ranks.combine_ranks()
-            self._of_lists.combine_lists()
-            if self.recommender.mask is not None:
-                self.recommender.mask.combine(self._of_ranks.shares)
-                self.recommender.mask.apply(self._of_ranks.ranks)
+                ranking.rank(own, self._batch_size, self._progress)
+        if processes.num_processes() > 1:
+            for findings in processes.collect(self._found(own)):
+                self._put(*findings)
+        if self.recommender.mask is not None:
+            self.recommender.mask.apply(self._of_ranks.ranks)
+
+    def _found(self, users: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor], Tensor | None]:
+        """Returns what is known about some users and their edges, for other processes."""
+        by_user, by_edge = self._tables()
+        edges, noted = self._edges_of(users), self.recommender.noted
+        return (
+            users.cpu(),
+            [table[users].cpu() for table in by_user],
+            [table[edges].cpu() for table in by_edge],
+            None if noted is None else noted.cpu(),
+        )
+
+    def _put(
+        self, users: Tensor, by_user: list[Tensor], by_edge: list[Tensor], noted: Tensor | None
+    ) -> None:
+        """Takes over what a process has found."""
+        users = users.to(self.task.device)
+        found = (users, by_user), (self._edges_of(users), by_edge)
+        for tables, (index, values) in zip(self._tables(), found, strict=True):
+            for table, value in zip(tables, values, strict=True):
+                table[index] = value.to(table.device)
+        if noted is not None and self.recommender.noted is not None:
+            self.recommender.noted.clamp_(min=noted.to(self.recommender.noted.device))
+
+    def _tables(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Returns all that is found out about users, and about edges, to be read and written."""
+        lists, mask = self._of_lists.lists, self.recommender.mask
+        by_user, by_edge = [] if lists is None else [lists], [*self._of_ranks.ranks]
+        if mask is not None:
+            by_user.append(mask.num_candidates)
+            by_edge.append(mask.is_masked)
+        return by_user, by_edge
+
+    def _edges_of(self, users: Tensor) -> Tensor:
+        present = self._of_ranks.task
+        return edges_of(present.truth, users, present.num_users)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
@@ -335,7 +356,6 @@ class OpenRanking:
         if users is None and task.users.numel() < task.num_users:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
-        most_candidates = task.totals.largest(_largest(num_candidates))
         has_scores = self.recommender.has_scores
         ranked = RankedEdges.from_ranks(
             truth,
@@ -348,7 +368,7 @@ class OpenRanking:
             users=users,
             num_candidates=num_candidates,
             num_masked=None if mask is None else mask.num_masked,
-            depth=None if self._depth >= most_candidates else self._depth,
+            depth=None if self._depth >= _largest(num_candidates) else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
@@ -356,7 +376,6 @@ class OpenRanking:
             ranked_by=self.in_words,
             person=task.person,
             is_candidate=None if is_missed is None else ~is_missed,
-            is_share=task.is_share,
         )
         return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 
@@ -371,10 +390,9 @@ class OpenRanking:
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
-        with processes.on_its_own(self.task.is_share):
-            if self.recommender.mask is not None:
-                self.recommender.mask.warn()
-            self.recommender.warn()
+        if self.recommender.mask is not None:
+            self.recommender.mask.warn()
+        self.recommender.warn()
 
 
 class _Ranking:
@@ -391,42 +409,23 @@ class _Ranking:
         if request.list_width:
             shape = (self.task.num_users, request.list_width)
             self.lists = torch.full(shape, -1, device=self.task.device)
-        self.shares: UserShares
         self._algorithm = algorithm
 
     @cached_property
     def _algorithms(self) -> list[RankingAlgorithm]:
         return find_algorithms(self._algorithm, self.request)
 
-    def rank_share(self, users: Tensor, batch_size: int | None, progress: bool) -> None:
-        """Ranks those of some users that fall to this process."""
-        task = self.task
+    def rank(self, users: Tensor, batch_size: int | None, progress: bool) -> None:
+        """Ranks users by one algorithm after the other, until all are settled."""
+        task, pending = self.task, users
         if self.lists is None:
             is_whole = users is task.users
-            users = task.users_with_truth if is_whole else users[task.degree[users] > 0]
-        self.shares = self.request.recommender.user_shares(users, task)
-        pending = self.shares.own
+            pending = task.users_with_truth if is_whole else users[task.degree[users] > 0]
         num_users = pending.numel()
         with _bar(num_users, progress) as bar:
             for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
-
-    def combine_ranks(self) -> None:
-        """Combines what all processes found out about the edges of the users ranked last."""
-        if self.shares.axis.size == 1:
-            return
-        depth = max(self.request.depth, int(self.task.degree.max()))
-        max_rank = min(depth, self.task.num_items)
-        has_scores = self.request.recommender.has_scores
-        self.shares.combine_ranks(self.ranks, max_rank, has_scores=has_scores)
-
-    def combine_lists(self) -> None:
-        """Combines what all processes found out about the lists of the users ranked last."""
-        if self.lists is not None and self.shares.axis.size > 1:
-            self.lists += 1  # no item is sent as zero
-            self.shares.combine_by_user(self.lists, self.task.num_items + 1)
-            self.lists -= 1
 
     def lists_of(self, users: Tensor | None) -> Lists | None:
         """Returns the lists of some users, and empty ones for all others, if they are kept."""
@@ -454,7 +453,6 @@ class _Ranking:
                     )
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
-            processes.look_around()
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.request.recommender.check()
         unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
@@ -486,12 +484,6 @@ def _truth_of(task: RankingTask) -> TruthByUser | None:
     if task not in _truths:
         _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
     return _truths[task]
-
-
-def _of_items(recommender: Recommender) -> object:
-    """Returns what is the same in every process, whichever users it has."""
-    kind = (type(recommender).__name__, recommender.in_words)
-    return *kind, recommender.of_items, recommender.state
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:

@@ -10,14 +10,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.checks import (
     check_boolean,
     check_fields,
     check_finite,
     check_labels,
     check_matrix,
-    check_natural_number,
     check_pairs,
     check_positive_integer,
     check_raw_ids,
@@ -36,7 +34,6 @@ from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
 from pyg_recmetrics.task.preparation import Missing
 from pyg_recmetrics.task.queries import Queries, QueriesLike, without
 from pyg_recmetrics.task.triples import Directions, TriplesLike, read_triples
-from pyg_recmetrics.totals import Totals
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -102,12 +99,6 @@ class RankingTask(Frozen):
             (default: `None`, every row is a user)
         num_relations (int, optional): The number of relations, if queries are those of
             :meth:`from_triples`. (default: `None`, they are not)
-        is_share (bool, optional): Whether these are only the users of this process, of a group of
-            :mod:`torch.distributed` in which other processes have others. All that is said of users
-            is then said of these alone: they are numbered from `0` on in every process, a table of
-            their embeddings has a row for each, and `user_ids` (or `query`) says who they are.
-            There may be none. Items are those of all processes, and so are the means of a result,
-            see :attr:`EvaluationResult.is_share`. (default: `False`)
 
     Raises:
         TypeError: If an edge list does not hold numbers, `exclude_seen` is not a boolean, or
@@ -115,8 +106,7 @@ class RankingTask(Frozen):
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
             not positive, comes without weights or is above all of them, there is no such way to
             treat missing truth, original ids, persons or queries are not as many as there are
-            users or items, ids repeat, no user has truth that can be retrieved, or a share does not
-            say who its users are, or knows persons.
+            users or items, ids repeat, or no user has truth that can be retrieved.
 
     Example:
         >>> import torch
@@ -158,11 +148,8 @@ class RankingTask(Frozen):
         person: TensorLike | Sequence[Hashable] | None = None,
         query: TensorLike | None = None,
         num_relations: int | None = None,
-        is_share: bool = False,
     ) -> None:
-        self.is_share = check_boolean(is_share, "is_share")
-        check_number = check_natural_number if is_share else check_positive_integer
-        self.num_users = num_users = check_number(num_users, "num_users")
+        self.num_users = num_users = check_positive_integer(num_users, "num_users")
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.user_ids = None if user_ids is None else check_raw_ids(user_ids, "user_ids", num_users)
         self.item_ids = None if item_ids is None else check_raw_ids(item_ids, "item_ids", num_items)
@@ -170,16 +157,12 @@ class RankingTask(Frozen):
         edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
-        preparation.check_share(is_share, user_ids, query, person)
         self.person = preparation.read_person(person, num_users, device, self.user_ids)
         self.query = preparation.read_query(query, num_users, device)
         self.num_relations = preparation.read_num_relations(num_relations, self.query)
         self.seen = preparation.read_seen(seen, num_users, num_items, device)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.catalogue = Catalogue(num_items, seen=self.seen)
-        if is_share and seen is not None:
-            # The users of other processes may have seen something.
-            self.catalogue = self.catalogue.with_seen(self.seen)
         self.candidates = preparation.read_candidates(candidates, num_users, num_items, device)
         self.missing = preparation.read_missing(missing, self.candidates)
         self.users = preparation.read_users(users, num_users, device)
@@ -187,23 +170,12 @@ class RankingTask(Frozen):
             self.candidates, self.excluded, num_users, num_items
         )
         every_weight = preparation.read_weight(raw_weight, edges)
-        # What is odd about the edges of a share, no other process can tell.
-        with processes.on_its_own(is_share):
-            self.threshold = preparation.read_threshold(threshold, raw_weight)
-            relevant = preparation.find_relevant(
-                edges, every_weight, self.threshold, num_items, may_be_none=is_share
-            )
-            evaluated = preparation.keep_users(
-                *relevant, self.users, num_users, may_be_none=is_share
-            )
-            self.truth, self.weight = preparation.keep_retrievable(
-                *evaluated,
-                self.excluded,
-                self.candidates,
-                num_items,
-                self.missing,
-                may_be_none=is_share,
-            )
+        self.threshold = preparation.read_threshold(threshold, raw_weight)
+        relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
+        evaluated = preparation.keep_users(*relevant, self.users, num_users)
+        self.truth, self.weight = preparation.keep_retrievable(
+            *evaluated, self.excluded, self.candidates, num_items, self.missing
+        )
         self._num_missing: Tensor | None = None
         self.edge_index = self.edge_weight = None
         self._freeze()
@@ -688,11 +660,6 @@ class RankingTask(Frozen):
         """
         return self.seen if self.exclude_seen else self.seen[:, :0]
 
-    @property
-    def totals(self) -> Totals:
-        """What adds up numbers of all users, those of other processes included."""
-        return Totals(self.device, self.is_share)
-
     @cached_property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
@@ -749,9 +716,7 @@ class RankingTask(Frozen):
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        truth, weight = preparation.keep_users(
-            self.truth, self.weight, chosen, self.num_users, may_be_none=self.is_share
-        )
+        truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
         return self._with(users=chosen, truth=truth, weight=weight)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
@@ -762,7 +727,7 @@ class RankingTask(Frozen):
 
         Raises:
             TypeError: If `person` does not hold integers or names.
-            ValueError: If there is not one for every user, or this is the share of a process.
+            ValueError: If there is not one for every user.
 
         Example:
             >>> import torch
@@ -771,19 +736,15 @@ class RankingTask(Frozen):
             >>> task.with_person(["ann", "ann"]).person
             tensor([0, 0])
         """
-        preparation.check_share(self.is_share, self.user_ids, self.query, person)
         number = preparation.read_person(person, self.num_users, self.device, self.user_ids)
         return self._with(person=number)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
 
-        Message-passing edges are not among them, and `is_share` only if it is `True`.
+        Message-passing edges are not among them.
         """
-        fields = arguments_of(self)
-        if not self.is_share:
-            del fields["is_share"]
-        return fields
+        return arguments_of(self)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankingTask":
@@ -848,8 +809,6 @@ class RankingTask(Frozen):
             parts.append(f"query={list(self.query.shape)}")
         if self.num_relations is not None:
             parts.append(f"num_relations={self.num_relations}")
-        if self.is_share:
-            parts.append("is_share=True")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _with(self, **changes: Any) -> "RankingTask":
