@@ -441,8 +441,8 @@ class RankedEdges:
                   relevant items of different weight tie with each other, the lighter ones come
                   first;
                 - `"random"`: relevant items take random places among the others.
-            seed (int, optional): The seed of `"random"`. The global random state is not touched.
-                (default: `0`)
+            seed (int, optional): The seed of `"random"`. What is drawn for a user depends on this
+                seed and on the user alone. The global random state is not touched. (default: `0`)
 
         Raises:
             ValueError: If there is no such way to rank ties, `seed` is not a non-negative integer,
@@ -475,7 +475,13 @@ class RankedEdges:
                 f"'{ties}')"
             )
         rank = break_ties(
-            self.edge_label_index, self.weight, self.num_above, self.num_tied, ties, seed
+            self.edge_label_index,
+            self.weight,
+            self.num_above,
+            self.num_tied,
+            ties,
+            seed,
+            self.user_ids,
         )
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
