@@ -493,7 +493,7 @@ class Evaluator(Frozen):
         if self._per == "user":
             return deepest
         # So many other relevant items may come before an edge.
-        return deepest + int(self.task.degree.max()) - 1
+        return deepest + max(int(self.task.degree.max()), 1) - 1
 
     def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
         ranking.rank(self.task.users)
@@ -595,7 +595,10 @@ def _select_eligible(task: RankingTask, population: Population) -> tuple[Ranking
     """Returns the task of the users of a population, and how many others it had."""
     is_eligible = population.is_eligible(task)[task.users]
     num_left_out = int((~is_eligible).sum())
-    return task.select_users(task.users[is_eligible]) if num_left_out else task, num_left_out
+    if not num_left_out:
+        return task, 0
+    users = task.users[is_eligible]
+    return task.of_users(users, *task.truth_of(users)), num_left_out
 
 
 def _read_catalogue(

@@ -83,8 +83,7 @@ class Population:
         one relevant item or candidate is required: otherwise, `empty_target_action` decides about
         them.
 
-        Raises:
-            ValueError: If no user with ground truth is left; the error names the option.
+        If no user with ground truth is left, a warning names the option.
         """
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
@@ -93,16 +92,16 @@ class Population:
         return eligible
 
     def _check_left(self, option: str, degree: Tensor) -> None:
-        """Raises if an option leaves out all users with ground truth.
+        """Warns if an option leaves out all users with ground truth.
 
         Args:
             option (str): The name of the option.
             degree (torch.Tensor): The numbers of relevant items of the users who are left.
         """
         if not bool((degree > 0).any()):
-            raise ValueError(
-                f"'{option}' of the population needs to leave a user with ground truth "
-                f"(got {getattr(self, option)}, which leaves none)"
+            warn(
+                f"'{option}' of the population leaves no user with ground truth "
+                f"(got {getattr(self, option)}): every metric is undefined"
             )
 
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:

@@ -445,7 +445,7 @@ def _counting(request: Request) -> list[RankingAlgorithm]:
 def _is_small(request: Request) -> bool:
     """Returns whether there are so few items that a direct ranking takes the least time."""
     task, device = request.task, request.task.device
-    num_relevant = max(task.truth.size(1) / task.users.numel(), _FEW_RELEVANT)
+    num_relevant = max(task.truth.size(1) / max(task.users.numel(), 1), _FEW_RELEVANT)
     if device.type != "cpu" or request.depth > _DEPTH_PER_RELEVANT * num_relevant:
         return False
     return task.num_items <= (_MAX_ITEMS_IN_BFLOAT16 if has_fast_bfloat16(device) else _MAX_ITEMS)

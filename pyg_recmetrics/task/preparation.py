@@ -180,14 +180,21 @@ def keep_users(
     users: Tensor,
     num_users: int,
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth of the users to evaluate."""
-    is_kept = index_to_mask(users, num_users)[truth[0]]
-    if not bool(is_kept.any()):
+    """Returns the truth of the users to evaluate, of whom at least one needs to have any."""
+    kept, weight_of_kept = truth_of(truth, weight, users, num_users)
+    if kept.size(1) == 0:
         raise ValueError(
             f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
             f"(got {users.numel()} users, none with ground truth)"
         )
-    return _select(truth, weight, is_kept)
+    return kept, weight_of_kept
+
+
+def truth_of(
+    truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth of some users, and its weights."""
+    return _select(truth, weight, index_to_mask(users, num_users)[truth[0]])
 
 
 def keep_retrievable(

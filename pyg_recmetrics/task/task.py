@@ -16,6 +16,7 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_labels,
     check_matrix,
+    check_natural_number,
     check_pairs,
     check_positive_integer,
     check_raw_ids,
@@ -717,7 +718,50 @@ class RankingTask(Frozen):
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
         truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
-        return self._with(users=chosen, truth=truth, weight=weight)
+        return self.of_users(chosen, truth, weight)
+
+    def part(self, index: int, num_parts: int) -> "RankingTask":
+        r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
+
+        The results of all parts make the result of the whole task, see
+        :func:`~pyg_recmetrics.merge`. The users of a part may have no ground truth.
+
+        Args:
+            index (int): The number of the part, from `0` to `num_parts - 1`.
+            num_parts (int): The number of parts, at most the number of users.
+
+        Raises:
+            ValueError: If `num_parts` is not a positive integer, there are fewer users, or there is
+                no such part.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1, 2], [2, 0, 1]]), num_users=3, num_items=3)
+            >>> task.part(0, 2).users, task.part(1, 2).users
+            (tensor([0, 2]), tensor([1]))
+        """
+        num_parts = check_positive_integer(num_parts, "num_parts")
+        index = check_natural_number(index, "index")
+        if index >= num_parts:
+            raise ValueError(
+                f"'index' needs to be smaller than 'num_parts', {num_parts} (got {index})"
+            )
+        if num_parts > (num_users := self.users.numel()):
+            raise ValueError(
+                f"'num_parts' needs to be at most the number of users, {num_users} "
+                f"(got {num_parts})"
+            )
+        users = self.users[index::num_parts]
+        return self.of_users(users, *self.truth_of(users))
+
+    def of_users(self, users: Tensor, truth: Tensor, weight: Tensor | None) -> "RankingTask":
+        """Returns the same task for other users and their truth, of which there may be none."""
+        return self._with(users=users, truth=truth, weight=weight)
+
+    def truth_of(self, users: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Returns the truth of some users, and its weights."""
+        return preparation.truth_of(self.truth, self.weight, users, self.num_users)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
         """Returns the same task, with the person to whom each row of users belongs.
