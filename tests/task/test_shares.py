@@ -78,8 +78,6 @@ def test_random_cases_are_those_of_a_single_process(seen, size):
         ("to_trec", "'to_trec' needs the users of all processes"),
         ("compare", "'results' needs the users of all processes"),
         ("to_ranx", "'to_ranx' needs the users of all processes"),
-        ("slices", "'slices' needs the users of all processes"),
-        ("item_slices", "'slices' needs the users of all processes"),
     ],
 )
 def test_every_process_says_why_not(seen, size, what, wanted):
@@ -96,7 +94,7 @@ def test_all_goes_on_after_an_error(seen, size):
 
 def test_it_is_known_of_every_method_whether_it_is_about_all():
     about_share = {"contributions", "curve", "top_k", "is_share", "person"}
-    refused = {"per_item", "save", "to_trec", "to_ranx", "slices", "item_slices"}
+    refused = {"per_item", "save", "to_trec", "to_ranx"}
     about_means = {"get", "items", "keys", "values", "to_dict", "to_pandas", "bounds", "nouns"}
     about_table = {"table", "to_markdown", "to_latex", "recipe"}
     counts = {"num_evaluated", "num_without_truth", "num_left_out", "num_tied"}

@@ -326,8 +326,6 @@ def refusals(me, size):
         "to_trec": outcome(lambda: result.to_trec("nowhere", "nowhere")),
         "compare": outcome(lambda: compare({"a": result, "b": result})),
         "to_ranx": outcome(result.to_ranx),
-        "slices": outcome(lambda: result.slices("recall@2")),
-        "item_slices": outcome(lambda: result.item_slices("recall@2")),
         "afterwards": result["recall@2"] == evaluate(scores, task(), "recall@2")["recall@2"],
     }
 
