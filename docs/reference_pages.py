@@ -103,8 +103,6 @@ PARTS = {
             "results.Protocol",
             "results.RacedPair",
             "results.Sampling",
-            "results.Slice",
-            "results.Slices",
             "sequential.Forecast",
         ),
     ),

@@ -247,10 +247,6 @@ def tables():
     split = RandomLinkSplit(edge_types=edge_type, neg_sampling_ratio=0.0)
     data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
     benchmark = small_benchmark()
-    scores = random_scores(task, 1)
-    user, item = task.truth
-    scores[user, item] = (user % 2).float()
-    of_half = evaluate(scores, task, "recall@3", ties="worst")
     return {
         "result": result,
         "comparison": compare({"a": result, "b": other_result}),
@@ -264,8 +260,6 @@ def tables():
         "closed gaps": result.by(["<b>", "a & b"] * 20).gaps(
             other=other_result.by(["<b>", "a & b"] * 20)
         ),
-        "slices": of_half.slices("recall@3", {"a & b": ["<b>", "c"] * 20}, min_users=5),
-        "no slices": of_half.slices("recall@3"),
         "runs": Runs([result, other_result]),
         "runs of two": compare({"a": [result, other_result], "b": other_result}),
         "side by side": side_by_side({"a": result, "b": other_result}, k=3),
@@ -339,7 +333,6 @@ class TestFormats:
             "Runs",
             "Sensitivity",
             "SideBySide",
-            "Slices",
             "SplitReport",
             "Table",
         }

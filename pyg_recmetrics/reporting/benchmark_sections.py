@@ -7,9 +7,8 @@ from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import BenchmarkComparison, Sensitivity
 from pyg_recmetrics.plot.by_data_set import panel_height, panel_of
 from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
-from pyg_recmetrics.reporting.contents import Contents, about_rows
+from pyg_recmetrics.reporting.contents import about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
-from pyg_recmetrics.reporting.weak_spots import weak_spots
 from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.runs import runs_of
@@ -47,13 +46,6 @@ def each_data_set(contents: BenchmarkContents) -> Iterator[Part]:
         yield _means_on(contents, data_set, height)
         if comparison is not None and data_set in comparison:
             yield _differences_on(comparison, data_set, height)
-
-
-def weak_spots_of_each(contents: BenchmarkContents) -> Iterator[Part]:
-    """Whom and what the best recommender of each data set fails."""
-    for data_set, results in contents.benchmark.items():
-        of_one = Contents(dict(results), None, None, contents.metric)
-        yield from weak_spots(of_one, data_set)
 
 
 def other_metrics(contents: BenchmarkContents) -> Iterator[Part]:
@@ -144,7 +136,6 @@ BENCHMARK_SECTIONS: dict[str, Callable[[BenchmarkContents], Iterator[Part]]] = {
     "Result": result,
     "Each data set": each_data_set,
     "Comparison": differences,
-    "Weak spots": weak_spots_of_each,
     "Other metrics": other_metrics,
     "Other data sets": other_data_sets,
     "Other protocols": protocol,

@@ -16,7 +16,6 @@ from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
-from pyg_recmetrics.results.slices import Slice, Slices
 
 __all__ = [
     "ClosedGap",
@@ -39,8 +38,6 @@ __all__ = [
     "Runs",
     "Sampling",
     "SideBySide",
-    "Slice",
-    "Slices",
     "compare",
     "merge",
     "side_by_side",

@@ -3,14 +3,10 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from torch import Tensor
-
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.averages import AverageOver
-from pyg_recmetrics.results.nouns import Nouns
-from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import RankingTask
 
 
@@ -40,24 +36,3 @@ class Measured(Protocol):
     @property
     def average_over(self) -> AverageOver:
         """What the means are over."""
-
-    @property
-    def person(self) -> Tensor | None:
-        """The person to whom each value belongs."""
-
-    @property
-    def nouns(self) -> Nouns:
-        """What its rows are called."""
-
-    @property
-    def sampling(self) -> Sampling | None:
-        """How users were drawn, if they stand for all of the task."""
-
-    def contributions(self, metric: str | Metric) -> Tensor:
-        """Returns what every user contributes to the mean of a metric, of shape `[num_users]`."""
-
-    def _resolve(self, metric: str | Metric) -> Metric:
-        """Returns what the convention computes under the name of a metric."""
-
-    def _share_of_hits(self, metric: str | Metric) -> tuple[Tensor, Tensor]:
-        """Returns to how many users items are relevant, and which share finds them."""

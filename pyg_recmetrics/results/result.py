@@ -55,7 +55,6 @@ from pyg_recmetrics.results.recipe import (
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling, check_sampling
-from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -69,7 +68,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -623,10 +622,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
-    # Named here, too, for the reference, which has one page for each class.
-    slices = SliceMethods.slices
-    item_slices = SliceMethods.item_slices
-
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
@@ -1039,17 +1034,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         is_counted = ~self.contributions(metric).isnan()
         ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
         return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
-
-    def _share_of_hits(self, metric: str | Metric) -> tuple[Tensor, Tensor]:
-        """Returns to how many users each item is relevant, and which share of them find it."""
-        ranked, is_hit = self._edges_of_items(metric)
-        item, catalogue = self.ranked.edge_label_index[1], self.ranked.catalogue
-        num_items = int(item.max()) + 1 if catalogue is None else catalogue.num_items
-        item = ranked.edge_label_index[1]
-        degree, hits = (
-            torch.bincount(some, minlength=num_items).double() for some in (item, item[is_hit])
-        )
-        return degree.long(), hits / degree
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:

@@ -25,7 +25,6 @@ from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.samples import describe_samples
-from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.results.uncertainty import (
     Uncertainty,
@@ -65,7 +64,7 @@ class MeanOfRuns(NamedTuple):
     run_error: float
 
 
-class Runs(SliceMethods, Rows[EvaluationResult]):
+class Runs(Rows[EvaluationResult]):
     r"""The results of several runs of one recommender on one task, such as one for each seed.
 
     A mean over users and runs has two sources of variance: other users might have been evaluated,
@@ -258,10 +257,6 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
         common_popularity(self, "recall_by_popularity")
         recalls = [result._partial_recall(k) for result in self]
         return by_popularity(recalls, self[0]._candidates, bins, self._intervals(level))
-
-    # Named here, too, for the reference, which has one page for each class.
-    slices = SliceMethods.slices
-    item_slices = SliceMethods.item_slices
 
     def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric.
