@@ -17,7 +17,7 @@ from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast import blocks, bounds, fast_products, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import Search
@@ -272,7 +272,7 @@ DEFECTS = {
         fast_products, "put_in_order_", lambda _: lambda bits: bits
     ),
     "numbers are not rounded to a neighbour": wrapped(
-        StoredProducts,
+        FastProducts,
         "to_score",
         lambda to_score: lambda self, value: 1.1 * to_score(self, value),
     ),

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.ranks import Ranks, Scored, ranks_among_others
 from pyg_recmetrics.kernels.exact.sorting import score_of
+from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts
-from pyg_recmetrics.kernels.fast.rank_counting import RankCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import rows_to_search
 from pyg_recmetrics.kernels.fast.shard_searching import ShardSearch, reaches
@@ -99,8 +99,7 @@ class SearchInShard(ShardWay):
         recommender (EmbeddingRecommender): See :class:`ShardWay`.
         wanted (Wanted): See :class:`ShardWay`.
         candidates (torch.Tensor or None): The items that may be recommended, if not all may be.
-        products (type): The products.
-        dtype (torch.dtype): Their precision.
+        dtype (torch.dtype): The precision of the products.
     """
 
     def __init__(
@@ -108,17 +107,16 @@ class SearchInShard(ShardWay):
         recommender: EmbeddingRecommender,
         wanted: Wanted,
         candidates: Tensor | None,
-        products: type[FastProducts],
         dtype: torch.dtype,
     ) -> None:
         super().__init__(recommender, wanted)
-        self.candidates, self.products, self.dtype = candidates, products, dtype
+        self.candidates, self.dtype = candidates, dtype
 
     def num_rows(self, chunk: Chunk) -> int:
         return rows_to_search(chunk.max_depth, self.recommender.device)
 
     def look(self, chunk: Chunk) -> Look:
-        scores = self.products(self.recommender.users(chunk.users), self._items)
+        scores = FastProducts(self.recommender.users(chunk.users), self._items)
         makes_lists = self.wanted.list_width > 0
         masked, scratch = chunk.seen.pairs, chunk.scratch
         return _SearchingLook(
@@ -155,7 +153,7 @@ class _CountingLook(Look):
 class CountInShard(ShardWay):
     """Counts by products and a bound on their error. It makes no lists.
 
-    The arguments are those of :class:`SearchInShard`.
+    The arguments are those of :class:`SearchInShard`, without the precision.
     """
 
     def __init__(
@@ -163,11 +161,9 @@ class CountInShard(ShardWay):
         recommender: EmbeddingRecommender,
         wanted: Wanted,
         candidates: Tensor | None,
-        count: type[RankCount],
-        dtype: torch.dtype,
     ) -> None:
         super().__init__(recommender, wanted)
-        self.candidates, self.count, self.dtype = candidates, count, dtype
+        self.candidates = candidates
 
     def num_rows(self, chunk: Chunk) -> int:
         return self.kernel.num_rows(chunk.max_depth)
@@ -176,9 +172,9 @@ class CountInShard(ShardWay):
         return _BoundedLook(chunk, self)
 
     @cached_property
-    def kernel(self) -> RankCount:
+    def kernel(self) -> BoundedCount:
         """What counts."""
-        return self.count(RoundedItems(self.recommender.items, self.candidates, self.dtype))
+        return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
 
 
 class _BoundedLook(_CountingLook):

@@ -24,14 +24,14 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics import processes
-from pyg_recmetrics.kernels.devices import has_fast_bfloat16
+from pyg_recmetrics.kernels.devices import has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks, Scored, ranks_within_rows
 from pyg_recmetrics.kernels.exact.sorting import key_of, score_of
 from pyg_recmetrics.kernels.fast.shard_searching import reaches
 from pyg_recmetrics.ranking.base import Recommender
 from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.kinds import kinds_of_counts, kinds_of_products
+from pyg_recmetrics.ranking.kinds import dtypes_of_products
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.shard_ways import (
     CandidatesInShard,
@@ -149,13 +149,14 @@ class ShardRanking:
             return [NothingInShard(local, wanted)]
         exactly = ExactInShard(local, wanted)
         if self.is_counted:
-            counts = kinds_of_counts(task.device, local.items.dim)
-            return [*(CountInShard(local, wanted, candidates, *kind) for kind in counts), exactly]
+            if not has_exact_single_precision(task.device):
+                return [exactly]
+            return [CountInShard(local, wanted, candidates), exactly]
         if not self.is_shallow:
             return [exactly]
         in_bfloat16 = has_fast_bfloat16(task.device)
-        products = kinds_of_products(task.device, local.items.dim, in_bfloat16)
-        return [*(SearchInShard(local, wanted, candidates, *kind) for kind in products), exactly]
+        dtypes = dtypes_of_products(task.device, in_bfloat16)
+        return [*(SearchInShard(local, wanted, candidates, dtype) for dtype in dtypes), exactly]
 
     def _reach(self, compute: Callable[[], Tensor], like: Tensor) -> Tensor:
         """Returns the score that the best items of all shards have at least: `[num_rows]`."""
