@@ -20,8 +20,8 @@ from pyg_recmetrics.metrics.empty_target_action import (
     weight_of_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.ranked_edges.ties import Ties
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.estimates import Interval

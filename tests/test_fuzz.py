@@ -34,7 +34,7 @@ from pyg_recmetrics.ranking import (
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
-from pyg_recmetrics.results import result
+from pyg_recmetrics.results import archive, result
 from pyg_recmetrics.task import edges, preparation
 from tests.support.cases.strategies import cases
 from tests.support.references import naive, oracle
@@ -378,8 +378,8 @@ DEFECTS = {
             lambda *truth: coalesce(*truth[:3], truth[3] and math.nextafter(truth[3], math.inf))
         ),
     ),
-    "a saved ranking is not checked": wrapped(
-        ranked_edges, "check_ranking", lambda check: lambda fields: None
+    "a changed file is not noticed": wrapped(
+        archive, "_checksum", lambda checksum: lambda header, arrays: ""
     ),
     "a run is written from its end": wrapped(
         trec,

@@ -20,7 +20,7 @@ from pyg_recmetrics import (
     race,
     report,
 )
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE
+from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.ranking import open_ranking
 

@@ -15,7 +15,7 @@ from torch_geometric.index import index2ptr
 from pyg_recmetrics import processes
 from pyg_recmetrics.labels import in_order
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE
+from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.edges import coalesce_edges
 from pyg_recmetrics.task.shares import ids_of

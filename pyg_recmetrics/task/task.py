@@ -13,7 +13,6 @@ from torch_geometric.typing import Adj, EdgeType
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import (
     check_boolean,
-    check_fields,
     check_finite,
     check_labels,
     check_matrix,
@@ -23,7 +22,7 @@ from pyg_recmetrics.checks import (
     check_raw_ids,
     check_weighted_edges,
 )
-from pyg_recmetrics.frozen import Frozen, arguments_of, settle
+from pyg_recmetrics.frozen import Frozen, arguments_of, made_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
@@ -790,26 +789,9 @@ class RankingTask(Frozen):
         """Returns what :meth:`to_dict` was called on.
 
         Raises:
-            TypeError: If a field is missing, or has another type.
-            ValueError: If a field is not valid, or not as a task would have prepared it.
+            KeyError: If a field is missing.
         """
-        if not isinstance(fields, dict):
-            raise TypeError(f"'task' needs to be a dictionary (got {type(fields).__name__})")
-        # Files keep original ids as lists.
-        fields = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in fields.items()
-        }
-        task = cls(**fields)
-        check_fields(fields, task.to_dict(), "task")
-        for name, prepared in task.to_dict().items():
-            given = fields[name]
-            is_same = given.equal(prepared) if isinstance(given, Tensor) else given == prepared
-            if not is_same:
-                raise ValueError(
-                    f"'{name}' is not in canonical form: the file was not written by this package"
-                )
-        return task
+        return made_of(cls, {"is_share": False, **fields})
 
     def to(self, device: torch.device | str) -> "RankingTask":
         """Returns a copy of the task on another device.
