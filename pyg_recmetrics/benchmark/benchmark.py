@@ -8,7 +8,7 @@ from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
 from pyg_recmetrics.benchmark.critical_differences import CriticalDifferences
 from pyg_recmetrics.benchmark.means import MeanOnDataSet, MeansOnDataSets, Results, every_run
 from pyg_recmetrics.benchmark.sensitivity import Sensitivity, measure_sensitivity
-from pyg_recmetrics.checks import check_boolean, check_fields, check_level, check_numbered
+from pyg_recmetrics.checks import check_boolean, check_level
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
@@ -353,7 +353,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
 
     @classmethod
     def load(cls, path: str | Path) -> "Benchmark":
-        """Loads a saved benchmark. Loading never runs code from the file, and checks all of it.
+        """Loads a saved benchmark, as :meth:`EvaluationResult.load` does.
 
         Args:
             path (str or Path): The file.
@@ -379,15 +379,15 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
-        check_fields(fields, ("data_sets",), "fields")
-        found: dict[str, dict[str, list[EvaluationResult]]] = {}
-        for data_set in check_numbered(fields["data_sets"], "data_sets"):
-            check_fields(data_set, ("name", "recommenders"), "data_sets")
-            of_one = found.setdefault(data_set["name"], {})
-            for recommender in check_numbered(data_set["recommenders"], "recommenders"):
-                check_fields(recommender, ("name", "runs"), "recommenders")
-                of_one[recommender["name"]] = runs_from_fields(recommender["runs"])
-        return cls(found)
+        return cls(
+            {
+                data_set["name"]: {
+                    recommender["name"]: runs_from_fields(recommender["runs"])
+                    for recommender in data_set["recommenders"].values()
+                }
+                for data_set in fields["data_sets"].values()
+            }
+        )
 
     def metric(self, metric: str | Metric | None = None) -> Metric:
         """Returns a metric as methods take it: the first that all results have if none is given.

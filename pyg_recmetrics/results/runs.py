@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_fields, check_level, check_numbered
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.results import archive
@@ -309,7 +309,7 @@ class Runs(Rows[EvaluationResult]):
 
     @classmethod
     def load(cls, path: str | Path) -> "Runs":
-        """Loads saved runs. Loading never runs code from the file, and checks all that it reads.
+        """Loads saved runs, as :meth:`EvaluationResult.load` does.
 
         Args:
             path (str or Path): The file.
@@ -337,7 +337,6 @@ class Runs(Rows[EvaluationResult]):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "Runs":
-        check_fields(fields, ("runs",), "fields")
         return cls(runs_from_fields(fields["runs"]))
 
     def __repr__(self) -> str:
@@ -483,15 +482,9 @@ def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
     return archive.numbered(result._to_fields() for result in runs)
 
 
-def runs_from_fields(fields: Any) -> list[EvaluationResult]:
-    """Returns what :func:`fields_of_runs` was called on, after it has checked all fields.
-
-    Raises:
-        TypeError: If a field has another type.
-        ValueError: If a field is not valid.
-    """
-    runs = check_numbered(fields, "runs")
-    return [EvaluationResult._from_fields(run) for run in runs]
+def runs_from_fields(fields: dict[str, Any]) -> list[EvaluationResult]:
+    """Returns what :func:`fields_of_runs` was called on."""
+    return [EvaluationResult._from_fields(run) for run in fields.values()]
 
 
 def means_of_all_users(runs: Sequence[EvaluationResult], metric: str | Metric) -> Tensor | None:

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, evaluate
-from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.runs import runs_of
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import METRICS, SHAPES, all_results
@@ -181,30 +180,3 @@ class TestFiles:
                 kind.load(tmp_path / "all.npz")
         with pytest.raises(FileNotFoundError):
             Benchmark.load(tmp_path / "none.npz")
-
-    @pytest.mark.parametrize(
-        "damage",
-        [
-            lambda fields: fields.update(data_sets=3),
-            lambda fields: fields.update(more=3),
-            lambda fields: fields["data_sets"].pop("0"),
-            lambda fields: fields["data_sets"].update({"2": 3}),
-            lambda fields: fields["data_sets"]["1"].update(name="A"),
-            lambda fields: fields["data_sets"]["1"].update(name=["A"]),
-            lambda fields: fields["data_sets"]["1"].pop("recommenders"),
-            lambda fields: fields["data_sets"]["1"]["recommenders"]["0"].update(runs={}),
-            lambda fields: fields["data_sets"]["1"]["recommenders"]["0"].update(runs={"0": 3}),
-            lambda fields: fields["data_sets"]["1"]["recommenders"]["0"].pop("name"),
-        ],
-    )
-    def test_damaged_fields_are_refused(self, damage, monkeypatch, tmp_path):
-        path, write = tmp_path / "all.npz", archive.write
-
-        def write_damaged(path, fields):
-            damage(fields)
-            write(path, fields)
-
-        monkeypatch.setattr(archive, "write", write_damaged)
-        Benchmark({"A": {"x": GOOD}, "B": {"x": GOOD}}).save(path)
-        with pytest.raises(ValueError, match="'path' needs to be a saved result"):
-            Benchmark.load(path)
