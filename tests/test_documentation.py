@@ -46,8 +46,6 @@ RETURNED = (
     "pyg_recmetrics.results.Entrant",
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
-    "pyg_recmetrics.results.Power",
-    "pyg_recmetrics.results.Probabilities",
     "pyg_recmetrics.results.Protocol",
     "pyg_recmetrics.results.RacedPair",
     "pyg_recmetrics.results.Sampling",

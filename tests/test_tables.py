@@ -261,9 +261,6 @@ def tables():
         "split": transforms.check_split(*split(data)),
         "conventions": conventions.table(),
         "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
-        "closed gaps": result.by(["<b>", "a & b"] * 20).gaps(
-            other=other_result.by(["<b>", "a & b"] * 20)
-        ),
         "slices": of_half.slices("recall@3", {"a & b": ["<b>", "c"] * 20}, min_users=5),
         "no slices": of_half.slices("recall@3"),
         "runs": Runs([result, other_result]),
@@ -328,7 +325,6 @@ class TestFormats:
         assert {kind.__name__ for kind in kinds} == {
             "Benchmark",
             "BenchmarkComparison",
-            "ClosedGaps",
             "Cohorts",
             "Comparison",
             "CriticalDifferences",

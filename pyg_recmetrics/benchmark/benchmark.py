@@ -27,7 +27,6 @@ from pyg_recmetrics.results.runs import (
     runs_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import Table, Tabular, to_data_frame
 
 if TYPE_CHECKING:
@@ -166,7 +165,6 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         equivalence: float | str | None = None,
         deterministic: str | Iterable[Name] = (),
         independent: bool = False,
-        small_sample: SmallSample = "satterthwaite",
         level: float = 0.95,
     ) -> BenchmarkComparison:
         """Compares recommenders on every data set, user by user, as :func:`compare` does.
@@ -189,8 +187,6 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
                 of stars, since together data sets say more than each by itself. It may also be
                 smaller: so choose before you see the numbers. (default: `False`, where a count is
                 the number of stars, however data sets depend on each other)
-            small_sample (str, optional): How tests allow for few runs, see :func:`compare`.
-                (default: `"satterthwaite"`)
             level (float, optional): The level of confidence. (default: `0.95`)
 
         Raises:
@@ -245,7 +241,6 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             baseline=baseline,
             equivalence=equivalence,
             deterministic=known,
-            small_sample=small_sample,
             level=level,
         )
         left_out = tuple(data_set for data_set in self if data_set not in compared)

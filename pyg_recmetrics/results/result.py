@@ -1058,7 +1058,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         sample = None
         if self.sampling is not None and not self.sampling.is_complete:
             sample = self.sampling.note(self.nouns)
-        return Intervals(self.person, level, self, method, self.nouns, sample, self._totals)
+        return Intervals(self.person, level, method, self.nouns, sample, self._totals)
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
