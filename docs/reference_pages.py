@@ -81,11 +81,6 @@ PARTS = {
         ),
         last=(
             "benchmark.BenchmarkComparison",
-            "benchmark.CriticalDifferences",
-            "benchmark.DataSetCount",
-            "benchmark.OrderChange",
-            "benchmark.RankedPair",
-            "benchmark.Sensitivity",
             "Cohorts",
             "Comparison",
             "Race",

@@ -43,8 +43,7 @@ TESTED_ELSEWHERE = {
 
 #: Files of tests that belong to no single module, and what they test.
 OF_SEVERAL_MODULES = {
-    "benchmark/peers_of_ranks": "critical differences of another library",
-    "benchmark/simulations": "how often stars and counts are wrong",
+    "benchmark/simulations": "how often stars are wrong",
     "boundary": "what odd arguments are told, everywhere",
     "contributing": "the files for contributors",
     "command/page": "docs/command.md",

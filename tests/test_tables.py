@@ -15,15 +15,13 @@ from pyg_recmetrics import (
     conventions,
     datasets,
     evaluate,
-    metrics,
     race,
     side_by_side,
     transforms,
 )
-from pyg_recmetrics.benchmark import CriticalDifferences
 from pyg_recmetrics.tables import Best, Rows, Table, Tabular, format_level
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.small_benchmark import many_data_sets, small_benchmark
+from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.tools.html_tables import HtmlTable
 from tests.support.tools.latex_tables import LatexTable, typeset
 
@@ -269,10 +267,6 @@ def tables():
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
         "benchmark": benchmark,
         "benchmark comparison": benchmark.compare("recall@3", baseline="None", equivalence="2%"),
-        "critical differences": CriticalDifferences(
-            many_data_sets(9), "abc", metrics.parse("ndcg@20"), 0.95
-        ),
-        "sensitivity": benchmark.sensitivity(),
         "race": race(
             {"<a>": random_scores(task, 1), "b": random_scores(task, 2)},
             task,
@@ -327,13 +321,11 @@ class TestFormats:
             "BenchmarkComparison",
             "Cohorts",
             "Comparison",
-            "CriticalDifferences",
             "EvaluationResult",
             "Gaps",
             "History",
             "Race",
             "Runs",
-            "Sensitivity",
             "SideBySide",
             "Slices",
             "SplitReport",

@@ -32,7 +32,7 @@ from pyg_recmetrics.results.paired import (
 )
 from pyg_recmetrics.results.protocol import Protocol
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
+from pyg_recmetrics.results.runs import Runnable, common_metrics, every_run, means_of_all_users
 from pyg_recmetrics.results.same_numbers import check_same_numbers
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.samples import check_users_in_common, describe_samples
@@ -385,6 +385,22 @@ def compare_on_each(
     return dict(zip(results, _judge(tested, holm), strict=True))
 
 
+def read_names(names: str | Iterable[Name], known: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of recommenders that are `deterministic`, as results have them.
+
+    Raises:
+        TypeError: If there are no names.
+        ValueError: If one of them is not known.
+    """
+    if isinstance(names, str):
+        names = (names,)
+    if not isinstance(names, Iterable):
+        raise TypeError(
+            f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
+        )
+    return tuple(read_name(name, "deterministic", known) for name in names)
+
+
 def _prepare(
     results: Mapping[str, Runnable],
     *,
@@ -414,8 +430,8 @@ def _prepare(
     if test != "t-test" and (simultaneous or max(num_runs.values()) > 1):
         why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
         raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
-    check_same_task(_all_results(runs))
-    check_users_in_common(_all_results(runs))
+    check_same_task(every_run(runs))
+    check_users_in_common(every_run(runs))
     nouns = next(iter(runs.values()))[0].nouns
     asked = _metrics(metrics, runs)
     protocol = Protocol(
@@ -425,9 +441,9 @@ def _prepare(
         _primary(primary, asked, runs),
         simultaneous,
         num_runs,
-        _deterministic(deterministic, list(runs)),
+        read_names(deterministic, list(runs)),
         nouns.drawn,
-        sample=describe_samples(_all_results(runs)),
+        sample=describe_samples(every_run(runs)),
         means=nouns.means,
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
@@ -566,15 +582,6 @@ def _with_verdict(
     return row._replace(verdict="better" if is_better else "worse")
 
 
-def _all_results(runs: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:
-    """Returns all results, by a name that tells the runs of a recommender apart."""
-    return {
-        name if len(of_name) == 1 else f"{name}, run {number}": result
-        for name, of_name in runs.items()
-        for number, result in enumerate(of_name, start=1)
-    }
-
-
 def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
     if baseline is None:
         return list(combinations(names, 2))
@@ -588,7 +595,7 @@ def _metrics(
 ) -> tuple[Metric, ...]:
     if metrics is not None:
         return parse_all(metrics)
-    results = list(_all_results(runs).values())
+    results = list(every_run(runs).values())
     common = common_metrics(results)
     if not common:
         raise ValueError(
@@ -604,7 +611,7 @@ def _primary(
 ) -> Metric | None:
     if primary is None:
         return None
-    results = list(_all_results(runs).values())
+    results = list(every_run(runs).values())
     tested = [metric for metric in metrics if means_of_all_users(results, metric) is None]
     if not isinstance(primary, str | Metric):
         raise TypeError(f"'primary' needs to be a single metric (got {type(primary).__name__})")
@@ -617,13 +624,3 @@ def _primary(
             f"'primary' needs to be one of {list(map(str, tested))} (got '{metric or primary}')"
         )
     return metric
-
-
-def _deterministic(names: str | Iterable[Name], known: list[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        names = (names,)
-    if not isinstance(names, Iterable):
-        raise TypeError(
-            f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
-        )
-    return tuple(read_name(name, "deterministic", known) for name in names)

@@ -465,6 +465,16 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     return runs
 
 
+def every_run(results: Mapping[str, Runnable]) -> dict[str, EvaluationResult]:
+    """Returns all results, by a name that tells the runs of a recommender apart."""
+    runs = {name: runs_of(of_name) for name, of_name in results.items()}
+    return {
+        name if len(of_name) == 1 else f"{name}, run {number}": result
+        for name, of_name in runs.items()
+        for number, result in enumerate(of_name, start=1)
+    }
+
+
 def result_or_runs(results: Runnable) -> EvaluationResult | Runs:
     """Returns the only run of a recommender, or all of its runs.
 
