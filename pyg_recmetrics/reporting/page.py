@@ -43,10 +43,9 @@ def report(
     are vector graphics. They follow the colours of the page, which is dark where the reader prefers
     it. The same results give the same file.
 
-    Of a :class:`Benchmark`, the page says on how many data sets a recommender is better, in one
+    Of a :class:`Benchmark`, the page says on which data sets a recommender is better, in one
     sentence for each pair and in pictures of every data set. Below, it has the table of means,
-    differences, what to expect on other data sets, whether another protocol changes the order,
-    trade-offs, sizes and recipes.
+    differences, trade-offs, sizes and recipes.
 
     A section is left out if something is missing for it, such as the lists of recommended items, an
     extra, or the split. The end of the page says what is left out, and how to get it.

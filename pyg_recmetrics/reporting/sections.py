@@ -107,8 +107,6 @@ def differences(contents: Contents) -> Iterator[Part]:
         main=1,
         fold="All numbers" if shown is comparison else f"All numbers on {contents.best}",
     )
-    caption = "Where the errors come from, and which differences a test would find."
-    yield Grid(caption, shown.sources(), about_rows(shown), fold="Sources of error")
 
 
 def curves(contents: Contents) -> Iterator[Part]:

@@ -970,7 +970,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         sample = None
         if self.sampling is not None and not self.sampling.is_complete:
             sample = self.sampling.note(self.nouns)
-        return Intervals(self.person, level, self, method, self.nouns, sample)
+        return Intervals(self.person, level, method, self.nouns, sample)
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""

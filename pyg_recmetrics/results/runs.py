@@ -364,13 +364,8 @@ class Runs(Rows[EvaluationResult]):
 
     def _intervals(self, level: float) -> Intervals:
         first = self[0]
-        return Intervals(
-            first.person,
-            check_level(level),
-            first,
-            nouns=first.nouns,
-            sample=self._sample(),
-        )
+        level, sample = check_level(level), self._sample()
+        return Intervals(first.person, level, nouns=first.nouns, sample=sample)
 
     def _sample(self) -> str | None:
         """Returns whose users stand for all of the task; `None` if nobody's do."""
@@ -412,9 +407,7 @@ def _mean_of(uncertainty: Uncertainty, means: Tensor, level: float) -> MeanOfRun
 
 def _row(name: str, uncertainty: Uncertainty, means: Tensor) -> list[str]:
     mean = _mean_of(uncertainty, means, level=0.95)
-    margins = [
-        uncertainty.with_number("runs", number).margin(0.95) for number in (_MANY_RUNS, math.inf)
-    ]
+    margins = [uncertainty.with_runs(number).margin(0.95) for number in (_MANY_RUNS, math.inf)]
     return [
         name,
         format_mean(mean.value, mean.high - mean.value),
@@ -430,7 +423,7 @@ def _notes_on_sources(uncertainties: Mapping[str, Uncertainty]) -> Iterator[str]
         yield f"{', '.join(of_all)}: for other runs alone"
     helped: dict[str, list[str]] = {"runs": [], "users": []}
     for name, uncertainty in uncertainties.items():
-        left = uncertainty.with_number("runs", math.inf).variance
+        left = uncertainty.with_runs(math.inf).variance
         if uncertainty.variance > 0:
             helped["users" if 2 * left > uncertainty.variance else "runs"].append(name)
     for source, metrics in helped.items():
@@ -461,6 +454,16 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     if not runs:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
     return runs
+
+
+def every_run(results: Mapping[str, Runnable]) -> dict[str, EvaluationResult]:
+    """Returns all results, by a name that tells the runs of a recommender apart."""
+    runs = {name: runs_of(of_name) for name, of_name in results.items()}
+    return {
+        name if len(of_name) == 1 else f"{name}, run {number}": result
+        for name, of_name in runs.items()
+        for number, result in enumerate(of_name, start=1)
+    }
 
 
 def result_or_runs(results: Runnable) -> EvaluationResult | Runs:
@@ -518,7 +521,7 @@ def mean_with_interval(
 ) -> CohortMean:
     """Returns the mean of a metric over users, or over users and runs, with its interval."""
     runs = runs_of(result)
-    return Intervals(runs[0].person, level, runs[0]).mean(values_of_runs(runs, metric))
+    return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))
 
 
 def mean_of_any(
