@@ -6,15 +6,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
-
-try:
-    import fcntl
-except ImportError:  # as on Windows, where what a killed process leaves behind stays
-    fcntl = None  # type: ignore[assignment]
-
-#: How the names of all temporary files start.
-_PREFIX = ".pyg_recmetrics-"
+from typing import IO
 
 
 @contextmanager
@@ -35,10 +27,9 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         if target.exists():
             with target.open("r+b"):  # raises if the file must not be written
                 mode = stat.S_IMODE(target.stat().st_mode)
-        temporary = target.with_name(f"{_PREFIX}{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
         try:
             with temporary.open("xb") as file:
-                _lock(file)  # for `remove_leftovers`
                 if mode is not None:
                     temporary.chmod(mode)
                 yield file
@@ -50,27 +41,3 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         # By the name that the caller knows.
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Removes what killed processes left in a folder instead of the files they were writing."""
-    if fcntl is None:
-        return
-    for leftover in folder.glob(f"{_PREFIX}*.tmp"):
-        try:
-            with leftover.open("r+b") as file:
-                if _lock(file):
-                    leftover.unlink(missing_ok=True)
-        except OSError:  # somebody else removed it, or owns it
-            continue
-
-
-def _lock(file: IO[Any]) -> bool:
-    """Locks a file until it is closed, and returns whether nobody else has locked it."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has, or the file system has no locks
-        return False
-    return True

@@ -33,7 +33,6 @@ TESTED_ELSEWHERE = {
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",
     "results/estimates": "results/test_uncertainty.py",
     "results/gaps": "results/test_item_groups.py",
-    "results/measured": "results/test_same_task.py",
     "results/samples": "test_margins.py",
     "version": "test_documentation.py",
 }
