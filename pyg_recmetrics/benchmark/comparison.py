@@ -167,7 +167,7 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
         if not found:
             return f"{a} and {b} are undecided in {self.metric} on {where['inconclusive']}."
         (words, on), *others = found
-        more = "".join(f" and {words[0]} on {on}" for words, on in others)
+        more = "".join(f", and {words[0]} on {on}" for words, on in others)
         sentence = f"{a} is {' '.join(words)} {b} in {self.metric} on {on}{more}."
         covers_training = all(
             self[data_set].covers_training(row) for data_set, row in self._by_pair[a, b].items()
@@ -191,6 +191,7 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
 
 def _where(names: Sequence[str], tested: Mapping[Verdict | None, Sequence[str]]) -> str:
     """Names some of the data sets that were tested."""
-    if len(tested) > 1 or len(names) == 1:
-        return ", ".join(names)
+    *first, last = names
+    if len(tested) > 1 or not first:
+        return f"{', '.join(first)} and {last}" if first else last
     return "both data sets" if len(names) == 2 else f"all {len(names)} data sets"

@@ -95,7 +95,7 @@ class TestWords:
 
         fixed = {"deterministic": ["a", "b"]}
         assert claims({"A": 0.03, "B": 0.0, "C": -0.03, "D": 0.03}, **fixed) == (
-            "a is better than b in recall@1 on A, D and worse on C.",
+            "a is better than b in recall@1 on A and D, and worse on C.",
         )
         as_trained = "As trained here, a is better than b in recall@1 on A."
         assert claims({"A": 0.03, "B": 0.0}) == (as_trained,)
@@ -106,7 +106,7 @@ class TestWords:
         undecided = "a and b are undecided in recall@1 on both data sets."
         assert claims({"A": 0.0, "B": 0.0}) == (undecided,)
         assert claims({"A": 0.03, "B": 0.0, "C": 0.0}, equivalence=0.02) == (
-            "As trained here, a is better than b in recall@1 on A and as good on B, C.",
+            "As trained here, a is better than b in recall@1 on A, and as good on B and C.",
         )
         as_good = "As trained here, a is as good as b in recall@1 on both data sets."
         assert claims({"A": 0.0, "B": 0.0}, equivalence=0.02) == (as_good,)
