@@ -55,14 +55,10 @@ needs("'pyg-recmetrics[frames]'", result.to_pandas)
 needs("torchmetrics", metric.plot)
 needs("'pyg-recmetrics[frames]'", lambda: RankingTask.from_frames(test={}))
 
-# The command, on files that a shell could write.
+# The command, which reads tables with an extra, and saved results without one.
 folder = Path(tempfile.mkdtemp())
-pairs = [(user, 7 * user % 30 + place) for user in range(50) for place in range(3)]
-for name, first in (("train", 0), ("test", 2)):
-    rows = [f"{user},{item}" for user, item in pairs if (item - 7 * user % 30 == 2) == (first == 2)]
-    (folder / f"{name}.csv").write_text("\n".join(["user,item", *rows, ""]))
-scores = [f"{user},{item},{1 / (1 + item)}" for user in range(50) for item in range(32)]
-(folder / "lists.csv").write_text("\n".join(["user,item,score", *scores, ""]))
+for name in ("old", "new"):
+    result.save(folder / f"{name}.npz")
 command = Path(sys.executable).with_name("pyg-recmetrics")
 
 
@@ -75,11 +71,11 @@ def run(*words, status=0):
     return done.stdout + done.stderr
 
 
-for name in ("old", "new"):
-    options = ("--train", "train.csv", "--test", "test.csv", "--lists", "lists.csv")
-    print(run("evaluate", *options, "--metrics", "recall@5", "-o", f"{name}.npz"))
+for line in ("evaluate --test a.csv --lists b.csv", "split a.csv --how per-user"):
+    assert "pip install 'pyg-recmetrics[command]'" in run(*line.split(), status=3)
+assert "ndcg" in run("metrics")
 run("report", "old.npz", "new.npz", "-o", "report.html")
 assert (folder / "report.html").stat().st_size > 10_000
-gate = ("gate", "new.npz", "--baseline", "old.npz", "--metric", "recall@5", "--equivalence", "2%")
+gate = ("gate", "new.npz", "--baseline", "old.npz", "--metric", "ndcg@10", "--equivalence", "2%")
 assert "pyg-recmetrics[statistics]" in run(*gate, status=3)
 print("The wheel needs nothing but its requirements.")

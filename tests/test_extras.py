@@ -12,7 +12,7 @@ from pyg_recmetrics.extras import requires_extra
 ROOT = Path(__file__).resolve().parents[1]
 
 #: What users install. All other extras are for a clone of the repository.
-FOR_USERS = {"all", "statistics", "plot", "frames"}
+FOR_USERS = {"all", "statistics", "plot", "frames", "command"}
 
 
 def packages_of(extra):

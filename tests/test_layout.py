@@ -7,12 +7,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Modules without a file of tests, and where they are tested instead.
 TESTED_ELSEWHERE = {
     "__main__": "command/test_main.py",
-    "command/batches": "command/test_text.py, test_parquet.py",
-    "command/exits": "command/test_main.py",
-    "command/interactions": "command/test_evaluating.py, test_splitting.py",
     "command/notes": "command/test_main.py, test_evaluating.py",
-    "command/output": "command/test_evaluating.py",
-    "command/tables": "command/test_text.py, test_parquet.py",
     "kernels/fast/fast_scores": "kernels/fast/test_fast_products.py, test_given_scores.py",
     "modules/classes": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",

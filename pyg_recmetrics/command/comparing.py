@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyg_recmetrics.command import exits
-from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.command.output import as_number, print_result
+from pyg_recmetrics.command import notes
+from pyg_recmetrics.command.notes import as_number, check_output, note, print_result
 from pyg_recmetrics.reporting import report as write_report
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs
 from pyg_recmetrics.results import compare as compare_results
@@ -15,7 +14,7 @@ from pyg_recmetrics.results import compare as compare_results
 #: The options that `pyg_recmetrics.compare` takes by the same name.
 _PASSED_ON = ("baseline", "deterministic", "equivalence", "level", "primary", "seed", "test")
 
-_STATUS = {"better": exits.DONE, "equivalent": exits.DONE, "worse": exits.WORSE}
+_STATUS = {"better": notes.DONE, "equivalent": notes.DONE, "worse": notes.WORSE}
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -28,11 +27,12 @@ def compare(options: argparse.Namespace) -> int:
     )
     as_json = {"claims": comparison.claims(), "differences": _to_json(comparison)}
     print_result(comparison, as_json, options)
-    return exits.DONE
+    return notes.DONE
 
 
 def report(options: argparse.Namespace) -> int:
     """Writes a page about saved results."""
+    check_output(options.output, map(_path_of, options.results))
     results = _by_name(options.results)
     passed_on, comparison = _passed_on(options), None
     if passed_on and len(results) > 1:
@@ -40,7 +40,7 @@ def report(options: argparse.Namespace) -> int:
     title = {} if options.title is None else {"title": options.title}
     page = write_report(results, options.output, comparison=comparison, **title)
     note(f"wrote {page}")
-    return exits.DONE
+    return notes.DONE
 
 
 def gate(options: argparse.Namespace) -> int:
@@ -59,7 +59,7 @@ def gate(options: argparse.Namespace) -> int:
         deterministic=options.deterministic,
     )
     verdict = comparison[0].verdict
-    status = exits.UNDECIDED if verdict is None else _STATUS.get(verdict, exits.UNDECIDED)
+    status = notes.UNDECIDED if verdict is None else _STATUS.get(verdict, notes.UNDECIDED)
     sentences = comparison.claims()
     sentence = sentences[0] if sentences else f"{options.metric} has too few users for a test."
     if options.json:

@@ -1,25 +1,19 @@
 """The subcommand `evaluate`."""
 
 import argparse
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import torch
-from torch import Tensor
 
-from pyg_recmetrics.command import exits
-from pyg_recmetrics.command.ids import Ids
-from pyg_recmetrics.command.interactions import Interactions, read_interactions, reads_ratings
-from pyg_recmetrics.command.notes import is_terminal, remember_file
-from pyg_recmetrics.command.output import as_number, print_result
-from pyg_recmetrics.command.recommenders import (
-    Axis,
-    ReadRecommender,
-    lists_by_ids,
-    make_axis,
-    read_recommender,
-    warn_about_new,
-)
+from pyg_recmetrics.command import notes, reading
+from pyg_recmetrics.command.notes import as_number, note
+from pyg_recmetrics.command.reading import Numbers, Table, Texts
 from pyg_recmetrics.evaluation import evaluate as measure
+from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.task import RankingTask
 
@@ -28,85 +22,315 @@ _PASSED_ON = (
     "metrics", "convention", "empty_target_action", "ties", "seed", "batch_size", "margin"
 )  # fmt: skip
 
+#: The options that name one file, or an array in it.
+_READ = ("test", "lists", "run", "users", "items", "scores", "item_bias", "user_ids", "item_ids")
+
+
+class _Given(NamedTuple):
+    """What recommends, as it is read.
+
+    Attributes:
+        parts: A frame of users and items, best first; or arrays.
+        rows: The id of each row of the arrays, or all ids that an option names, for `"user"` and
+            for `"item"`.
+        sides: What the dimensions of each array are: `"user"` or `"item"`.
+    """
+
+    parts: tuple[Any, ...]
+    rows: dict[str, Texts]
+    sides: tuple[tuple[str, ...], ...] = ()
+
 
 def evaluate(options: argparse.Namespace) -> int:
     """Evaluates lists, embeddings or scores on interactions, and prints the means."""
-    users, items = Ids(), Ids()
-    seen = [read_interactions(path, users, items, options) for path in options.train]
-    num_known = len(users), len(items)
-    truth = read_interactions(
-        options.test, users, items, options, with_rating=reads_ratings(options.test, options)
-    )
+    if options.output is not None:
+        files = [str(file) for name in _READ if (file := getattr(options, name)) is not None]
+        read = [reading.split_name(file)[0] for file in files]
+        notes.check_output(options.output, [*options.train, *read])
+    seen = [_read_interactions(path, options) for path in options.train]
+    truth = _read_interactions(options.test, options, is_truth=True)
     if seen:
-        for kind, ids, number in zip(("user", "item"), (users, items), num_known, strict=True):
-            warn_about_new(kind, ids, number)
-    remember_file("truth", options.test)
-    given = read_recommender(options)
-    where = options.scores or options.users or ""
-    of_users = make_axis(users, given.users, "user", where, grows=False)
-    where = options.scores or options.items or options.item_ids or ""
-    of_items = make_axis(items, given.items, "item", where, grows=True)
-    task = _make_task(truth, seen, of_users, of_items, options)
+        _warn_about_new(truth, pd.concat(seen))
+    notes.remember_file("truth", options.test)
+    given = _read_recommender(options)
+    task = _make_task([truth, *seen], given.rows.get("item"), options)
     passed_on = {name: getattr(options, name) for name in _PASSED_ON}
     result = measure(
-        _recommender(given, of_users, of_items),
+        _in_order(given, task, options),
         task,
         keep_items=options.keep_items,
-        progress=is_terminal(),
+        progress=notes.is_terminal(),
         **{name: value for name, value in passed_on.items() if value is not None},
     )
     if options.output is not None:
         result.save(options.output)
-    print_result(result, _to_json(result), options)
-    return exits.DONE
+    notes.print_result(result, _to_json(result), options)
+    return notes.DONE
+
+
+def _read_interactions(
+    path: Path, options: argparse.Namespace, *, is_truth: bool = False
+) -> pd.DataFrame:
+    """Returns the ids of users and items, and the ratings of the truth if they count."""
+    table = reading.read_table(path, options.columns)
+    more = ["rating"] if is_truth and _reads_ratings(table, options) else []
+    frame = table.read(options, *more)
+    if num_repeated := int(frame.duplicated(["user", "item"]).sum()):
+        note(f"{path}: {num_repeated:,} rows repeat an interaction, which counts once")
+    return frame
+
+
+def _reads_ratings(table: Table, options: argparse.Namespace) -> bool:
+    """Returns whether ratings of the truth count, and says so if they could and do not."""
+    if options.rating_column is not None or options.threshold is not None:
+        return True
+    unused = reading.find_column(["rating"], table.columns)
+    if unused is None or table.in_words == "TREC":
+        return unused is not None
+    note(
+        f"{table.path}: {unused!r} is not used, so all rows are equally relevant; "
+        f"--rating-column {unused} and --threshold use it"
+    )
+    return False
+
+
+def _warn_about_new(truth: pd.DataFrame, seen: pd.DataFrame) -> None:
+    """Warns about ids that only the truth has."""
+    for kind in ("user", "item"):
+        if new := truth[kind][~truth[kind].isin(seen[kind])].unique().tolist():
+            warn(
+                f"nothing could be learned about {len(new):,} {kind}s of the truth, which are not "
+                f"among the training interactions ({list_some(new)})"
+            )
 
 
 def _make_task(
-    truth: Interactions,
-    seen: list[Interactions],
-    users: Axis,
-    items: Axis,
-    options: argparse.Namespace,
+    frames: list[pd.DataFrame], items: "Texts | None", options: argparse.Namespace
 ) -> RankingTask:
-    rating = truth.rating
+    """Returns the task of the truth and of what was seen, with all items that are named."""
+    user_ids, user = reading.number_ids([frame["user"] for frame in frames])
+    more = [] if items is None else [items]
+    item_ids, item = reading.number_ids([*(frame["item"] for frame in frames), *more])
+    num_more = len(item_ids) - len(np.unique(np.concatenate(item[: len(frames)])))
+    if num_more:
+        where = _file_of("item", options)
+        note(f"{where}: {num_more:,} items without interactions are candidates, too")
+    truth, *seen = (torch.from_numpy(np.stack(pair)) for pair in zip(user, item, strict=False))
+    rating = frames[0].get("rating")
     if rating is not None and options.threshold is None and bool((rating == 1).all()):
         rating = None
     return RankingTask(
-        _numbered(truth, users, items),
-        num_users=users.size,
-        num_items=items.size,
-        seen=torch.cat([_numbered(part, users, items) for part in seen], dim=1) if seen else None,
+        truth,
+        num_users=len(user_ids),
+        num_items=len(item_ids),
+        seen=torch.cat(seen, dim=1) if seen else None,
         exclude_seen=not options.include_seen,
-        weight=rating,
+        weight=None if rating is None else torch.tensor(rating.to_numpy()),
         threshold=options.threshold,
-        user_ids=users.ids,
-        item_ids=items.ids,
+        user_ids=user_ids,
+        item_ids=item_ids,
     )
 
 
-def _numbered(interactions: Interactions, users: Axis, items: Axis) -> Tensor:
-    user, item = interactions.edges
-    return torch.stack([users.number_of[user], items.number_of[item]])
+def _in_order(given: _Given, task: RankingTask, options: argparse.Namespace) -> Any:
+    """Returns what recommends as `evaluate` takes it, in the order of a task."""
+    ids: dict[str, Any] = {"user": task.user_ids, "item": task.item_ids}
+    row_of = {
+        kind: _rows_of(ids[kind], rows, kind, _file_of(kind, options))
+        for kind, rows in given.rows.items()
+    }
+    if not given.sides:
+        return _by_user(given.parts[0], ids)
+    arrays = []
+    for array, sides in zip(given.parts, given.sides, strict=True):
+        for dim, kind in enumerate(sides):
+            # An array that is in order already stays in its file.
+            if not np.array_equal(row_of[kind], np.arange(array.shape[dim])):
+                array = array[(slice(None),) * dim + (row_of[kind],)]
+        arrays.append(array)
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
-def _recommender(given: ReadRecommender, users: Axis, items: Axis) -> Any:
-    recommender = given.aligned(users, items)
-    return lists_by_ids(recommender, users, items) if isinstance(recommender, dict) else recommender
+def _file_of(kind: str, options: argparse.Namespace) -> str:
+    """Returns the file that says what the rows of users or items are."""
+    return str(getattr(options, f"{kind}_ids") or options.scores or getattr(options, f"{kind}s"))
+
+
+def _rows_of(ids: Any, rows: Texts, kind: str, file: str) -> Numbers:
+    """Returns the row of each id."""
+    if rows.duplicated().any():
+        of = f"got {len(rows):,} of {rows.nunique():,} ids"
+        raise ValueError(f"{file}: every id needs one row ({of})")
+    row_of = pd.Index(rows).get_indexer([str(id_) for id_ in ids])
+    if missing := [repr(id_) for id_, row in zip(ids, row_of, strict=True) if row < 0]:
+        raise ValueError(
+            f"{file}: every {kind} of the interactions needs a row, and --{kind}-ids names the "
+            f"{kind} of each row of an array (got none for {len(missing):,}: {list_some(missing)})"
+        )
+    if num_others := len(rows) - len(ids):
+        note(f"{file}: {num_others:,} {kind}s without interactions are left out")
+    return np.asarray(row_of, dtype=np.int64)
+
+
+def _by_user(lists: pd.DataFrame, ids: dict[str, Any]) -> dict[Any, list[Any]]:
+    """Returns the list of each user, by ids that are of the same type as those of a task."""
+    for kind in ("user", "item"):
+        if all(isinstance(id_, int) for id_ in ids[kind]):
+            lists = lists.assign(**{kind: lists[kind].map(reading.as_id).astype(object)})
+    by_user = {user: rows.tolist() for user, rows in lists.groupby("user", sort=False)["item"]}
+    if num_others := len(by_user.keys() - {*ids["user"]}):
+        note(f"the lists of {num_others:,} users without interactions are left out")
+    return by_user
+
+
+def _read_recommender(options: argparse.Namespace) -> _Given:
+    """Reads what the options name."""
+    file = options.lists or options.run or options.scores or f"{options.users}, {options.items}"
+    notes.remember_file("recommender", file)
+    if options.users is not None:
+        return _read_embeddings(options)
+    if options.scores is not None:
+        return _read_scores(options)
+    rows = {} if options.item_ids is None else {"item": _ids_in(options.item_ids, "item")}
+    if options.lists is not None and reading.is_array_file(options.lists):
+        return _Given((_lists_of_rows(options.lists, options),), rows)
+    is_run = options.run is not None
+    table = reading.read_table(Path(file), options.list_columns, is_run=is_run)
+    return _Given((_read_lists(table, options),), rows)
+
+
+def _read_embeddings(options: argparse.Namespace) -> _Given:
+    users, user_rows = _read_vectors(options.users, "user", options)
+    items, item_rows = _read_vectors(options.items, "item", options)
+    rows = {"user": user_rows, "item": item_rows}
+    if options.item_bias is None:
+        return _Given((users, items), rows, (("user",), ("item",)))
+    bias = reading.read_array(options.item_bias, "bias")
+    return _Given((users, items, bias), rows, (("user",), ("item",), ("item",)))
+
+
+def _read_vectors(file: str, kind: str, options: argparse.Namespace) -> tuple[Any, Texts]:
+    """Returns the embeddings of users or items, and the id of each row."""
+    if reading.is_array_file(file):
+        array = reading.read_array(file, kind)
+        return array, _row_ids(array.shape[0], kind, file, options)
+    table = reading.read_table(Path(file))
+    id_column = table.find("id", options, kind)
+    if options.vector_column or reading.find_column(["vector"], table.columns):
+        names = [table.find("vector", options)]
+    else:  # all but the ids, and but the row numbers that pandas writes unasked
+        is_other = re.compile(rf"__index_level_\d+__|Unnamed: \d+||{re.escape(id_column)}")
+        names = [name for name in table.columns if not is_other.fullmatch(name)]
+    shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    table.say(**{kind: id_column, "vector": shown})
+    if len(names) == 1 and table.holds_lists(names[0]):
+        vectors = table.vectors(names[0])
+    else:
+        vectors = np.stack([table.reals(name) for name in names], axis=1)
+    return vectors.astype(np.float32), table.ids(id_column)
+
+
+def _read_scores(options: argparse.Namespace) -> _Given:
+    scores = reading.read_array(options.scores, "score")
+    if isinstance(scores, np.ndarray) and scores.dtype.kind in "iu":
+        scores = scores.astype(np.float64)
+    sides = ("item",) if scores.ndim == 1 else ("user", "item")
+    sizes = zip(sides, scores.shape, strict=False)
+    rows = {kind: _row_ids(size, kind, options.scores, options) for kind, size in sizes}
+    return _Given((scores,), rows, (sides,))
+
+
+def _row_ids(num_rows: int, kind: str, file: str, options: argparse.Namespace) -> Texts:
+    """Returns the ids of rows if an option names them, and else their numbers."""
+    given = getattr(options, f"{kind}_ids")
+    if given is None:
+        note(f"{file}: row 0 is {kind} 0, and row {num_rows - 1} is {kind} {num_rows - 1}")
+        return pd.Series(map(str, range(num_rows)), dtype=object)
+    ids = _ids_in(given, kind)
+    if len(ids) != num_rows:
+        needed = f"{num_rows:,} ids are needed, one for every row of {file}"
+        raise ValueError(f"{given}: {needed} (got {len(ids):,})")
+    return ids
+
+
+def _ids_in(file: str, kind: str) -> Texts:
+    """Returns the ids in an array, or in the lines of a file."""
+    if reading.is_array_file(file):
+        ids = [str(id_) for id_ in np.asarray(reading.read_array(file, kind)).tolist()]
+    else:
+        ids = Path(file).read_text(encoding="utf-8-sig").splitlines()
+    if "" in ids:
+        raise ValueError(f"{file}, line {ids.index('') + 1}: an id is needed (got nothing)")
+    return pd.Series(ids, dtype=object)
+
+
+def _lists_of_rows(file: str, options: argparse.Namespace) -> pd.DataFrame:
+    """Returns lists of items, where each row is that of a user."""
+    lists = np.asarray(reading.read_array(file, "list"))
+    if lists.ndim != 2 or lists.dtype.kind not in "iu":
+        got = f"{lists.dtype} of shape {list(lists.shape)}"
+        raise ValueError(f"{file}: lists need to be integers of shape [num_users, K] (got {got})")
+    if ((lists[:, :-1] == -1) & (lists[:, 1:] != -1)).any():
+        raise ValueError(f"{file}: -1 needs to stand behind all items of a row (got it before one)")
+    users = _row_ids(len(lists), "user", file, options)
+    row, place = np.nonzero(lists != -1)
+    items = pd.Series(lists[row, place]).map(str)
+    return pd.DataFrame({"user": users.to_numpy()[row], "item": items}, dtype=object)
+
+
+def _read_lists(table: Table, options: argparse.Namespace) -> pd.DataFrame:
+    """Returns users and items, best first."""
+    # Scores come first in a run, as in trec_eval, which ignores its ranks.
+    kinds = ("score", "rank") if table.in_words == "TREC" else ("rank", "score")
+    given = [kind for kind in kinds if getattr(options, f"{kind}_column") is not None]
+    found = [kind for kind in kinds if reading.find_column([kind], table.columns) is not None]
+    for by in (*given, *found):
+        return _best_first(table, by, options)
+    user, item = table.find("user", options), table.find("item", options)
+    if not table.holds_lists(item):
+        raise ValueError(
+            f"{table.path}: the order of items needs a column of ranks or scores, which "
+            f"--rank-column or --score-column names (got {', '.join(map(repr, table.columns))})"
+        )
+    table.say(user=user, item=item)
+    users, (items, lengths) = table.ids(user), table.lists(item)
+    if users.duplicated().any():
+        got = f"got {len(users):,} rows of {users.nunique():,} users"
+        raise ValueError(f"{table.path}: every user needs one row with a list ({got})")
+    return pd.DataFrame({"user": users.to_numpy().repeat(lengths), "item": items})
+
+
+def _best_first(table: Table, by: str, options: argparse.Namespace) -> pd.DataFrame:
+    """Returns users and items by rank or score. Of equal scores, the lower id comes first."""
+    frame = table.read(options, by)
+    value = frame[by].to_numpy()
+    ties = reading.number_ids([frame["item"]])[1][0]
+    if table.in_words == "TREC":  # where the first line does
+        ties = np.arange(len(frame))
+    order = np.lexsort((ties, -value if by == "score" else value))
+    frame, value = frame.iloc[order], value[order]
+    wanted = frame.groupby("user", sort=False).cumcount().to_numpy() + 1
+    if by == "rank" and (is_wrong := value != wanted).any():
+        row = int(is_wrong.argmax())
+        raise ValueError(
+            f"{table.path}: ranks of a user need to be 1, 2, 3 and so on (got {value[row]:g} in "
+            f"place of {wanted[row]} for user {frame['user'].iloc[row]!r}); --score-column names a "
+            f"column that may hold any numbers, higher for better items"
+        )
+    return frame
 
 
 def _to_json(result: EvaluationResult) -> dict[str, Any]:
+    metrics: dict[str, dict[str, Any]] = {}
+    for name in result:
+        metrics[name] = {"mean": as_number(result[name])}
+        if name in result.per_user:  # and not one value for all users together
+            low, high = result.confidence_interval(name)
+            metrics[name] |= {"low": as_number(low), "high": as_number(high)}
     return {
-        "metrics": {name: _mean(result, name) for name in result},
+        "metrics": metrics,
         "num_users": result.num_evaluated,
         "num_without_truth": result.num_without_truth,
         "convention": result.convention.name,
         "recipe": result.recipe(),
     }
-
-
-def _mean(result: EvaluationResult, name: str) -> dict[str, float | None]:
-    mean = {"mean": as_number(result[name])}
-    if name not in result.per_user:  # one value for all users together
-        return mean
-    low, high = result.confidence_interval(name)
-    return mean | {"low": as_number(low), "high": as_number(high)}

@@ -5,8 +5,7 @@ from typing import Any
 
 from pyg_recmetrics import conventions as all_conventions
 from pyg_recmetrics import metrics as all_metrics
-from pyg_recmetrics.command import exits
-from pyg_recmetrics.command.output import as_number, print_result
+from pyg_recmetrics.command.notes import DONE, as_number, print_result
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.tables import Table
@@ -23,7 +22,7 @@ def metrics(options: argparse.Namespace) -> int:
         print_result(
             Table(["metric", "range", "what it says"], rows, num_left=3), described, options
         )
-        return exits.DONE
+        return DONE
     name = parse(_with_cut_off(options.name)).name
     described_one = _describe(name)
     definition = all_metrics.definition(name)
@@ -43,7 +42,7 @@ def metrics(options: argparse.Namespace) -> int:
     ]
     table = Table([described_one["spelling"], ""], rows, num_left=2)
     print_result(table, described_one | {"parameters": parameters, "elsewhere": elsewhere}, options)
-    return exits.DONE
+    return DONE
 
 
 def conventions(options: argparse.Namespace) -> int:
@@ -51,7 +50,7 @@ def conventions(options: argparse.Namespace) -> int:
     if options.name is None:
         known = [_describe_convention(each) for each in all_conventions.CONVENTIONS.values()]
         print_result(all_conventions.table(), known, options)
-        return exits.DONE
+        return DONE
     convention = all_conventions.get(options.name)
     described = _describe_convention(convention)
     rows = [[name, spelled] for name, spelled in described["metrics"].items()]
@@ -64,7 +63,7 @@ def conventions(options: argparse.Namespace) -> int:
         notes += (f"evaluates users with {', '.join(conditions)}",)
     head = [f"in {convention.name}", "the same spelled out"]
     print_result(Table(head, rows, notes, num_left=2), described, options)
-    return exits.DONE
+    return DONE
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from pyg_recmetrics.command import exits
-from pyg_recmetrics.command.notes import by_files, show_warning, start
+from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.parser import find_mistake, make_parser
+from pyg_recmetrics.extras import requires_extra
 
 #: The module of the function of each subcommand, imported once it is needed.
 _MODULES = {
@@ -35,20 +35,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     if mistake := find_mistake(options):
         return _fail(mistake)
-    start(quiet=options.quiet)
-    module = import_module(f"pyg_recmetrics.command.{_MODULES[options.command]}")
-    run: Callable[..., int] = getattr(module, options.command)
+    notes.start(quiet=options.quiet)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other libraries, about their own future
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show_warning
+        warnings.showwarning = notes.show_warning
         try:
+            with requires_extra("pandas and pyarrow", "command", options.command):
+                module = import_module(f"pyg_recmetrics.command.{_MODULES[options.command]}")
+            run: Callable[..., int] = getattr(module, options.command)
             status = run(options)
             sys.stdout.flush()
             return status
         except BrokenPipeError:  # whoever reads the result has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return exits.DONE
+            return notes.DONE
         except OSError as error:
             return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (ImportError, RuntimeError, TypeError, ValueError) as error:
@@ -56,9 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except MemoryError:
             return _fail("there is not enough memory")
         except KeyboardInterrupt:
-            return exits.INTERRUPTED
+            return notes.INTERRUPTED
 
 
 def _fail(message: str) -> int:
-    print(f"pyg-recmetrics: error: {by_files(message)}", file=sys.stderr)
-    return exits.WRONG
+    print(f"pyg-recmetrics: error: {notes.by_files(message)}", file=sys.stderr)
+    return notes.WRONG

@@ -1,10 +1,33 @@
-"""What the command says beside its result, all of it on standard error."""
+"""What the command says and prints, and the exit statuses that scripts rely on.
 
+Results alone go to standard output, and everything else to standard error.
+"""
+
+import argparse
+import json
+import math
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
+    from pyg_recmetrics.tables import Tabular
+
+#: It did what was asked for. The new model of `gate` is better or equivalent.
+DONE = 0
+
+#: The new model of `gate` is worse.
+WORSE = 1
+
+#: `gate` cannot tell.
+UNDECIDED = 2
+
+#: An option or a file is wrong, or something is not installed. Nothing was printed as a result.
+WRONG = 3
+
+#: It was interrupted, as shells say it of Ctrl-C.
+INTERRUPTED = 130
 
 #: Whether notes are left out. Warnings and errors never are.
 _is_quiet = False
@@ -48,10 +71,31 @@ def is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def progress(size: int, name: str) -> "tqdm[Any]":
-    """Returns a progress bar over the bytes of a file, which nobody sees but on a terminal."""
-    from tqdm import tqdm
+def check_output(output: str | Path, inputs: Iterable[str | Path]) -> None:
+    """Raises if an output would take the place of a file that is read."""
+    path = Path(output)
+    if path.exists() and any(Path(each).exists() and path.samefile(each) for each in inputs):
+        raise ValueError(f"{output}: --output needs to be another file, as this one is read")
 
-    return tqdm(
-        total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=not is_terminal()
-    )
+
+def print_result(result: "Tabular", as_json: Any, options: argparse.Namespace) -> None:
+    """Prints a result as a table, or in another form.
+
+    Args:
+        result (Tabular): The result.
+        as_json (Any): What stands for it in JSON.
+        options (Namespace): The options `json`, `markdown` and `latex`.
+    """
+    if options.json:
+        print(json.dumps(as_json, indent=2, ensure_ascii=False, allow_nan=False))
+    elif options.markdown:
+        print(result.to_markdown())
+    elif options.latex:
+        print(result.to_latex())
+    else:
+        print(result)
+
+
+def as_number(value: Any) -> Any:
+    """Returns a value as JSON can hold it, which has no `NaN` and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

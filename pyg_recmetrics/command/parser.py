@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pyg_recmetrics.command import exits
+from pyg_recmetrics.command import notes
 from pyg_recmetrics.version import __version__
 
 _EXIT_STATUS = """exit status:
@@ -23,13 +23,19 @@ _FILES = """files:
   .safetensors; FILE:NAME names one of several in a file.
 """
 
+#: How shells complete files, in the words of shtab.
+_COMPLETED = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+
+_EQUIVALENCE = "the smallest difference that matters: a number, or a share such as 2%%"
+_DETERMINISTIC = "names of recommenders that no seed changes"
+
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose mistakes have an exit status of their own, as `gate` needs the usual one."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(exits.WRONG, f"{self.prog}: error: {message}\n")
+        self.exit(notes.WRONG, f"{self.prog}: error: {message}\n")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -41,13 +47,27 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    _add_completion(parser)
+    parser.add_argument(
+        "--print-completion",
+        action=_Completion,
+        choices=("bash", "zsh", "tcsh"),
+        help="print what lets this shell complete the command",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (
-        *(_add_evaluate, _add_compare, _add_report, _add_gate),
-        *(_add_split, _add_metrics, _add_conventions),
+    add = partial(_add_subcommand, commands)
+    _add_evaluate(add("evaluate", "measure recommendations on held-out interactions", _FILES))
+    _add_compare(add("compare", "test which of some saved results is better"))
+    _add_report(add("report", "write a page about saved results"))
+    about = "say whether a new model may replace the old one, by its exit status"
+    _add_gate(add("gate", about, _EXIT_STATUS))
+    _add_split(add("split", "divide interactions into training, validation and test", _FILES))
+    for name, about, what in (
+        ("metrics", "list all metrics, or explain one", "a metric, such as ndcg"),
+        ("conventions", "show what libraries compute, or explain one", "such as recbole"),
     ):
-        add(commands)
+        explaining = add(name, about)
+        explaining.add_argument("name", metavar="NAME", nargs="?", help=what)
+        _add_output(explaining)
     return parser
 
 
@@ -65,178 +85,91 @@ def find_mistake(options: argparse.Namespace) -> str | None:
     return None
 
 
-def _add_evaluate(commands: Any) -> None:
-    parser = _add(commands, "evaluate", "measure recommendations on held-out interactions", _FILES)
-    data = parser.add_argument_group("interactions")
-    _file(data, "--test", required=True, type=Path, help="held-out interactions, the ground truth")
-    _file(
-        data,
-        *("--train",),
-        type=Path,
-        nargs="+",
-        action="extend",
-        default=[],
-        help="what users have seen, which is left out of their rankings",
-    )
-    _add_columns(data)
-    data.add_argument("--rating-column", metavar="NAME", help="how relevant each row of --test is")
-    data.add_argument(
-        "--threshold", metavar="X", type=float, help="the smallest rating that is relevant"
-    )
-    data.add_argument("--include-seen", action="store_true", help="rank what users have seen, too")
-    _add_recommender(parser)
-    measures = parser.add_argument_group("metrics")
-    measures.add_argument(
-        "--metrics",
-        metavar="NAME@K",
-        nargs="+",
-        help="such as ndcg@20 recall@20; the subcommand 'metrics' lists all",
-    )
-    measures.add_argument(
-        "--convention", metavar="NAME", help="the library whose definitions count"
-    )
-    measures.add_argument("--ties", metavar="HOW", help="index, best, worst, mean or random")
-    measures.add_argument(
-        "--seed", metavar="N", type=int, help="the seed of random ties, and of a margin"
-    )
-    measures.add_argument(
-        "--empty-target-action",
-        metavar="HOW",
-        help="what users without ground truth count as: skip, neg, pos or error",
-    )
-    measures.add_argument(
-        "--batch-size", metavar="N", type=int, help="how many users to rank at once"
-    )
-    measures.add_argument(
-        "--margin",
-        metavar="X",
-        type=float,
-        help="rank random users until each mean is known to it, as in 0.005",
-    )
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     # An option that `evaluate` takes by the same name is added here and to `_PASSED_ON` there.
+    add = _adder(parser, "interactions")
+    add("--test FILE", "held-out interactions, the ground truth", required=True, type=Path)
+    seen = "what users have seen, which is left out of their rankings"
+    add("--train FILE ..", seen, type=Path, action="extend", default=[])
+    _add_columns(add)
+    add("--rating-column NAME", "how relevant each row of --test is")
+    add("--threshold X", "the smallest rating that is relevant", type=float)
+    add("--include-seen", "rank what users have seen, too")
+    add = _adder(parser, "what recommends, in one of four forms")
+    add("--lists FILE", "rows of a user, an item, and its rank or score; or lists of items")
+    add("--run FILE", "a run of TREC", type=Path)
+    add("--users FILE", "embeddings of users, by id or by row; needs --items")
+    add("--items FILE", "embeddings of items")
+    add("--scores FILE", "an array of scores [num_users, num_items] or [num_items]")
+    add("--item-bias FILE", "an array of item biases, added to products of embeddings")
+    add("--user-ids FILE", "the id of the user of each row of an array, one per line")
+    add("--item-ids FILE", "the same of items; with lists, all items that could be listed")
+    add("--rank-column NAME", "the column of ranks in --lists, from 1 on")
+    add("--score-column NAME", "the column of scores in --lists, higher for better items")
+    add("--id-column NAME", "the column of ids in --users and --items")
+    add("--vector-column NAME", "the column of vectors in them; by default, all but the ids")
+    add("--list-columns NAME ..", "all columns of --lists without a header")
+    add = _adder(parser, "metrics")
+    add("--metrics NAME@K ..", "such as ndcg@20 recall@20; the subcommand 'metrics' lists all")
+    add("--convention NAME", "the library whose definitions count")
+    add("--ties HOW", "index, best, worst, mean or random")
+    add("--seed N", "the seed of random ties, and of a margin", type=int)
+    empty = "what users without ground truth count as: skip, neg, pos or error"
+    add("--empty-target-action HOW", empty)
+    add("--batch-size N", "how many users to rank at once", type=int)
+    margin = "rank random users until each mean is known to it, as in 0.005"
+    add("--margin X", margin, type=float)
     _add_output(parser)
-    _file(parser, "-o", "--output", help="save the result for compare, report and gate (.npz)")
-    parser.add_argument(
-        "--keep-items", action="store_true", help="save the recommended items with it"
-    )
+    add = partial(_add_option, parser)
+    add("-o --output FILE", "save the result for compare, report and gate (.npz)")
+    add("--keep-items", "save the recommended items with it")
 
 
-def _add_recommender(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what recommends, in one of four forms")
-    _file(
-        group, "--lists", help="rows of a user, an item, and its rank or score; or lists of items"
-    )
-    _file(group, "--run", type=Path, help="a run of TREC")
-    _file(group, "--users", help="embeddings of users, by id or by row; needs --items")
-    _file(group, "--items", help="embeddings of items")
-    _file(group, "--scores", help="an array of scores [num_users, num_items] or [num_items]")
-    _file(group, "--item-bias", help="an array of item biases, added to products of embeddings")
-    _file(group, "--user-ids", help="the id of the user of each row of an array, one per line")
-    _file(group, "--item-ids", help="the same of items; with lists, all items that could be listed")
-    for name, what in (
-        ("rank", "ranks in --lists, from 1 on"),
-        ("score", "scores in --lists, higher for better items"),
-        ("id", "ids in --users and --items"),
-        ("vector", "vectors in --users and --items; by default, all but the ids"),
-    ):
-        group.add_argument(f"--{name}-column", metavar="NAME", help=f"the column of {what}")
-    group.add_argument(
-        "--list-columns", metavar="NAME", nargs="+", help="all columns of --lists without a header"
-    )
-
-
-def _add_compare(commands: Any) -> None:
-    parser = _add(commands, "compare", "test which of some saved results is better")
-    _add_results(parser, at_least="two")
-    parser.add_argument("--metrics", metavar="NAME@K", nargs="+", help="the metrics to compare")
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    _add_results(parser, "each recommender, at least two")
+    _add_option(parser, "--metrics NAME@K ..", "the metrics to compare")
     _add_comparison(parser)
-    parser.add_argument(
-        "--simultaneous", action="store_true", help="intervals that hold all together"
-    )
+    _add_option(parser, "--simultaneous", "intervals that hold all together")
     _add_output(parser)
 
 
-def _add_report(commands: Any) -> None:
-    parser = _add(commands, "report", "write a page about saved results")
-    _add_results(parser, at_least="one")
-    _file(parser, "-o", "--output", type=Path, default=Path("report.html"), help="report.html")
-    parser.add_argument("--title", metavar="TEXT", help="the title of the page")
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _add_results(parser, "each recommender, at least one")
+    _add_option(parser, "-o --output FILE", "report.html", type=Path, default=Path("report.html"))
+    _add_option(parser, "--title TEXT", "the title of the page")
     _add_comparison(parser)
 
 
-def _add_gate(commands: Any) -> None:
-    parser = _add(
-        commands,
-        "gate",
-        "say whether a new model may replace the old one, by its exit status",
-        _EXIT_STATUS,
-    )
-    _add_results(parser, at_least="one", what="the new model")
-    _file(parser, "--baseline", nargs="+", required=True, help="the same of the old model")
-    parser.add_argument("--metric", metavar="NAME@K", required=True, help="the one that decides")
-    parser.add_argument(
-        "--equivalence",
-        metavar="X",
-        type=_equivalence,
-        required=True,
-        help="the smallest difference that matters: a number, or a share such as 2%%",
-    )
-    parser.add_argument(
-        "--level", metavar="X", type=float, default=0.95, help="of confidence: 0.95"
-    )
-    parser.add_argument(
-        "--deterministic", metavar="NAME", nargs="+", default=[], help=_DETERMINISTIC
-    )
-    parser.add_argument("--json", action="store_true", help="print all numbers, as JSON")
+def _add_gate(parser: argparse.ArgumentParser) -> None:
+    _add_results(parser, "the new model, at least one")
+    add = partial(_add_option, parser)
+    add("--baseline FILE ..", "the same of the old model", required=True)
+    add("--metric NAME@K", "the one that decides", required=True)
+    add("--equivalence X", _EQUIVALENCE, type=_equivalence, required=True)
+    add("--level X", "of confidence: 0.95", type=float, default=0.95)
+    add("--deterministic NAME ..", _DETERMINISTIC, default=[])
+    add("--json", "print all numbers, as JSON")
     parser.set_defaults(markdown=False, latex=False)
 
 
-def _add_split(commands: Any) -> None:
-    parser = _add(
-        commands, "split", "divide interactions into training, validation and test", _FILES
-    )
-    _positional(parser, "interactions", type=Path, metavar="FILE", help="a table of interactions")
-    parser.add_argument(
-        "--how",
-        choices=("per-user", "leave-last-out", "temporal"),
-        required=True,
-        help="at random within each user, by the time within each user, or at the same moments",
-    )
-    for name in ("val", "test"):
-        parser.add_argument(
-            f"--{name}", metavar="X", type=_amount, help="a fraction such as 0.1, or a number"
-        )
-    parser.add_argument("--seed", metavar="N", type=int, help="of random splits: 0")
-    parser.add_argument(
-        "--k-core", metavar="K", type=int, help="first leave out who has fewer interactions"
-    )
-    _file(
-        parser,
-        *("-o", "--output"),
-        type=Path,
-        default=Path(),
-        metavar="FOLDER",
-        help="where to write train, val and test: here",
-    )
-    _add_columns(parser)
-    parser.add_argument("--time-column", metavar="NAME", help="the column of times")
-    parser.set_defaults(rating_column=None)
+def _add_split(parser: argparse.ArgumentParser) -> None:
+    _add_option(parser, "interactions FILE", "a table of interactions", type=Path)
+    how = "at random within each user, by the time within each user, or at the same moments"
+    choices = ("per-user", "leave-last-out", "temporal")
+    parser.add_argument("--how", choices=choices, required=True, help=how)
+    add = partial(_add_option, parser)
+    add("--val X", "a fraction such as 0.1, or a number", type=_amount)
+    add("--test X", "a fraction such as 0.1, or a number", type=_amount)
+    add("--seed N", "of random splits: 0", type=int)
+    add("--k-core K", "first leave out who has fewer interactions", type=int)
+    where = "where to write train, val and test: here"
+    add("-o --output FOLDER", where, type=Path, default=Path())
+    _add_columns(add)
+    add("--time-column NAME", "the column of times")
     _add_output(parser)
 
 
-def _add_metrics(commands: Any) -> None:
-    parser = _add(commands, "metrics", "list all metrics, or explain one")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a metric, such as ndcg")
-    _add_output(parser)
-
-
-def _add_conventions(commands: Any) -> None:
-    parser = _add(commands, "conventions", "show what libraries compute, or explain one")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a convention, such as recbole")
-    _add_output(parser)
-
-
-def _add(commands: Any, name: str, about: str, epilog: str | None = None) -> _Parser:
+def _add_subcommand(commands: Any, name: str, about: str, epilog: str | None = None) -> _Parser:
     parser: _Parser = commands.add_parser(
         name,
         help=about,
@@ -245,66 +178,63 @@ def _add(commands: Any, name: str, about: str, epilog: str | None = None) -> _Pa
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not say how files are read")
+    _add_option(parser, "-q --quiet", "do not say how files are read")
     return parser
 
 
-def _add_results(
-    parser: argparse.ArgumentParser, at_least: str, what: str = "each recommender"
-) -> None:
-    _positional(
-        parser,
-        "results",
-        metavar="[NAME=]FILE",
-        nargs="+",
-        help=f"saved results of {what}, at least {at_least}; files of one NAME are its runs",
-    )
-
-
-_DETERMINISTIC = "names of recommenders that no seed changes"
+def _add_results(parser: argparse.ArgumentParser, what: str) -> None:
+    about = f"saved results of {what}; files of one NAME are its runs"
+    _add_option(parser, "results [NAME=]FILE ..", about)
 
 
 def _add_comparison(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--baseline", metavar="NAME", help="compare all others with this one")
-    parser.add_argument(
-        "--equivalence",
-        metavar="X",
-        type=_equivalence,
-        help="the smallest difference that matters: a number, or a share such as 2%%",
-    )
-    parser.add_argument("--primary", metavar="NAME@K", help="the only metric that is tested")
-    parser.add_argument("--deterministic", metavar="NAME", nargs="+", help=_DETERMINISTIC)
-    parser.add_argument("--test", metavar="TEST", help="t-test or randomization")
-    parser.add_argument("--level", metavar="X", type=float, help="of confidence: 0.95")
-    parser.add_argument("--seed", metavar="N", type=int, help="of random numbers: 0")
+    add = partial(_add_option, parser)
+    add("--baseline NAME", "compare all others with this one")
+    add("--equivalence X", _EQUIVALENCE, type=_equivalence)
+    add("--primary NAME@K", "the only metric that is tested")
+    add("--deterministic NAME ..", _DETERMINISTIC)
+    add("--test TEST", "t-test or randomization")
+    add("--level X", "of confidence: 0.95", type=float)
+    add("--seed N", "of random numbers: 0", type=int)
 
 
-def _add_columns(parser: Any) -> None:
-    parser.add_argument("--user-column", metavar="NAME", help="the column of users")
-    parser.add_argument("--item-column", metavar="NAME", help="the column of items")
-    parser.add_argument(
-        "--columns", metavar="NAME", nargs="+", help="all columns of files without a header"
-    )
+def _add_columns(add: Any) -> None:
+    add("--user-column NAME", "the column of users")
+    add("--item-column NAME", "the column of items")
+    add("--columns NAME ..", "all columns of files without a header")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    form = parser.add_argument_group("output").add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--markdown", action="store_true", help="print a table in Markdown")
-    form.add_argument("--latex", action="store_true", help="print a table in LaTeX")
+    add = partial(_add_option, parser.add_argument_group("output").add_mutually_exclusive_group())
+    add("--json", "print JSON")
+    add("--markdown", "print a table in Markdown")
+    add("--latex", "print a table in LaTeX")
 
 
-def _file(parser: Any, *names: str, metavar: str = "FILE", **options: Any) -> None:
-    """Adds an option that takes files, which shells complete."""
-    parser.add_argument(*names, metavar=metavar, **options).complete = _COMPLETED
+def _adder(parser: argparse.ArgumentParser, group: str) -> Any:
+    return partial(_add_option, parser.add_argument_group(group))
 
 
-def _positional(parser: Any, name: str, **options: Any) -> None:
-    parser.add_argument(name, **options).complete = _COMPLETED
+def _add_option(parser: Any, spelled: str, about: str, **more: Any) -> None:
+    """Adds an option.
 
-
-#: How shells complete files, in the words of shtab.
-_COMPLETED = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+    Args:
+        parser (ArgumentParser): The parser, or a group of its options.
+        spelled (str): The option, what it takes, if anything, and dots if it takes several:
+            `"--train FILE .."`.
+        about (str): What it is for.
+        **more (optional): Further arguments of `add_argument`.
+    """
+    words = spelled.split()
+    names = [word for word in words if word.startswith("-")] or words[:1]
+    taken = [word for word in words if word not in (*names, "..")]
+    if not taken:
+        parser.add_argument(*names, action="store_true", help=about)
+        return
+    nargs = {"nargs": "+"} if ".." in words else {}
+    action = parser.add_argument(*names, metavar=taken[0], help=about, **nargs, **more)
+    if taken[0].endswith(("FILE", "FOLDER")):
+        action.complete = _COMPLETED
 
 
 def _equivalence(text: str) -> float | str:
@@ -326,25 +256,10 @@ def _number(text: str, wanted: str) -> float:
 class _Completion(argparse.Action):
     """Prints what a shell needs to complete the command."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> NoReturn:
+    def __call__(self, parser: Any, *given: Any, **_: Any) -> NoReturn:
         try:
             import shtab
         except ImportError:
-            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[all]'")
-        print(shtab.complete(parser, str(values)))
-        parser.exit(exits.DONE)
-
-
-def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--print-completion",
-        action=_Completion,
-        choices=("bash", "zsh", "tcsh"),
-        help="print what lets this shell complete the command",
-    )
+            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[command]'")
+        print(shtab.complete(parser, str(given[1])))
+        parser.exit(notes.DONE)

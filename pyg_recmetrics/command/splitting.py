@@ -5,18 +5,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
 from pyg_recmetrics import transforms
-from pyg_recmetrics.command import exits
-from pyg_recmetrics.command.columns import find_column
-from pyg_recmetrics.command.ids import Ids
-from pyg_recmetrics.command.interactions import Interactions, read_interactions
-from pyg_recmetrics.command.notes import note, remember_file
-from pyg_recmetrics.command.output import print_result
-from pyg_recmetrics.command.tables import open_table
+from pyg_recmetrics.command import notes
+from pyg_recmetrics.command.notes import note
+from pyg_recmetrics.command.reading import Table, find_column, read_table
+from pyg_recmetrics.files import replacing
 from pyg_recmetrics.messages import warn
 
 _SPLITS: dict[str, Any] = {
@@ -34,34 +33,34 @@ _ROW = "edge_row"
 def split(options: argparse.Namespace) -> int:
     """Divides the rows of a file into training, validation and test, and prints a report."""
     path: Path = options.interactions
-    remember_file("data", path)
+    notes.remember_file("data", path)
     make_split = _split_of(options)
-    table, users, items = open_table(path, options.columns), Ids(), Ids()
-    with_time = options.how == "temporal" or (
-        options.how == "leave-last-out"
-        and (options.time_column or find_column(["time"], table.columns)) is not None
-    )
-    if options.how == "leave-last-out" and not with_time:
-        warn(f"{path} has no column of times, so the last items of users are drawn at random")
-    read = read_interactions(path, users, items, options, with_time=with_time)
-    parts = make_split(_graph(read, users, items, options.k_core))
-    part_of = _part_of_rows(parts, read.edges.size(1))
-    options.output.mkdir(parents=True, exist_ok=True)
+    table = read_table(path, options.columns)
+    data = _graph(table, options)
+    num_rows = data["user", "to", "item"].num_edges
+    parts = make_split(data if options.k_core is None else transforms.KCore(options.k_core)(data))
+    part_of = _part_of_rows(parts, num_rows)
     suffix = "".join(s for s in path.suffixes if s.lower() != ".gz")
     # Validation may be empty, and is then no file.
-    kept = [name for part, name in enumerate(_PARTS) if bool((part_of == part).any())]
-    paths = [options.output / f"{name}{suffix}" for name in kept]
-    if path.resolve() in [part_path.resolve() for part_path in paths]:
-        raise ValueError(f"{path}: --output needs to be another folder, as this file is read")
-    table.divide(_numbered_anew(part_of).tolist(), paths)
-    note(f"wrote {', '.join(map(str, paths))}")
+    paths = {
+        part: options.output / f"{name}{suffix}"
+        for part, name in enumerate(_PARTS)
+        if (part_of == part).any()
+    }
+    for part_path in paths.values():
+        notes.check_output(part_path, [path])
+    options.output.mkdir(parents=True, exist_ok=True)
+    for part, part_path in paths.items():
+        with replacing(part_path) as file:
+            table.write(part_of == part, file)
+    note(f"wrote {', '.join(map(str, paths.values()))}")
     if num_left_out := int((part_of < 0).sum()):
         why = "their user has the item in an earlier file"
         why += ", or there are too few others for --k-core" if options.k_core else ""
-        note(f"{num_left_out:,} of {part_of.numel():,} rows are in none of these files: {why}")
+        note(f"{num_left_out:,} of {len(part_of):,} rows are in none of these files: {why}")
     report = transforms.check_split(*parts)
-    print_result(report, asdict(report) | {"has_leaks": report.has_leaks}, options)
-    return exits.DONE
+    notes.print_result(report, asdict(report) | {"has_leaks": report.has_leaks}, options)
+    return notes.DONE
 
 
 def _split_of(options: argparse.Namespace) -> Any:
@@ -72,31 +71,38 @@ def _split_of(options: argparse.Namespace) -> Any:
     return _SPLITS[options.how](**arguments)
 
 
-def _graph(read: Interactions, users: Ids, items: Ids, k_core: int | None) -> HeteroData:
-    """Returns the graph of all rows, without those that a k-core leaves out."""
+def _graph(table: Table, options: argparse.Namespace) -> HeteroData:
+    """Returns the graph of all rows."""
+    more = ["time"] if _has_times(table, options) else []
+    frame = table.read(options, *more)
+    edges = [pd.factorize(frame[what])[0] for what in ("user", "item")]
     data = HeteroData()
-    data["user"].num_nodes, data["item"].num_nodes = len(users), len(items)
+    data["user"].num_nodes, data["item"].num_nodes = (int(part.max()) + 1 for part in edges)
     store = data["user", "to", "item"]
-    store.edge_index = read.edges
-    store[_ROW] = torch.arange(read.edges.size(1))
+    store.edge_index = torch.from_numpy(np.stack(edges))
+    store[_ROW] = torch.arange(store.edge_index.size(1))
     # Labels follow the edges into the truth. Zero would say that an edge is none.
     store.edge_label = store[_ROW] + 1
-    if read.time is not None:
-        store.time = read.time
-    return data if k_core is None else transforms.KCore(k_core)(data)
+    if more:
+        store.time = torch.tensor(frame["time"].to_numpy())
+    return data
 
 
-def _part_of_rows(parts: tuple[HeteroData, ...], num_rows: int) -> Tensor:
+def _has_times(table: Table, options: argparse.Namespace) -> bool:
+    """Returns whether times count, and warns if they would and there are none."""
+    if options.how != "leave-last-out":
+        return bool(options.how == "temporal")
+    if options.time_column is not None or find_column(["time"], table.columns) is not None:
+        return True
+    warn(f"{table.path} has no column of times, so the last items of users are drawn at random")
+    return False
+
+
+def _part_of_rows(parts: tuple[HeteroData, ...], num_rows: int) -> NDArray[np.int64]:
     """Returns the part of every row; `-1` for rows in none."""
-    part_of = torch.full((num_rows,), -1)
+    part_of = np.full(num_rows, -1)
     train, *later = (part["user", "to", "item"] for part in parts)
-    part_of[train[_ROW]] = 0
+    part_of[train[_ROW].numpy()] = 0
     for number, store in enumerate(later, start=1):
-        part_of[store.edge_label - 1] = number
+        part_of[(store.edge_label - 1).numpy()] = number
     return part_of
-
-
-def _numbered_anew(part_of: Tensor) -> Tensor:
-    """Returns the parts numbered without gaps, where one of them has no rows."""
-    numbers = part_of[part_of >= 0].unique()
-    return torch.where(part_of < 0, part_of, torch.searchsorted(numbers, part_of))

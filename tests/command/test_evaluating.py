@@ -146,8 +146,8 @@ def test_positions_are_refused_if_ids_are_no_rows(files, run):
     (files / "test.csv").write_text("user,item\n1,2\n40,3\n")
     status, out, err = run("evaluate --test test.csv --users u.npy --items i.npy")
     assert (status, out) == (3, "")
-    assert "u.npy: --user-ids needs to name the user of every row, unless ids are" in err
-    assert "0 to 39 (got user '40')" in err
+    assert "u.npy: every user of the interactions needs a row, and --user-ids names the user" in err
+    assert "(got none for 1: 40)" in err
 
 
 def test_an_id_without_an_embedding_is_named(files, run):
@@ -156,7 +156,9 @@ def test_an_id_without_an_embedding_is_named(files, run):
     frame[frame.id != 7].to_parquet("forms/u.parquet")
     status, _, err = run(f"{DATA} --users forms/u.parquet --items i.npy")
     assert status == 3
-    assert "forms/u.parquet: every id of the interactions needs a row (got none for 1: 7)" in err
+    assert (
+        "forms/u.parquet: every user of the interactions needs a row, and --user-ids names" in err
+    )
 
 
 def test_items_that_only_embeddings_have_are_candidates(files, run):
@@ -282,18 +284,104 @@ def test_recommended_items_are_kept_if_asked_for(files, run):
 
 
 def test_it_says_how_files_are_read_and_what_could_not_be_learned(files, run):
-    (files / "test.csv").write_text("user,item,stars\n0,1,5\n77,2,4\n")
-    (files / "lists.csv").write_text("user,item,score\n0,1,0.5\n77,99,0.2\n")
+    (files / "test.csv").write_text("user,item,stars\n0,1,5\n77,2,4\n77,2,4\n")
+    (files / "lists.csv").write_text("user,item,score\n0,1,0.5\n77,99,0.2\n88,1,0.2\n")
     line = "evaluate --test test.csv --train train.csv --lists lists.csv --metrics recall@1"
     status, out, err = run(line)
     assert status == 0
     assert "recall" in out
     for part in (
         "train.csv (CSV): users from 'userId', items from 'movieId'",
+        "test.csv: 1 rows repeat an interaction, which counts once",
+        "the lists of 1 users without interactions are left out",
         "test.csv: 'stars' is not used, so all rows are equally relevant",
-        "warning: one user of the truth is not among the training interactions",
+        "warning: nothing could be learned about 1 users of the truth, which are not among",
         "lists.csv (CSV): users from 'user', items from 'item', scores from 'score'",
         "warning: 'lists.csv' lists 1 items that the task does not have (99)",
     ):
         assert part in err
     assert run(f"{line} --quiet")[2].count("pyg-recmetrics: warning") == err.count("warning")
+
+
+@pytest.fixture
+def ann(files):
+    """A user whose items are 9 and 10, in files of their own."""
+    (files / "ann.csv").write_text("user,item\nann,9\nann,10\n")
+    return files
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "first"),
+    [
+        # Of equal scores, the lower id comes first, in the order of numbers; in a run, the first.
+        ("lists.csv", "user,item,score\nann,30,0.5\nann,10,0.5\n", 1),
+        ("lists.csv", "user,item,score\nann,5,0.5\nann,10,0.5\n", 2),
+        ("lists.run", "ann Q0 30 1 0.5 me\nann Q0 10 2 0.5 me\n", 2),
+        # Ranks before scores, but for a run.
+        ("lists.csv", "user,item,score,rank\nann,30,0.9,2\nann,10,0.1,1\n", 1),
+        ("lists.run", "ann Q0 30 2 0.9 me\nann Q0 10 1 0.1 me\n", 2),
+        ("lists.jsonl", '{"user": "ann", "items": [30, "10"]}\n', 2),
+        ("lists.jsonl", '{"user": "bob", "items": []}\n{"user": "ann", "items": [10]}\n', 1),
+        ("lists.csv", 'user,items\nann,"[30, 10]"\n', 2),
+    ],
+)
+def test_the_order_of_lists_is_as_documented(ann, run, name, content, first):
+    (ann / name).write_text(content)
+    option = "--run" if name.endswith("run") else "--lists"
+    found = means(run, f"evaluate -q --test ann.csv {option} {name} --metrics mrr")
+    assert found == {"mrr": pytest.approx(1 / first)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("l.csv", "user,item,rank\nann,9,1\nann,10,3\n", "ranks of a user need to be 1, 2, 3 and"),
+        ("l.csv", "user,item,rank\nann,9,0\nann,10,1\n", "(got 0 in place of 1 for user 'ann')"),
+        ("l.csv", "user,item\nann,9\n", "the order of items needs a column of ranks or scores"),
+        ("l.csv", "user,item,rank\nann,9,1\nann,9,2\n", "'l.csv' needs to list every item once"),
+        ("l.csv", "user,item,rank\nbob,9,1\n", "'l.csv' needs to hold lists by the original ids"),
+        ("l.jsonl", '{"user": "ann", "items": [9]}\n' * 2, "every user needs one row with a list"),
+        (
+            "l.jsonl",
+            '{"user": "ann", "items": [[9]]}\n',
+            "column 'items' needs to hold lists of ids",
+        ),
+        ("l.csv", 'user,items\nann,"[9, x]"\n', "column 'items' needs to hold lists of ids"),
+        ("l.npy", [[9, -1], [-1, 9]], "l.npy: -1 needs to stand behind all items of a row"),
+        ("l.npy", [[0.5]], "l.npy: lists need to be integers of shape [num_users, K]"),
+    ],
+)
+def test_what_is_no_list_is_told(ann, run, name, content, message):
+    if name == "l.npy":
+        np.save(ann / name, content)
+    else:
+        (ann / name).write_text(content)
+    status, out, err = run(f"evaluate -q --test ann.csv --lists {name}")
+    assert (status, out) == (3, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("9\n10\n\n11\n", "items.txt, line 3: an id is needed (got nothing)"),
+        ("9\n10\n9\n", "items.txt: every id needs one row (got 3 of 2 ids)"),
+        ("9\n", "items.txt: every item of the interactions needs a row"),
+    ],
+)
+def test_ids_of_items_are_all_of_them_once(ann, run, lines, message):
+    (ann / "lists.csv").write_text("user,item,rank\nann,10,1\n")
+    (ann / "items.txt").write_text(lines)
+    status, _, err = run("evaluate -q --test ann.csv --lists lists.csv --item-ids items.txt")
+    assert status == 3
+    assert message in err
+
+
+@pytest.mark.parametrize("taken", ["test.csv", "train.csv", "u.npy", "i.npy", "link.npy"])
+def test_an_input_is_no_output(files, run, taken):
+    (files / "link.npy").symlink_to("i.npy")
+    before = (files / taken).read_bytes()
+    status, out, err = run(f"{DATA} --users u.npy --items i.npy -o {taken}")
+    assert (status, out) == (3, "")
+    assert f"{taken}: --output needs to be another file, as this one is read" in err
+    assert (files / taken).read_bytes() == before

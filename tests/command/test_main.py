@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyg_recmetrics import __version__
-from pyg_recmetrics.command import exits
+from pyg_recmetrics.command import notes
 from tests.support.machines.missing_packages import hide_package
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,10 +35,10 @@ def start(line, code=None, **options):
 def test_help_and_mistakes_are_answered_without_torch(line):
     code = (
         "import sys; from pyg_recmetrics.command import main; status = main(); "
-        "assert not {'torch', 'numpy', 'tqdm'} & set(sys.modules); sys.exit(status)"
+        "assert not {'torch', 'numpy', 'pandas', 'tqdm'} & set(sys.modules); sys.exit(status)"
     )
     done = start(line, code)
-    assert done.returncode == (exits.WRONG if "tset" in line else 0), done.stderr
+    assert done.returncode == (notes.WRONG if "tset" in line else 0), done.stderr
 
 
 def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():
@@ -88,7 +88,7 @@ def test_the_version_is_that_of_the_package(run):
 )
 def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
     status, out, err = run(line)
-    assert (status, out) == (exits.WRONG, "")
+    assert (status, out) == (notes.WRONG, "")
     assert part in err
 
 
@@ -103,14 +103,14 @@ def test_a_process_evaluates_and_says_nothing_but_the_result(files):
 
 def test_a_process_that_fails_has_no_traceback(files):
     done = start("evaluate --test none.csv --users u.npy --items i.npy")
-    assert (done.returncode, done.stdout) == (exits.WRONG, "")
+    assert (done.returncode, done.stdout) == (notes.WRONG, "")
     assert done.stderr == "pyg-recmetrics: error: none.csv: No such file or directory\n"
 
 
 def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
     monkeypatch.setattr("pyg_recmetrics.command.notes.is_terminal", lambda: True)
     _, out, err = run("evaluate -q --test test.csv --users u.npy --items i.npy --json")
-    assert "test.csv: " in err
+    assert "%|" in err
     assert out.startswith("{")
 
 
@@ -126,11 +126,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
 @pytest.mark.parametrize(
     ("error", "status", "part"),
     [
-        (KeyboardInterrupt(), exits.INTERRUPTED, ""),
-        (MemoryError(), exits.WRONG, "there is not enough memory"),
+        (KeyboardInterrupt(), notes.INTERRUPTED, ""),
+        (MemoryError(), notes.WRONG, "there is not enough memory"),
         (
             PermissionError(13, "Permission denied", "a.csv"),
-            exits.WRONG,
+            notes.WRONG,
             "a.csv: Permission denied",
         ),
     ],
@@ -151,6 +151,20 @@ def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
         run("metrics")
 
 
+@pytest.mark.parametrize(
+    "line", ["evaluate --test test.csv --scores s.npy", "split all.csv --how temporal"]
+)
+def test_without_pandas_the_error_says_what_to_install(files, line):
+    code = (
+        "import sys; sys.modules['pandas'] = None; "
+        "from pyg_recmetrics.command import main; sys.exit(main())"
+    )
+    done = start(line, code)
+    assert (done.returncode, done.stdout) == (notes.WRONG, "")
+    needs = f"'{line.split()[0]}' needs pandas and pyarrow: pip install 'pyg-recmetrics[command]'"
+    assert done.stderr == f"pyg-recmetrics: error: {needs}\n"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
 def test_shells_complete_the_command(run, shell):
     pytest.importorskip("shtab")
@@ -162,5 +176,5 @@ def test_shells_complete_the_command(run, shell):
 def test_without_shtab_completion_says_what_to_install(run, monkeypatch):
     hide_package(monkeypatch, "shtab")
     status, _, err = run("--print-completion bash")
-    assert status == exits.WRONG
-    assert "--print-completion needs shtab: pip install 'pyg-recmetrics[all]'" in err
+    assert status == notes.WRONG
+    assert "--print-completion needs shtab: pip install 'pyg-recmetrics[command]'" in err

@@ -1,0 +1,360 @@
+"""Files of every format: what is read, what is written, and what is refused."""
+
+import gzip
+import os
+from argparse import Namespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pyg_recmetrics.command.reading import (
+    find_column,
+    number_ids,
+    read_array,
+    read_table,
+    split_name,
+)
+from tests.support.machines.missing_packages import hide_package
+
+pa = pytest.importorskip("pyarrow")
+
+EVALUATE = "evaluate -q --lists lists.csv --metrics recall@1 --markdown --test"
+
+OPTIONS = Namespace(user_column=None, item_column=None)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lists.csv").write_text("user,item,rank\nann,tea,1\nbob,tea,1\n")
+    return tmp_path
+
+
+def write(path, content):
+    if isinstance(content, dict):
+        pa.parquet.write_table(pa.table(content), path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", "user,item\nann,tea\nbob,jam\n"),
+        ("t.csv", "\ufeffuser;item\r\nann;tea\r\n\r\nbob;jam"),
+        ("t.csv", 'user, item, "a, b"\nann, tea, "1\n2"\nbob, jam, 3\n'),
+        ("t.tsv", "item\tuser\ntea\tann\njam\tbob\n"),
+        ("t.inter", "user_id:token\titem_id:token\nann\ttea\nbob\tjam\n"),
+        ("t.jsonl", '{"user": "ann", "item": "tea"}\n\n{"item": "jam", "user": "bob"}\n'),
+        ("t.qrels", "ann 0 tea 1\nbob 0\tjam 1 \n"),
+        ("t", "ann 0 tea 1\nbob 0 jam 1\n"),
+        ("t.txt", "user|item\nann|tea\nbob|jam\n"),
+        ("t.data", '{"user": "ann", "item": "tea"}\n{"item": "jam", "user": "bob"}\n'),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_same_rows_are_read_from_every_text(folder, run, name, content, packed):
+    path = folder / (f"{name}.gz" if packed else name)
+    write(path, gzip.compress(content.encode()) if packed else content)
+    status, out, err = run(f"{EVALUATE} {path.name}")
+    assert status == 0, err
+    assert "0.5000" in out
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t"])
+@pytest.mark.parametrize(
+    "user",
+    [
+        pa.array([1, 2], pa.uint8()),
+        pa.array([1.0, 2.0]),
+        pa.array(["1", "2"]),
+        pa.array(["1", "2"], pa.large_string()),
+        pa.array(["1", "2"]).dictionary_encode(),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_ids_of_any_type_are_those_of_text(folder, run, user, name):
+    write(folder / name, {"user": user, "item": pa.array([5, 6])})
+    write(folder / "lists.csv", "user,item,rank\n1,5,1\n2,5,1\n")
+    status, out, err = run(f"{EVALUATE} {name}")
+    assert status == 0, err
+    assert "0.5000" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.tsv", 'user\titem\nann\ttea\nbob\t"jam\ncat\tjam\ndan\t"\n'),
+        ("t.inter", 'user_id:token\titem_id:token\nann\ttea\n"bob\tjam\ncat\tjam\ndan"\tjam\n'),
+    ],
+)
+def test_a_quote_in_tabs_is_a_letter_and_no_row_is_lost(folder, run, name, content):
+    write(folder / name, content)
+    write(
+        folder / "lists.csv", "user,item,rank\n" + "".join(f"{x},tea,1\n" for x in ("ann", "cat"))
+    )
+    status, out, err = run(f"{EVALUATE} {name} --json".replace(" --markdown", ""))
+    assert status == 0, err
+    assert '"num_users": 4' in out
+
+
+#: A compressed file without its end, and one whose middle is damaged.
+WHOLE = gzip.compress(b"user,item\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(999)))
+CUT_SHORT = WHOLE[:-4]
+DAMAGED = WHOLE[:200] + bytes(byte ^ 255 for byte in WHOLE[200:210]) + WHOLE[210:]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", "", "No columns to parse"),
+        ("t.csv", "user,item\n", "the file needs to hold rows (got none)"),
+        ("t.csv", "user,item,item\na,b,c\n", "one column needs to have a usual name for items"),
+        ("t.csv", "who,item\nann,tea\n", "one column needs to have a usual name for users"),
+        ("t.csv", "user,what\nann,tea\n", "--item-column names another, and --columns all"),
+        ("t.csv", "user,item\nann,tea\nbob\n", "column 'item' needs to hold ids"),
+        ("t.csv", "user,item\nann,tea,1\n", "does not match length of data"),
+        ("t.csv", "user,item\nann,tea\nbob,jam,1\n", "Expected 2 fields in line 3, saw 3"),
+        ("t.csv", "user,item\nann,tea\n\nbob,\n", "integers or texts of one line (got '' in row 2"),
+        ("t.csv", 'user,item\nann,"tea\nbob,jam\n', "EOF inside string"),
+        ("t.csv", 'user,item\nann,"tea\nbob",jam\n', "does not match length of data"),
+        ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
+        ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
+        ("t.dat", "1::2\n", "fields need one sign between them (got '::')"),
+        ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
+        ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "an object of JSON (got {oops: "),
+        ("t.jsonl", "[1]\n", "every line needs to be an object of JSON (got [1]: "),
+        ("t.jsonl", "[" * 99_999 + "\n", "every line needs to be an object of JSON (got [["),
+        ("t.jsonl", '{"user": 1, "item": 2}\n{"user": 1}\n', "column 'item' needs to hold ids"),
+        ("t.jsonl", '{"user": 1, "item": {"id": 2}}\n', "(got {'id': 2} in row 1)"),
+        ("t.jsonl", '{"user": true, "item": 2}\n{"user": "a", "item": 2}', "(got True in row 1)"),
+        ("t.qrels", "a 0 b 1\na 0 c\n", "column 'relevance' needs to hold finite numbers"),
+        ("t.qrels", "a 0 b one\n", "column 'relevance' needs to hold finite numbers (got Failed"),
+        ("t.csv.gz", CUT_SHORT, "Compressed file ended before the end-of-stream marker"),
+        ("t.csv.gz", DAMAGED, "Error -3 while decompressing data"),
+        ("t.parquet", "user,item\n", "not a parquet file"),
+        ("t.parquet", {"user": [], "item": []}, "the file needs to hold rows (got none)"),
+        ("t.parquet", {"user": [1, None], "item": [1, 2]}, "(got np.float64(nan) in row 2)"),
+        ("t.parquet", {"user": [1.5], "item": [1]}, "column 'user' needs to hold ids"),
+        ("t.parquet", {"user": [True], "item": [1]}, "column 'user' needs to hold ids"),
+        ("t.parquet", {"user": [""], "item": [1]}, "column 'user' needs to hold ids"),
+        ("t.parquet", {"who": [1], "item": [1]}, "a usual name for users"),
+        *(
+            ("t.csv --rating-column x", f"user,item,x\nann,tea,5\nbob,tea,{x}\n", "finite numbers")
+            for x in ("high", "", "nan", "inf", "1e999", "1_000", "٣")
+        ),
+        ("t.jsonl --rating-column x", '{"user": 1, "item": 2, "x": true}', "(got booleans)"),
+        *(
+            ("t.parquet --rating-column x", {"user": [1], "item": [5], "x": x}, "finite numbers")
+            for x in (["a"], [float("nan")], [None])
+        ),
+        (
+            "t.csv --columns user item",
+            "user_id,item_id\n1,2\n",
+            "of a file that has a header",
+        ),
+        ("t.csv --columns user odd", "user,odd\n1,2\n", "a row repeats the names of the columns"),
+        ("t.csv --columns user item time", "1,2\n", "3 columns are needed"),
+        ("t.csv --user-column who", "user,item\n1,2\n", "one column needs to have 'who' for users"),
+    ],
+)
+def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content, message):
+    name, *options = name.split()
+    write(folder / name, content)
+    columns = (
+        "--user-column who --item-column what" if "who" in options and "what" in options else ""
+    )
+    status, out, err = run(f"{EVALUATE} {name} -o out.npz {' '.join(options)} {columns}")
+    assert (status, out) == (3, "")
+    assert err.startswith(f"pyg-recmetrics: error: {name}: ")
+    assert message in err
+    assert not (folder / "out.npz").exists()
+
+
+def test_a_pipe_is_refused_as_it_cannot_be_read_twice(folder, run):
+    os.mkfifo("pipe.csv")
+    status, _, err = run(f"{EVALUATE} pipe.csv")
+    assert status == 3
+    assert "pipe.csv: the file is read twice, which a pipe cannot be" in err
+
+
+@pytest.mark.parametrize("value", ["later", "", "2024-13-01"])
+def test_a_time_that_is_none_is_told(folder, run, value):
+    write(folder / "t.csv", f"user,item,time\n1,2,2024-01-01\n1,1,{value}\n")
+    status, _, err = run("split t.csv --how temporal -o parts")
+    assert status == 3
+    assert "t.csv: column 'time' needs to hold " in err
+    assert not (folder / "parts").exists()
+
+
+@pytest.mark.parametrize("row", ['"[0.5]"', '"[0.5, x]"', '"[]"', '"[1, 2, 3]"', "[1_0 2]", ""])
+def test_a_vector_of_another_form_is_told(folder, run, row):
+    write(folder / "t.csv", "user,item\n1,1\n")
+    write(folder / "i.csv", "id,vector\n1,[1 2]\n")
+    write(folder / "u.csv", f'id,vector\n1,"[1, 2]"\n2,{row}\n')
+    status, _, err = run("evaluate -q --test t.csv --users u.csv --items i.csv")
+    assert status == 3
+    assert "u.csv: column 'vector' needs to hold" in err
+
+
+@pytest.mark.parametrize(
+    "vectors", [[[1.0], [1.0, 2.0]], [[], []], [["a"], ["b"]], [[1.0], None], [[1.0], [None]]]
+)
+def test_vectors_of_parquet_need_to_be_some(folder, run, vectors):
+    write(folder / "t.parquet", {"user": [1], "item": [5]})
+    write(folder / "u.parquet", {"id": [1, 2], "features": vectors})
+    write(folder / "i.parquet", {"id": [5], "features": [[1.0]]})
+    status, _, err = run("evaluate -q --test t.parquet --users u.parquet --items i.parquet")
+    assert status == 3
+    assert "u.parquet: column 'features' needs to hold" in err
+
+
+def test_vectors_may_be_of_a_fixed_size_and_of_integers(folder, run):
+    write(folder / "t.parquet", {"user": [1, 2], "item": [5, 6]})
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 0.0, 0.0, 1.0], pa.float32()), 2)
+    write(folder / "u.parquet", {"id": [1, 2], "features": fixed})
+    short = pa.array([[0, 1], [1, 0]], pa.list_(pa.int16()))
+    write(folder / "i.parquet", {"id": [6, 5], "features": short})
+    line = "evaluate -q --test t.parquet --users u.parquet --items i.parquet --metrics recall@1"
+    assert "1.0000" in run(line)[1]
+
+
+TEXT = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="\t"), min_size=1)
+FORMATS = ["csv", "tsv", "inter", "jsonl", "parquet", "qrels", "csv.gz"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@given(rows=st.lists(st.tuples(TEXT | st.integers().map(str), TEXT), min_size=2, max_size=9))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+def test_what_is_written_is_read_and_what_is_read_is_written(tmp_path, form, rows):
+    path, other = tmp_path / f"t.{form}", tmp_path / f"o.{form.removesuffix('.gz')}"
+    frame = pd.DataFrame(rows, columns=["user_id", "item_id"], dtype=object)
+    if form in ("tsv", "inter"):
+        path.write_text("".join(f"{a}\t{b}\n" for a, b in [("user_id", "item_id"), *rows]))
+    elif form == "qrels":
+        path.write_text("".join(f"{a} 0 {b} 1\n" for a, b in rows))
+    elif form == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif form == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    table = read_table(path)
+    assert [*table.read(OPTIONS).itertuples(index=False, name=None)] == rows
+    keep = np.arange(len(rows)) % 2 == 0
+    with other.open("wb") as file:
+        table.write(keep, file)
+    assert [*read_table(other).read(OPTIONS).itertuples(index=False, name=None)] == rows[::2]
+
+
+@pytest.mark.parametrize(
+    ("what", "column"),
+    [
+        *(("user", name) for name in ("user_id", "userId", "USER", "uid", "user_id:token", "u")),
+        *(("item", name) for name in ("item_id", "movieId", "Item ID", "asin", "i")),
+        *(("rating", name) for name in ("rating", "stars", "rating:float")),
+        *(("time", name) for name in ("timestamp", "Date", "created_at")),
+        *(("rank", name) for name in ("rank", "position")),
+        *(("score", name) for name in ("score", "prediction")),
+        *(("vector", name) for name in ("features", "embedding")),
+    ],
+)
+def test_usual_names_are_found(what, column):
+    assert find_column([what], ["other", column, "more"]) == column
+
+
+def test_the_most_usual_name_comes_first_and_others_are_not_found():
+    assert find_column(["item"], ["movie_id", "item_id"]) == "item_id"
+    assert find_column(["user", "id"], ["id", "user"]) == "user"
+    assert find_column(["user"], ["username_hash", "used"]) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "ids"),
+    [
+        (["10", "9", "-1", "9"], [-1, 9, 10]),
+        (["9" * 18], [10**18 - 1]),
+        *(
+            (["10", "9", odd], sorted(["10", "9", odd]))
+            for odd in ("007", "1.0", "-0", "1e3", " 1")
+        ),
+        *((["1", odd], sorted(["1", odd])) for odd in ("a", "٣", "9" * 19, "1_0")),
+    ],
+)
+def test_ids_are_integers_if_all_are_written_so(written, ids):
+    found, (numbers,) = number_ids([pd.Series(written, dtype=object)])
+    assert found == ids
+    assert [str(found[number]) for number in numbers] == written
+
+
+USERS, ITEMS = np.arange(6.0).reshape(3, 2), np.arange(8.0).reshape(4, 2)
+
+
+@pytest.fixture
+def arrays(folder):
+    np.savez("both.npz", my_user_factors=USERS, ItemFactors=ITEMS)
+    np.save("users.npy", USERS)
+
+
+@pytest.mark.parametrize("file", ["both.npz", "both.npz:my_user_factors", "users.npy"])
+def test_an_array_is_found(arrays, file):
+    assert np.array_equal(read_array(file, "user"), USERS)
+    assert isinstance(read_array("users.npy", "user"), np.memmap)  # which stays in its file
+
+
+def test_tensors_of_any_precision_are_read(folder):
+    torch = pytest.importorskip("torch")
+    files = pytest.importorskip("safetensors.torch")
+    table = torch.arange(6).reshape(3, 2).bfloat16()
+    files.save_file({"User.weight": table, "other": table + 1}, "both.safetensors")
+    assert read_array("both.safetensors", "user").equal(table)
+    assert read_array("both.safetensors:other", "user").equal(table + 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("a.npz:b", ("a.npz", "b")),
+        ("a.safetensors:b.c", ("a.safetensors", "b.c")),
+        ("c:a.npz", ("c:a.npz", None)),
+        ("a.npy", ("a.npy", None)),
+    ],
+)
+def test_a_name_stands_behind_a_colon(file, expected):
+    path, name = split_name(file)
+    assert (str(path), name) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "saved", "message"),
+    [
+        ("bad.npz", {"indptr": [0], "indices": [0], "shape": [1]}, "a sparse matrix does not say"),
+        ("bad.npz", {"a": np.array([{}], dtype=object)}, "Object arrays cannot be loaded"),
+        ("bad.npz", {"a": np.array([1j])}, r"needs to hold numbers \(got complex128\)"),
+        ("bad.npz", {"a": USERS, "b": USERS}, r"needs to say which array is meant \(got a, b\)"),
+        ("bad.npz:x", {"a": USERS}, r"needs to say which array is meant \(got a\)"),
+        ("bad.npz", b"PK\x03\x04 and no more", "not a zip file"),
+        ("bad.npz", b"user,item", "contains pickled"),
+        ("bad.safetensors", b"no tensors", "needs to be safetensors"),
+    ],
+)
+def test_what_is_no_array_is_told(folder, file, saved, message):
+    path = file.partition(":")[0]
+    if isinstance(saved, dict):
+        np.savez(path, **saved)
+    else:
+        (folder / path).write_bytes(saved)
+    if path.endswith("safetensors"):
+        pytest.importorskip("safetensors")
+    with pytest.raises(ValueError, match=f"^{path}: .*{message}"):
+        read_array(file, "user")
+
+
+def test_without_safetensors_the_error_says_what_to_install(folder, monkeypatch):
+    hide_package(monkeypatch, "safetensors")
+    (folder / "a.safetensors").touch()
+    with pytest.raises(ImportError, match=r"'a.safetensors' needs safetensors: .*\[all\]'"):
+        read_array("a.safetensors", "user")
