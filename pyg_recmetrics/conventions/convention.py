@@ -82,26 +82,23 @@ class Population:
         one relevant item or candidate is required: otherwise, `empty_target_action` decides about
         them.
 
-        If no user with ground truth is left, a warning names the option.
+        Raises:
+            ValueError: If no user with ground truth is left; the error names the option. Of some
+                users, such as those of a part, nobody may be left, which is warned of.
         """
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
             eligible = eligible & is_met
-            self._check_left(option, task.degree[eligible])
+            if not bool((task.degree[eligible] > 0).any()):
+                self._tell_that_nobody_is_left(option, task)
         return eligible
 
-    def _check_left(self, option: str, degree: Tensor) -> None:
-        """Warns if an option leaves out all users with ground truth.
-
-        Args:
-            option (str): The name of the option.
-            degree (torch.Tensor): The numbers of relevant items of the users who are left.
-        """
-        if not bool((degree > 0).any()):
-            warn(
-                f"'{option}' of the population leaves no user with ground truth "
-                f"(got {getattr(self, option)}): every metric is undefined"
-            )
+    def _tell_that_nobody_is_left(self, option: str, task: RankingTask) -> None:
+        left_out = f"'{option}' of the population needs to leave a user with ground truth"
+        value = getattr(self, option)
+        if task.users.numel() == task.num_users:
+            raise ValueError(f"{left_out} (got {value}, which leaves none)")
+        warn(f"{left_out} to measure anything (got {value}, which leaves none of some users)")
 
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
         """Returns the ranking of those whose scores may be evaluated, and how many others had one.
