@@ -1,34 +1,113 @@
-r"""Bounds on the mean of a finite population, valid however often one looks at them.
-
-Users come in random order, without replacement. A bettor against the claim "the mean is :math:`m`"
-stakes a part of its money on the next value being above (or below) the mean of those who are left,
-
-.. math::
-    m_t = \frac{N m - \sum_{i < t} y_i}{N - t + 1}
-
-If the claim is true, every bet is fair, and the chance that the money ever grows to
-:math:`2 / \alpha` times what it was is at most :math:`\alpha / 2`. A claim against which it has
-grown so far is refuted for good. The stake is `margin / variance so far`, which refutes what is
-further away than the margin with the fewest users. Both change only what comes next, so any rule
-that looks at the past may set them.
-
-With several stakes, the money is dealt out to them equally at first. Such a bettor finds large
-differences soon, and small ones with few users more.
-
-Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2024),
-for betting without replacement; Ville, "Étude critique de la notion de collectif" (1939), for the
-bound on the money.
-"""
+"""What is known of a mean while users are still being ranked, one random batch after the other."""
 
 import math
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.sequential.forecast import needed_users
 from pyg_recmetrics.sums import exact_mean
+
+#: How many users are ranked before anything can be said.
+FIRST_BATCH = 512
+
+#: As few users as this are all ranked at once.
+FEW_USERS = 2 * FIRST_BATCH
+
+#: A batch has at least this part of the users before it, since each has a cost of its own.
+_SMALLEST_BATCH = 1 / 16
+
+
+class Forecast(NamedTuple):
+    """What was expected at one look at the users so far.
+
+    Attributes:
+        num_ranked: How many users had been ranked.
+        num_needed: How many all margins were expected to take.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> users = torch.arange(20_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=20_000, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1", margin=0.05)
+        >>> result.sampling.forecasts[0].num_ranked
+        512
+    """
+
+    num_ranked: int
+    num_needed: int
+
+
+def needed_users(
+    variance: float,
+    margin: float,
+    alpha: float,
+    num_users: float,
+    largest_stake: float = math.inf,
+) -> float:
+    r"""Returns how many users a margin takes, :math:`2 \ln(2 / \alpha) \sigma^2 / margin^2`.
+
+    Where hits are rare, a bettor would stake more than the largest stake :math:`\lambda`, and needs
+    :math:`\ln(2 / \alpha) / (\lambda \, margin - \lambda^2 \sigma^2 / 2)` users, which are more. Of
+    a finite population, this is the number without replacement.
+
+    Args:
+        variance (float): The variance of the values.
+        margin (float): The margin.
+        alpha (float): The probability that the interval is ever wrong.
+        num_users (float): How many users there are, which may be infinite.
+        largest_stake (float): The most that may be staked on a difference of one.
+    """
+    if margin > largest_stake * variance:
+        growth = largest_stake * (margin - largest_stake * variance / 2)
+        threshold = math.log(2 / alpha)
+        return threshold / (growth + threshold / num_users)
+    spread = 2 * math.log(2 / alpha) * variance
+    # Divided by this sum, since the square of a tiny margin is zero.
+    return spread / (margin**2 + spread / num_users)
+
+
+def forecast(num_ranked: int, num_needed: float, num_users: int) -> int:
+    """Returns how many users are to be ranked after the next batch.
+
+    These are all users where half of them would not be enough: the mean is then exact, and stopping
+    would save little. Otherwise, they are as many as are needed, and at most twice as many as
+    before, as the variance may have been misjudged.
+
+    Args:
+        num_ranked (int): How many have been ranked.
+        num_needed (float): How many will be needed.
+        num_users (int): How many there are.
+    """
+    if num_needed > num_users / 2:
+        return num_users
+    least = num_ranked + math.ceil(_SMALLEST_BATCH * num_ranked)
+    return min(max(math.ceil(num_needed), least), 2 * num_ranked, num_users)
+
+
+# Bounds on the mean of a finite population, valid however often one looks at them.
+#
+# Users come in random order, without replacement. A bettor against the claim "the mean is
+# :math:`m`" stakes a part of its money on the next value being above (or below) the mean of those
+# who are left,
+#
+# .. math::
+#     m_t = \frac{N m - \sum_{i < t} y_i}{N - t + 1}
+#
+# If the claim is true, every bet is fair, and the chance that the money ever grows to :math:`2 /
+# \alpha` times what it was is at most :math:`\alpha / 2`. A claim against which it has grown so far
+# is refuted for good. The stake is `margin / variance so far`, which refutes what is further away
+# than the margin with the fewest users. Both change only what comes next, so any rule that looks at
+# the past may set them.
+#
+# With several stakes, the money is dealt out to them equally at first. Such a bettor finds large
+# differences soon, and small ones with few users more.
+#
+# Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting"
+# (2024), for betting without replacement; Ville, "Étude critique de la notion de collectif" (1939),
+# for the bound on the money.
 
 #: A bettor may lose at most this part of its money at once.
 _MAX_LOSS = 0.75
@@ -240,3 +319,45 @@ class ConfidenceSequence:
 
     def _unscaled(self, value: float) -> float:
         return self._low + self._range * value
+
+
+class UserOrder:
+    """The users with ground truth in random order, and those without it beside them.
+
+    The order depends on the seed and on who the users are, and on nothing else: neither on the
+    device nor on the number of processes. Every prefix of it is a random sample.
+
+    Args:
+        users (torch.Tensor): The ids of the users, sorted, of shape `[num_users]`.
+        has_truth (torch.Tensor): Which of them have ground truth, of shape `[num_users]`.
+        seed (int): The seed of the order.
+
+    Attributes:
+        with_truth (torch.Tensor): The ids of those with ground truth, in their order.
+        without_truth (torch.Tensor): The ids of the others, in an order of their own.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics.sequential import UserOrder
+        >>> order = UserOrder(torch.arange(6), torch.tensor([1, 1, 0, 1, 0, 1]).bool(), seed=0)
+        >>> order.with_truth, order.sample(2)
+        (tensor([0, 1, 5, 3]), tensor([0, 1, 2]))
+    """
+
+    def __init__(self, users: Tensor, has_truth: Tensor, seed: int) -> None:
+        generator = torch.Generator("cpu").manual_seed(seed)
+        self.with_truth, self.without_truth = (
+            _shuffled(part, generator) for part in (users[has_truth], users[~has_truth])
+        )
+
+    def sample(self, num_ranked: int) -> Tensor:
+        """Returns the first users with ground truth, and as large a share of the others, sorted."""
+        num_users = self.with_truth.numel()
+        num_without = round(num_ranked / num_users * self.without_truth.numel())
+        chosen = [self.with_truth[:num_ranked], self.without_truth[:num_without]]
+        return torch.cat(chosen).sort().values
+
+
+def _shuffled(users: Tensor, generator: torch.Generator) -> Tensor:
+    order = torch.randperm(users.numel(), generator=generator, device="cpu")
+    return users[order.to(users.device)]

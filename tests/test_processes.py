@@ -1,11 +1,17 @@
-"""Digests tell values from any others."""
+"""Shares, where there is only one process: `test_distributed.py` starts several."""
 
 from copy import deepcopy
 
 import pytest
 import torch
 
-from pyg_recmetrics.processes import check_same, digest, digests
+from pyg_recmetrics import processes
+from pyg_recmetrics.processes import check_same, digest, num_processes, process_index, share
+
+
+def test_without_a_process_group_a_process_is_alone():
+    assert (num_processes(), process_index()) == (1, 0)
+    assert share(torch.arange(3)).tolist() == [0, 1, 2]
 
 
 def test_a_process_alone_compares_with_nobody():
@@ -39,7 +45,7 @@ def test_other_values_have_another_digest(one, other):
 def test_large_and_strided_tensors_are_hashed_in_parts(monkeypatch):
     tensor = torch.rand(6, 4, 3)
     whole = digest(tensor)
-    monkeypatch.setattr(digests, "_BYTES_AT_ONCE", 64)
+    monkeypatch.setattr(processes, "_BYTES_AT_ONCE", 64)
     for same in (tensor, tensor.transpose(0, 2).contiguous().transpose(0, 2)):
         assert digest(same) == whole
     for number in (torch.tensor(2.0), torch.tensor([], dtype=torch.bfloat16), torch.ones(3).bool()):
