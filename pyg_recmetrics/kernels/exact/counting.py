@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, Rows, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many comparisons are done at once, so that their results stay in the cache of a processor.
 NUM_COMPARISONS = 2**19

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.devices import Scratch
 
 #: The rank of an edge whose item was not retrieved. It is larger than any k.
 NOT_RETRIEVED = torch.iinfo(torch.int64).max

@@ -48,8 +48,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 
 #: The power of two near which the largest number of scaled embeddings lies. The inner product of
 #: two embeddings then stays in the range of single precision up to a dimension of 2**15.

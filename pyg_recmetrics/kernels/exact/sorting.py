@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.devices import Scratch
 
 #: The bits of an integer of 64 bits that stand behind a key of :func:`key_of`.
 LOW_HALF = 0xFFFFFFFF

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, UserItems
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
@@ -36,7 +36,6 @@ from pyg_recmetrics.kernels.fast.threshold_counting import (
     Histogram,
     ThresholdCount,
 )
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: If a user has more relevant items than this, histograms are faster than comparisons.
 MAX_COMPARISONS = 64

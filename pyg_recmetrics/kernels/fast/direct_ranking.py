@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, UserItems
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.ranks import Ranks
@@ -40,7 +40,6 @@ from pyg_recmetrics.kernels.fast.bounds import (
 )
 from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_to
 from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many scores are computed at once. Fewer of them would stay in nearer caches, but there would
 #: be more steps.

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import sums_in_single_precision
+from pyg_recmetrics.kernels.devices import Scratch, sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import Blocks
@@ -11,7 +11,6 @@ from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, roun
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: One in so many columns may belong to the sieve.
 _PART_IN_SIEVE = 8

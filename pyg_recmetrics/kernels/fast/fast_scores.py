@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast.blocks import Blocks
-from pyg_recmetrics.kernels.scratch import Scratch
 
 
 class FastScores(ABC):

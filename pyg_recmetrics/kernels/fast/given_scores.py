@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.scratch import Scratch
 
 
 class GivenScores(FastScores):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.scratch import Scratch
+from pyg_recmetrics.kernels.devices import Scratch
 
 #: A product in single precision by oneDNN, by which PyTorch also replaces the layers of models that
 #: it compiles; `None` if PyTorch was built without oneDNN.

@@ -55,14 +55,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_from, one_of_few_to
 from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values, sorted_rows
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
 MAX_JOINED = 16

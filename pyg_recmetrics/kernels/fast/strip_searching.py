@@ -20,13 +20,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_to
 from pyg_recmetrics.kernels.fast.row_wise import are_among, largest_values, sorted_numbers
 from pyg_recmetrics.kernels.fast.searching import Search, rounded_up_to_join, width_to_join
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many values are looked at at once: fewer than by the other search, as all of them are looked
 #: at while they are in the caches.

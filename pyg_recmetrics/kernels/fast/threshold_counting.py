@@ -11,10 +11,9 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Rows
 from pyg_recmetrics.kernels.fast.packed_counts import pack_counts, unpack_counts
-from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many integers :class:`Comparison` looks at together, to find those next to a threshold.
 STRETCH = 128

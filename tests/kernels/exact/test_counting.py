@@ -7,10 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import counting
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.scratch import Scratch
 
 CPU = torch.device("cpu")
 

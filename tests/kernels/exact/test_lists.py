@@ -4,6 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.lists import (
     NOT_RETRIEVED,
     are_edges,
@@ -12,7 +13,6 @@ from pyg_recmetrics.kernels.exact.lists import (
     ranks_in_ragged_lists,
     without_repeats,
 )
-from pyg_recmetrics.kernels.scratch import Scratch
 
 NUM_ITEMS = 6
 

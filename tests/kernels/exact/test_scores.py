@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
@@ -16,7 +17,6 @@ from pyg_recmetrics.kernels.exact.scores import (
     inner_products,
     scaled_by_row,
 )
-from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import scaled_by_all
 from tests.support.references import exact_scores
 

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.sorting import top_k
-from pyg_recmetrics.kernels.scratch import Scratch
 
 CPU = torch.device("cpu")
 

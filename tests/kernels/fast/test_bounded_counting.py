@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
 from pyg_recmetrics.kernels.fast import bounded_counting, threshold_counting
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
 
 CPU = torch.device("cpu")

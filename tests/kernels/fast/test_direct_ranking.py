@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast import direct_ranking
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, rank_directly, width_of_scores
-from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import KINDS, assert_same_ranks
 from tests.support.references import naive
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
@@ -10,7 +11,6 @@ from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import nothing_of
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import KINDS
 from tests.support.references import exact_scores
 

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
-from pyg_recmetrics.kernels.scratch import Scratch
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 

@@ -5,13 +5,13 @@ import contextlib
 import pytest
 import torch
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.fast import matrix_products
 from pyg_recmetrics.kernels.fast.matrix_products import (
     matrix_product,
     one_of_few_from,
     one_of_few_to,
 )
-from pyg_recmetrics.kernels.scratch import Scratch
 
 # PyTorch says so of a flag that it restores.
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.fast import fast_products, searching
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
-from pyg_recmetrics.kernels.scratch import Scratch
 from pyg_recmetrics.task.edges import contains
 from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
 from tests.support.references import naive

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.fast import threshold_counting
 from pyg_recmetrics.kernels.fast.threshold_counting import LARGEST, MASKED, Comparison, Histogram
-from pyg_recmetrics.kernels.scratch import Scratch
 
 
 @pytest.mark.parametrize("way", [Comparison, Histogram])
