@@ -24,8 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from pyg_recmetrics import evaluate, rank
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
-from pyg_recmetrics.kernels.exact.scores import scaled_by_row
+from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.rounded_items import MAX_PADDING, RoundedItems
 

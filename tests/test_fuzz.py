@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyg_recmetrics import metrics
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import scores
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.scores import ItemFactors
 from pyg_recmetrics.kernels.fast import blocks, bounds, fast_products, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts

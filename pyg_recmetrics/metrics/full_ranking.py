@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.exact.runs import find_runs
+from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges

@@ -4,9 +4,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import lexsort
 
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
-from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.exact.runs import find_runs
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
 
 
 def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:

@@ -16,8 +16,7 @@ from pyg_recmetrics.checks import check_double_precision
 from pyg_recmetrics.frozen import arguments_of, made_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
-from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.each_edge import (
     depth_of_each_edge,

@@ -22,8 +22,13 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.lists import ranks_in_lists, without_repeats
-from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_among_rows, ranks_within_rows
+from pyg_recmetrics.kernels.exact.ranks import (
+    Ranks,
+    ranks_among_rows,
+    ranks_in_lists,
+    ranks_within_rows,
+    without_repeats,
+)
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.task import RankingTask

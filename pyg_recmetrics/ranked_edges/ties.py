@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice, check_natural_number
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
-from pyg_recmetrics.kernels.exact.runs import find_runs
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, find_runs
 
 #: How equal scores are ranked.
 Ties: TypeAlias = Literal["index", "best", "worst", "mean", "random"]

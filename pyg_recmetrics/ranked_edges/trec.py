@@ -17,7 +17,7 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.files import replacing
-from pyg_recmetrics.kernels.exact.lists import ranks_in_ragged_lists
+from pyg_recmetrics.kernels.exact.ranks import ranks_in_ragged_lists
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
 from pyg_recmetrics.ranked_edges.trec_lines import Lines, read_files

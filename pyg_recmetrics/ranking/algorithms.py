@@ -14,8 +14,7 @@ from pyg_recmetrics.kernels.devices import (
     has_exact_single_precision,
     has_fast_bfloat16,
 )
-from pyg_recmetrics.kernels.exact.lists import ranks_in_lists
-from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_top_scores
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_top_scores
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts

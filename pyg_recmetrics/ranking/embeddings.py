@@ -12,14 +12,16 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.factors import (
+from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.scores import (
+    BoundedFactors,
     ItemFactors,
+    inner_product_matrix,
     is_moderate,
     largest_number,
+    scaled_by_row,
     with_column,
 )
-from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
 from pyg_recmetrics.ranking.base import BestItems, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk

@@ -12,7 +12,7 @@ from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import in_rows, spread
-from pyg_recmetrics.kernels.exact.lists import are_edges
+from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.task import RankingTask
 
 #: How many bytes a chunk of users may take on a CPU.

@@ -10,8 +10,7 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.lists import first_kept, without_repeats
-from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks, first_kept, without_repeats
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.messages import list_some, warn

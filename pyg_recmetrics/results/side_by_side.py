@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_fraction, check_positive_integer
-from pyg_recmetrics.kernels.exact.runs import find_runs
+from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.results.averages import check_has_rows

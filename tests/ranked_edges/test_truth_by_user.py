@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, rank
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.ranked_edges import truth_by_user
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, rank
-from pyg_recmetrics.kernels.exact import factors as factors_of_items
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.exact import scores as factors_of_items
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender

@@ -29,8 +29,8 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, UserItems
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.scores import ItemFactors
 from pyg_recmetrics.kernels.fast.bounds import (
     ErrorBound,
     error_in_single,
@@ -199,7 +199,7 @@ class DirectRanking:
     def given(self, user: Tensor) -> tuple[Tensor, Tensor]:
         """Returns users that are given in single precision, with the bounds of their products.
 
-        Items need to be moderate (:class:`~pyg_recmetrics.kernels.exact.factors.ItemFactors`), and
+        Items need to be moderate (:class:`~pyg_recmetrics.kernels.exact.scores.ItemFactors`), and
         so do users.
         """
         if user.size(0) * self.width > NUM_SCORES_IN_DOUBLE:

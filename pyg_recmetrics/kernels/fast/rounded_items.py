@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
+from pyg_recmetrics.kernels.exact.scores import ItemFactors
 from pyg_recmetrics.kernels.fast.bounds import error_in_single, largest_norms
 
 #: How many bytes the rounded embeddings of all items may take. If they take more, they are rounded

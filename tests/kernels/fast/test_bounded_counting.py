@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
-from pyg_recmetrics.kernels.exact.scores import scaled_by_row
+from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
 from pyg_recmetrics.kernels.fast import bounded_counting, threshold_counting
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems

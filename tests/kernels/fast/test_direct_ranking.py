@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
-from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
 from pyg_recmetrics.kernels.fast import direct_ranking
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, rank_directly, width_of_scores
 from tests.support.cases.embeddings import KINDS, assert_same_ranks

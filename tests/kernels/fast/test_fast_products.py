@@ -5,8 +5,7 @@ import torch
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
-from pyg_recmetrics.kernels.exact.scores import scaled_by_row
+from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import nothing_of
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts

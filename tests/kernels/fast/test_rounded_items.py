@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pyg_recmetrics.kernels.exact.factors import ItemFactors
+from pyg_recmetrics.kernels.exact.scores import ItemFactors
 from pyg_recmetrics.kernels.fast import rounded_items
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from tests.support.cases.embeddings import KINDS

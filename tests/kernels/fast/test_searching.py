@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.kernels.fast import fast_products, searching
 from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores

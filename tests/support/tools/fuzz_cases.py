@@ -10,7 +10,8 @@ import torch
 from torch_geometric.nn.models import LightGCN
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
-from pyg_recmetrics.kernels.exact import counting, factors, scores
+from pyg_recmetrics.kernels.exact import counting, scores
+from pyg_recmetrics.kernels.exact import scores as scores_module
 from pyg_recmetrics.kernels.fast import (
     bounded_counting,
     direct_ranking,
@@ -686,8 +687,8 @@ def draw_patches(draw, task):
             (counting, "STRIP", draw.choice([1, 5])),
             (counting, "STRIPS_AT_ONCE", draw.choice([1, 3])),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
-            (factors, "_NUM_NUMBERS", draw.choice([1, 50])),
-            (factors, "_MAX_BYTES", draw.choice([0, 2**28])),
+            (scores_module, "_NUM_NUMBERS", draw.choice([1, 50])),
+            (scores_module, "_MAX_BYTES", draw.choice([0, 2**28])),
             (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
             (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),
             (schedule, "SCRATCH_BYTES", draw.choice([1, 3000])),
