@@ -25,8 +25,8 @@ from torch.profiler import ProfilerActivity, profile
 from pyg_recmetrics import evaluate, rank
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.rounded_items import MAX_PADDING, RoundedItems
+from pyg_recmetrics.kernels.fast.searching import FastProducts
 
 #: How many users and items have their products compared with the bound.
 NUM_COMPARED = 4096

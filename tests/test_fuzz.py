@@ -15,13 +15,10 @@ from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import ItemFactors
-from pyg_recmetrics.kernels.fast import blocks, bounds, fast_products, searching
+from pyg_recmetrics.kernels.fast import rounded_items, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts
-from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.fast.searching import Search
-from pyg_recmetrics.kernels.fast.strip_searching import StripSearch
+from pyg_recmetrics.kernels.fast.searching import FastProducts, GivenScores, Search, StripSearch
 from pyg_recmetrics.metrics import accuracy
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
 from pyg_recmetrics.ranking import (
@@ -216,7 +213,7 @@ DEFECTS = {
         lambda init: lambda self, matrix, row, _: init(self, matrix, row, None),
     ),
     "the bound of items is zero": wrapped(
-        bounds.ErrorBound, "of", lambda of: lambda *items: 0 * of(*items)
+        rounded_items.ErrorBound, "of", lambda of: lambda *items: 0 * of(*items)
     ),
     "norms are too small": wrapped(
         FastProducts,
@@ -266,10 +263,10 @@ DEFECTS = {
         ),
     ),
     "columns behind the last item are items": wrapped(
-        blocks, "nothing_of", lambda nothing: lambda dtype: 0
+        searching, "nothing_of", lambda nothing: lambda dtype: 0
     ),
     "negative numbers are in the order of their bits": wrapped(
-        fast_products, "put_in_order_", lambda _: lambda bits: bits
+        searching, "put_in_order_", lambda _: lambda bits: bits
     ),
     "numbers are not rounded to a neighbour": wrapped(
         FastProducts,

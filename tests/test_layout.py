@@ -8,7 +8,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTED_ELSEWHERE = {
     "__main__": "command/test_main.py",
     "command/notes": "command/test_main.py, test_evaluating.py",
-    "kernels/fast/fast_scores": "kernels/fast/test_fast_products.py, test_given_scores.py",
     "modules/classes": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",
     "modules/streaming_metric": "modules/test_modules.py",

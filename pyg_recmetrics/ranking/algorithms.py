@@ -17,11 +17,14 @@ from pyg_recmetrics.kernels.devices import (
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_top_scores
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts
-from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
+from pyg_recmetrics.kernels.fast.searching import (
+    FastProducts,
+    FastScores,
+    GivenScores,
+    Search,
+    rows_to_search,
+)
 from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.kinds import dtypes_of_products, kind_of_search

@@ -3,8 +3,7 @@
 import torch
 
 from pyg_recmetrics.kernels.devices import has_exact_single_precision
-from pyg_recmetrics.kernels.fast.searching import Search
-from pyg_recmetrics.kernels.fast.strip_searching import StripSearch
+from pyg_recmetrics.kernels.fast.searching import Search, StripSearch
 
 
 def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dtype]:

@@ -12,7 +12,7 @@ from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import Ranks, first_kept, without_repeats
 from pyg_recmetrics.kernels.exact.sorting import top_k
-from pyg_recmetrics.kernels.fast.given_scores import GivenScores
+from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranking.base import BestItems, Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk

@@ -2,8 +2,8 @@ r"""The first of each user's ranking, from a product of all scores that stays in
 
 Where there are few items, most of the time of a search goes to its many steps, and not to the
 product. This way has few steps. It computes all scores of some users in single precision, each
-within a bound :math:`\alpha` of the exact one (:mod:`~pyg_recmetrics.kernels.fast.bounds`), and
-compares relevant items with all others: a score that is more than :math:`2 \alpha` higher ranks
+within a bound :math:`\alpha` of the exact one (:mod:`~pyg_recmetrics.kernels.fast.rounded_items`),
+and compares relevant items with all others: a score that is more than :math:`2 \alpha` higher ranks
 above, one that is more than :math:`2 \alpha` lower ranks below. The few that lie between are
 *close*, and are compared by their exact scores.
 
@@ -31,15 +31,16 @@ from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, UserItems
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import ItemFactors
-from pyg_recmetrics.kernels.fast.bounds import (
+from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
     error_in_single,
     error_of_product,
     largest_norm,
+    matrix_product,
+    one_of_few_to,
     rounding_in_single,
 )
-from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_to
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
+from pyg_recmetrics.kernels.fast.searching import find_at_least, largest_values
 
 #: How many scores are computed at once. Fewer of them would stay in nearer caches, but there would
 #: be more steps.

@@ -4,8 +4,8 @@ A metric needs the ranks of a few items, or the top of a list. Nearly all items 
 and fast scores tell so. The search finds the few that may matter, and looks closely at them alone.
 
 **What is within reach.** The fast scores of a user are cut into blocks
-(:mod:`~pyg_recmetrics.kernels.fast.blocks`). If the largest scores of as many blocks as the user's
-depth are at least :math:`t`, then as many items have an exact score of at least
+(:mod:`~pyg_recmetrics.kernels.fast.searching`). If the largest scores of as many blocks as the
+user's depth are at least :math:`t`, then as many items have an exact score of at least
 :math:`t - \alpha`, where :math:`\alpha` is the bound. This is the *reach* of the user: an item with
 a lower exact score is beyond the depth. All others are found in blocks whose largest score is at
 least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
@@ -48,20 +48,369 @@ was the only relevant one and no list was wanted, the search would end at the re
 the item in single precision is too low.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once
+from pyg_recmetrics.kernels.devices import Scratch, at_once, sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.fast.blocks import Blocks
-from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.fast.matrix_products import one_of_few_from, one_of_few_to
-from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values, sorted_rows
+from pyg_recmetrics.kernels.exact.sorting import LOW_HALF, key_of, put_in_order_
+from pyg_recmetrics.kernels.fast.rounded_items import (
+    ErrorBound,
+    RoundedItems,
+    error_in_single,
+    matrix_product,
+    one_of_few_from,
+    one_of_few_to,
+    rounding_in_single,
+)
+
+# Values of some rows and columns in blocks. A search starts at the largest value of each block.
+#
+# A block has every `num_blocks`-th value of a row. So a processor finds the largest values of
+# neighbouring blocks together. The first columns tend to have the highest scores, and lie in
+# different blocks.
+
+
+class Blocks:
+    """Values in blocks, some of which are hidden: these are not looked at.
+
+    They are in memory that may be overwritten.
+
+    Args:
+        values (torch.Tensor): The values, of shape `[num_rows, block_size * num_blocks]`.
+        num_columns (int): How many columns have values. The others can hold anything.
+    """
+
+    #: How many values form a block.
+    block_size = 16
+
+    def __init__(self, values: Tensor, num_columns: int) -> None:
+        self.matrix, self.num_columns = values, num_columns
+        self._hide_padding()
+
+    def hide(self, entries: Entries, rows: slice, start: int) -> None:
+        """Hides some values. Columns that have no values are hidden already.
+
+        Args:
+            entries (Entries): Entries of a larger matrix, of which these rows and columns are a
+                part.
+            rows (slice): The rows of this part.
+            start (int): Its first column.
+        """
+        entries.fill_(self.matrix, rows, start, nothing_of(self.matrix.dtype))
+
+    def _hide_padding(self) -> None:
+        self.matrix[:, self.num_columns :] = nothing_of(self.matrix.dtype)
+
+    def maxima(self) -> Tensor:
+        """Returns the largest value of each block, of shape `[num_rows, num_blocks]`."""
+        return self._in_blocks().amax(dim=1)
+
+    def values(self, row: Tensor, block: Tensor) -> Tensor:
+        """Returns the values of some blocks, of shape `[num_asked, block_size]`.
+
+        Args:
+            row (torch.Tensor): The rows, of shape `[num_asked]`.
+            block (torch.Tensor): The blocks.
+        """
+        return self._in_blocks()[row, :, block]
+
+    def _in_blocks(self) -> Tensor:
+        return self.matrix.view(self.matrix.size(0), self.block_size, -1)
+
+    def put_in_order_(self) -> None:
+        """Also puts the lowest values in the order of their scores. They may be in order.
+
+        Entries that were hidden have to be hidden again.
+        """
+
+
+def nothing_of(dtype: torch.dtype) -> float:
+    """Returns a number that is less than all values."""
+    return -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+class FastScores(ABC):
+    """Scores of all items for the users of a chunk, close to the exact ones.
+
+    Items have *columns*. A *value* stands for a score, in a type of numbers that is fast to look
+    at. From a score that is at least as large as another follows a value that is, too.
+
+    Attributes:
+        item (torch.Tensor): The item of each column, of shape `[num_columns]`.
+        column (torch.Tensor): The column of each item, of shape `[num_items]`; `-1` for items that
+            nobody may be recommended.
+        num_in_sieve (int): So many of the first columns are likely to have the highest scores, the
+            first of them more than others. Zero if there are no such columns.
+        error (torch.Tensor): How far the score of a value can be from the exact one, for each
+            user, of shape `[num_rows]`.
+        lowest_in_order (float): Values from this one on are in the order of their scores.
+        error_of_items (torch.Tensor): How far the scores of some items can be from the exact ones,
+            for each user, of shape `[num_rows]`. Zero if they are exact.
+    """
+
+    item: Tensor
+    column: Tensor
+    num_in_sieve: int
+    error: Tensor
+    error_of_items: Tensor
+    lowest_in_order: float
+
+    @abstractmethod
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
+        """Returns the values of columns from `start` to `end` for some rows.
+
+        They are valid until the next call.
+
+        Args:
+            rows (torch.Tensor): The rows, of shape `[num_asked]`.
+            start (int): The first column.
+            end (int): The end of the columns, which may lie behind the last one.
+            scratch (Scratch): The buffers to compute in.
+        """
+
+    @abstractmethod
+    def to_value(self, score: Tensor) -> Tensor:
+        """Returns the values of scores."""
+
+    @abstractmethod
+    def to_score(self, value: Tensor) -> Tensor:
+        """Returns the lowest scores that have the given values."""
+
+    @abstractmethod
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        """Returns the scores of some items for each of some rows, of shape `[num_entries]`.
+
+        Args:
+            rows (torch.Tensor): The rows, of shape `[num_asked]`.
+            items (Entries): The items of each of them.
+        """
+
+    @abstractmethod
+    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
+        """Returns the exact scores of pairs of a row and an item, of shape `[num_pairs]`."""
+
+    @abstractmethod
+    def num_within_reach(self, score: Tensor) -> Tensor:
+        """Returns for each row how many of the first columns can have at least a score."""
+
+
+#: One in so many columns may belong to the sieve.
+_PART_IN_SIEVE = 8
+
+
+class FastProducts(FastScores):
+    """Products of the rounded embeddings of some users and all items.
+
+    Args:
+        user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`, in
+            double precision.
+        items (RoundedItems): The items.
+    """
+
+    def __init__(self, user: Tensor, items: RoundedItems) -> None:
+        self.user, self.items = user, items
+        self.item, self.column = items.item, items.column
+        self.num_in_sieve = self.item.numel() // _PART_IN_SIEVE
+        scaled = items.factors.for_single(user)
+        self.rounded, self.single = scaled.to(items.dtype), scaled.float()
+        dim = user.size(1)
+        # A GPU may cut off what it adds up, at 2**-23 of the largest number, and not round it.
+        self.bound = ErrorBound(scaled, self.rounded, rounding_of_sum=dim * 2.0**-22)
+        self.error = self.bound.of(items.rounded_norm, items.error)
+        # The exact score is rounded, too.
+        of_single = ErrorBound(scaled, self.single, rounding_of_sum=rounding_in_single(dim + 1))
+        largest = items.norm[0]
+        self.error_of_items = of_single.of(largest, error_in_single(largest))
+        self.is_bfloat16 = items.dtype == torch.bfloat16
+        # The bits of positive numbers have the order of the numbers, and lie above all others.
+        self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
+
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        return self.items.factors.single_scores(self.single.index_select(0, rows), items)
+
+    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.items.factors.exact_scores(self.user, row, item)
+
+    def num_within_reach(self, score: Tensor) -> Tensor:
+        norm = score / self.bound.norm
+        return torch.searchsorted(-self.items.norm, -norm, right=True)
+
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
+        user, items = self.rounded.index_select(0, rows), self.items.rounded(start, end)
+        with sums_in_single_precision(user.device):
+            scores = matrix_product(user, items, scratch, "fast_products")
+        num_columns = min(end, self.item.numel()) - start
+        if self.is_bfloat16:
+            return _Bfloat16Products(scores.view(torch.int16), num_columns)
+        return Blocks(scores, num_columns)
+
+    def to_value(self, score: Tensor) -> Tensor:
+        value = score.to(self.items.dtype)
+        return put_in_order_(value.view(torch.int16)) if self.is_bfloat16 else value
+
+    def to_score(self, value: Tensor) -> Tensor:
+        if not self.is_bfloat16:
+            return value.double()
+        number = put_in_order_(value.clone()).view(torch.bfloat16).double()
+        # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
+        return number - 2.0**-8 * number.abs()
+
+
+class _Bfloat16Products(Blocks):
+    """The bits of products in `bfloat16`."""
+
+    def put_in_order_(self) -> None:
+        put_in_order_(self.matrix)
+        self._hide_padding()
+
+
+class GivenScores(FastScores):
+    """Rows of a matrix, which are only read.
+
+    Args:
+        matrix (torch.Tensor): Scores of shape `[?, num_items]`.
+        row (torch.Tensor): Which of its rows belong to the users, of shape `[num_rows]`.
+        candidates (torch.Tensor or None): The items that may be recommended, if not all may be.
+
+    Attributes:
+        highest (torch.Tensor): NaN or `inf` if one of the scores is.
+        num_missing (torch.Tensor): How many candidates of each user have a score of `-inf`, of
+            shape `[num_rows]`.
+    """
+
+    num_in_sieve = 0
+
+    def __init__(self, matrix: Tensor, row: Tensor, candidates: Tensor | None) -> None:
+        self.matrix, self.row, self.candidates = matrix, row, candidates
+        self.dtype = torch.promote_types(matrix.dtype, torch.float32)
+        num_items = matrix.size(1)
+        every = torch.arange(num_items, device=row.device)
+        self.item = self.column = every
+        if candidates is not None:
+            self.item, self.column = candidates, torch.full_like(every, -1)
+            self.column[candidates] = every[: candidates.numel()]
+        self.error = self.error_of_items = torch.zeros_like(row, dtype=torch.double)
+        self.lowest_in_order = torch.finfo(self.dtype).min
+        self.highest = torch.zeros((), device=row.device)
+        self.num_missing = torch.zeros_like(row)
+
+    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
+        values = scratch("given_scores", (rows.numel(), end - start), self.dtype)
+        last = min(end, self.item.numel())
+        given = values[:, : last - start]
+        self._read(rows, slice(start, last), out=given)
+        lowest, highest = given.aminmax()
+        self.highest = self.highest.maximum(highest)
+        if bool(lowest.isneginf()):
+            self.num_missing[rows] += given.isneginf().sum(dim=1)
+        return Blocks(values, last - start)
+
+    def to_value(self, score: Tensor) -> Tensor:
+        return score.to(self.dtype)
+
+    def to_score(self, value: Tensor) -> Tensor:
+        return value.double()
+
+    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
+        return self.exactly(rows[items.row], items.column)
+
+    def exactly(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.matrix[self.row[row], item].to(self.dtype)
+
+    def num_within_reach(self, score: Tensor) -> Tensor:
+        return torch.full_like(self.row, self.item.numel())
+
+    def _read(self, rows: Tensor, columns: slice, out: Tensor) -> None:
+        row = self.row[rows]
+        if self.candidates is not None:
+            out.copy_(self.matrix[row.unsqueeze(1), self.candidates[columns]])
+        elif self.matrix.dtype == out.dtype:
+            torch.index_select(self.matrix[:, columns], 0, row, out=out)
+        else:
+            out.copy_(self.matrix[row, columns])
+
+
+# What is looked for in each row of a matrix, or among sorted numbers.
+#
+# On a CPU, NumPy sorts and finds by vector instructions, in a fraction of the time that torch
+# takes.
+
+
+def largest_values(values: Tensor, k: int) -> Tensor:
+    """Returns the largest values of each row, in descending order: `[num_rows, at most k]`.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`. `NaN` is the largest.
+        k (int): How many of them.
+    """
+    k = min(k, values.size(1))
+    if values.device.type == "cpu":
+        ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
+        return torch.from_numpy(ordered[:, ::-1].copy())
+    return values.topk(k, dim=1).values
+
+
+def sorted_rows(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Sorts each row in descending order.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`, none of them `NaN`.
+
+    Returns:
+        The values, and the columns that they come from. Equal values are in any order.
+    """
+    if values.device.type != "cpu" or values.dtype != torch.float32:
+        value, column = values.sort(dim=1, descending=True)
+        return value, column
+    key = key_of(values).bitwise_not_().long().bitwise_left_shift_(32)
+    key.bitwise_or_(torch.arange(values.size(1), device=values.device)).numpy().sort(axis=1)
+    column = key.bitwise_and_(LOW_HALF)
+    return values.gather(1, column), column
+
+
+def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the rows and the columns of values that reach the threshold of their row, in order.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`.
+        threshold (torch.Tensor): The thresholds, of shape `[num_rows]`.
+    """
+    threshold, width = threshold.unsqueeze(1), values.size(1)
+    if values.device.type == "cpu":
+        found = np.flatnonzero(values.numpy() >= threshold.numpy())
+        rows = found // width
+        return torch.from_numpy(rows), torch.from_numpy(found - rows * width)
+    place = (values >= threshold).flatten().nonzero().squeeze(1)
+    row = place.div(width, rounding_mode="floor")
+    return row, place - row * width
+
+
+def sorted_numbers(numbers: Tensor) -> Tensor:
+    """Returns integers in ascending order, of shape `[num]`."""
+    if numbers.device.type == "cpu":
+        return torch.from_numpy(np.sort(numbers.numpy()))
+    return numbers.sort().values
+
+
+def are_among(numbers: Tensor, asked: Tensor) -> Tensor:
+    """Returns which of some integers are among others, of shape `[num_asked]`; both are sorted."""
+    if numbers.numel() == 0:
+        return torch.zeros_like(asked, dtype=torch.bool)
+    if numbers.device.type == "cpu":
+        place = torch.from_numpy(np.searchsorted(numbers.numpy(), asked.numpy()))
+    else:
+        place = torch.searchsorted(numbers, asked)
+    return numbers.index_select(0, place.clamp_(max=numbers.numel() - 1)) == asked
+
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
 MAX_JOINED = 16
@@ -463,3 +812,192 @@ def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tupl
         part = slice(first, min(stop, num_rows))
         yield part, end
         first = part.stop
+
+
+# A search in strips of columns, where a product takes longer than a look at its results.
+#
+# Products in single precision take most of the time of a search
+# (:mod:`~pyg_recmetrics.kernels.fast.searching`). So this one looks at no column twice, unless too
+# much is found in it, and learns what is within reach before it looks further. It keeps what it
+# finds in the sieve. From the scores of what was found, and of what is relevant, follows the reach
+# of each user: as many items as the user is ranked deep have the score of the last of them, within
+# its bound. Then the search looks at three times as many columns as before, and learns again.
+#
+# It looks at a strip of columns at once, for many users. Libraries copy items for every product,
+# which takes less time if more users share a copy, and what is looked at has to stay in the caches.
+# Nothing is masked in a strip. Masked items that were found are dropped afterwards.
+#
+# The first columns mislead if they have low scores, as items that everybody dislikes have. Users
+# for whom too much is found are searched again as the other search does.
+
+#: How many values are looked at at once: fewer than by the other search, as all of them are looked
+#: at while they are in the caches.
+NUM_VALUES_OF_STRIP = 2**21
+
+#: How many columns a strip has, if there are many users.
+NUM_COLUMNS_OF_STRIP = 2**11
+
+#: After each round, so many times as many columns have been looked at as before it.
+_GROWTH = 4
+
+
+class StripSearch(Search):
+    """Searches products in single precision for the items that may matter, strip by strip.
+
+    The arguments are those of the class it derives from. All values are in the order of their
+    scores, and may be looked at in any order.
+    """
+
+    def __init__(
+        self,
+        scores: FastScores,
+        depth: Tensor,
+        relevant: tuple[Tensor, Tensor],
+        masked: tuple[Tensor, Tensor],
+        makes_lists: bool,
+        scratch: Scratch,
+    ) -> None:
+        super().__init__(scores, depth, relevant, masked, makes_lists, scratch)
+        row = depth[:0]
+        #: Rows and columns that were found since the last look at their scores, and how many.
+        self._new, self._num_new = [(row, row)], torch.zeros_like(depth)
+        #: Rows, items and scores that were found before.
+        self._found: list[tuple[Tensor, Tensor, Tensor]] = []
+        #: The highest known scores, best first, of shape `[num_rows, ?]`.
+        is_candidate = self.relevant.side_by_side(self.relevant.column, -1) >= 0
+        self._top = self.relevant_scores.masked_fill(~is_candidate, -torch.inf)
+        #: How much more may be found for a user, since it is dropped again.
+        self._num_spare = torch.zeros_like(depth)
+        self._end_of_sieve = 0
+
+    def _find(self, is_sieved: bool) -> tuple[Tensor, Entries]:
+        if self._end_of_sieve == 0:
+            return super()._find(is_sieved)
+        self._learn_from_new()
+        end = rounded_up_to_join(self.scores.item.numel())
+        start = self._end_of_sieve
+        while start < end:
+            start = self._look_at_strips(start, min(_GROWTH * start, end))
+            self._learn_from_new()
+        self._look_at_crowded()
+        return self._all_found()
+
+    def _sieve_part(self, rows: Tensor, part: slice, width: int) -> None:
+        places = self._places_in_part(rows, self.relevant, self.masked, part, 0, width)
+        self._note(rows, *places)
+        self._end_of_sieve = width
+
+    def _look_at_strips(self, start: int, end: int) -> int:
+        """Looks at some columns, each row as far as an item may be within its reach.
+
+        Returns:
+            The end of the last strip, which may lie behind the given one.
+        """
+        threshold = self._threshold(slice(None))
+        width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
+        width, rows = width.sort(descending=True, stable=True)
+        num_wide, widest = int((width > start).sum()), max_id(width)
+        if num_wide == 0:
+            return end
+        value = self._value_of_threshold(rows)
+        num_values = at_once(NUM_VALUES_OF_STRIP, rows.device)
+        # A strip has more columns if there are few users.
+        num_columns = max(NUM_COLUMNS_OF_STRIP, num_values // num_wide)
+        num_columns = min(num_columns, rounded_up_to_join(min(end, widest) - start))
+        num_columns = max(1, one_of_few_to(num_columns // width_to_join())) * width_to_join()
+        num_rows = max(1, one_of_few_to(num_values // num_columns))
+        starts = torch.arange(start, min(end, widest), num_columns, device=rows.device)
+        nums_left = (width > starts.unsqueeze(1)).sum(dim=1)
+        self._num_spare = self.masked.ptr.diff() + self.relevant.ptr.diff()
+        for first, num_left in zip(starts.tolist(), nums_left.tolist(), strict=True):
+            last = min(first + num_columns, rounded_up_to_join(self.scores.item.numel()))
+            for number in range(0, num_left, num_rows):
+                part = slice(number, min(number + num_rows, num_left))
+                self._look_at_strip(rows[part], value[part], first, last)
+        self._num_spare.zero_()
+        return max(end, start + starts.numel() * num_columns)
+
+    def _look_at_strip(self, rows: Tensor, value: Tensor, start: int, end: int) -> None:
+        """Finds the values of some rows and columns that are not below that of the threshold."""
+        blocks = self.scores.blocks(rows, start, end, self.scratch)
+        row, column = self._find_places(rows, blocks, blocks.maxima(), value)
+        self._note(rows, row, column + start)
+
+    def _note(self, rows: Tensor, row: Tensor, column: Tensor) -> None:
+        """Notes what was found for some rows."""
+        num_new = self._num_new.index_select(0, rows)
+        num_new += torch.bincount(row, minlength=rows.numel())
+        self._num_new.index_copy_(0, rows, num_new)
+        # One user with many items would make the rows of all others as long.
+        row, column = self._drop_crowded(rows, num_new, row, column)
+        self._new.append((rows.index_select(0, row), column))
+
+    def _max_found(self, rows: Tensor | slice) -> Tensor:
+        most: Tensor = super()._max_found(rows) + self._num_spare[rows]
+        return most
+
+    def _learn_from_new(self) -> None:
+        """Learns from the scores of what was found since the last call what is within reach."""
+        row, column = (torch.cat(parts) for parts in zip(*self._new, strict=True))
+        self._new, self._num_new = [(row[:0], row[:0])], torch.zeros_like(self.depth)
+        num_columns = self.scores.item.numel()
+        place = sorted_numbers(row * num_columns + column)
+        place = place[~are_among(self._hidden, place)]
+        row = place.div(num_columns, rounding_mode="floor")
+        row, place = self._drop_crowded_of_all(row, place)
+        item = self.scores.item.index_select(0, place - row * num_columns)
+        items = Entries(row, item, self.depth.numel())
+        rows = torch.arange(self.depth.numel(), device=row.device)
+        score = self.scores.of_items(rows, items)
+        scores = torch.cat([self._top, items.side_by_side(score, -torch.inf)], 1)
+        self._top = largest_values(scores, self.max_depth)
+        last = (self.depth - 1).clamp(max=self._top.size(1) - 1).unsqueeze(1)
+        reach = self._top.gather(1, last).squeeze(1).double().sub_(self.scores.error_of_items)
+        reach.masked_fill_(self.depth > self._top.size(1), -torch.inf)
+        self.reach = self.reach.maximum(reach)
+        self._found.append((row, items.column, score))
+
+    @cached_property
+    def _hidden(self) -> Tensor:
+        """Where what is masked or relevant is, row by row, in ascending order."""
+        places = []
+        for entries in (self.masked, self.relevant):
+            has_column = (entries.column >= 0).nonzero().squeeze(1)
+            row, column = entries.row[has_column], entries.column[has_column]
+            places.append(row * self.scores.item.numel() + column)
+        return sorted_numbers(torch.cat(places))
+
+    def _look_at_crowded(self) -> None:
+        """Looks again, as the other search does, at rows in which too much was found."""
+        is_crowded = self.is_unsettled
+        if not bool(is_crowded.any()):
+            return
+        self._found = [
+            (row[left], item[left], score[left])
+            for row, item, score in self._found
+            for left in [~is_crowded[row]]
+        ]
+        # An unsettled row is not looked at. For this one look, these are all others.
+        self.is_unsettled = ~is_crowded
+        rows, items = super()._find(is_sieved=True)
+        self.is_unsettled &= is_crowded
+        # Whatever its score is, it was found to matter.
+        score = torch.full(items.row.shape, torch.inf, dtype=self._top.dtype, device=rows.device)
+        self._found.append((rows[items.row], items.column, score))
+
+    def _all_found(self) -> tuple[Tensor, Entries]:
+        """Returns the rows for which anything may matter, and what may matter to each."""
+        row, item, score = (torch.cat(parts) for parts in zip(*self._found, strict=True))
+        num_rows, num_items = self.depth.numel(), self.scores.column.numel()
+        lowest = self._threshold(slice(None)) - self.scores.error_of_items
+        left = (score >= lowest.index_select(0, row)).nonzero().squeeze(1)
+        row, item = (values.index_select(0, left) for values in (row, item))
+        row, item = self._drop_crowded_of_all(row, item)
+        place = sorted_numbers(row * num_items + item)
+        row = place.div(num_items, rounding_mode="floor")
+        rows = (self._threshold(slice(None)) < torch.inf).nonzero().squeeze(1)
+        return rows, Entries(row, place - row * num_items, num_rows).of(rows)
+
+    def _drop_crowded_of_all(self, row: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
+        num_found = torch.bincount(row, minlength=self.depth.numel())
+        return self._drop_crowded(slice(None), num_found, row, found)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,14 +13,30 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.devices import Scratch
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from pyg_recmetrics.kernels.fast import fast_products, searching
-from pyg_recmetrics.kernels.fast.blocks import Blocks
-from pyg_recmetrics.kernels.fast.fast_scores import FastScores
-from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
+from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
+from pyg_recmetrics.kernels.exact.sorting import put_in_order_
+from pyg_recmetrics.kernels.fast import searching
+from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
+from pyg_recmetrics.kernels.fast.searching import (
+    Blocks,
+    FastProducts,
+    FastScores,
+    GivenScores,
+    Search,
+    StripSearch,
+    are_among,
+    find_at_least,
+    largest_values,
+    nothing_of,
+    rows_to_search,
+    sorted_numbers,
+    sorted_rows,
+)
 from pyg_recmetrics.task.edges import contains
 from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
-from tests.support.references import naive
+from tests.support.references import exact_scores, naive
 
 #: Numbers of four binary digits, with zeros behind them.
 FEW = {digits << zeros for digits in range(1, 16) for zeros in range(20)}
@@ -419,7 +436,7 @@ def test_embeddings_over_many_blocks_of_items(monkeypatch, users, candidates, sh
     monkeypatch.setattr(searching, "MAX_JOINED", 4)
     monkeypatch.setattr(searching, "MAX_COLUMNS", 88)
     monkeypatch.setattr(searching, "NUM_VALUES", 300)
-    monkeypatch.setattr(fast_products, "_PART_IN_SIEVE", 3)
+    monkeypatch.setattr(searching, "_PART_IN_SIEVE", 3)
     kinds = sorted(KINDS)
     for shift in shifts:
         number = (kinds.index(users) + shift) % len(kinds)
@@ -461,3 +478,486 @@ def test_gowalla(gowalla, k, monkeypatch):
     monkeypatch.setattr(Search, "run", note)
     rank_by_all_algorithms(user, item, task, k)
     assert sum(left) < 10
+
+
+@given(
+    block_size=st.sampled_from([1, 2, 8]),
+    num_blocks=st.integers(1, 5),
+    num_rows=st.integers(1, 4),
+    num_hidden=st.integers(0, 2),
+    data=st.data(),
+    seed=st.integers(0, 2**30),
+)
+def test_maxima_and_values_are_those_of_plain_python(
+    block_size, num_blocks, num_rows, num_hidden, data, seed
+):
+    generator = torch.Generator().manual_seed(seed)
+    width = block_size * num_blocks
+    num_columns = data.draw(st.integers(1, width))
+    values = torch.randint(-9, 10, (num_rows, width), generator=generator).float()
+    # The part starts at row 1 and column 2 of a larger matrix.
+    hidden = [
+        torch.rand(num_rows + 2, width + 4, generator=generator) < 0.3 for _ in range(num_hidden)
+    ]
+    wanted = [
+        [
+            -math.inf if c >= num_columns or any(h[r + 1, c + 2] for h in hidden) else value
+            for c, value in enumerate(row)
+        ]
+        for r, row in enumerate(values.tolist())
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Blocks, "block_size", block_size)
+        blocks = Blocks(values.clone(), num_columns)
+        for flags in [*hidden, torch.zeros(num_rows + 2, width + 4, dtype=torch.bool)]:
+            entries = Entries(*flags.nonzero().t(), num_rows=num_rows + 2)
+            blocks.hide(entries, slice(1, num_rows + 1), 2)
+        maxima = blocks.maxima()
+        every = torch.cartesian_prod(torch.arange(num_rows), torch.arange(num_blocks)).t()
+        is_asked = torch.rand(every.size(1), generator=generator) < 0.5
+        row, block = every[:, is_asked]
+        found = blocks.values(row, block)
+    # A block has every so many-th value.
+    assert maxima.tolist() == [
+        [max(own[b::num_blocks]) for b in range(num_blocks)] for own in wanted
+    ]
+    places = zip(row.tolist(), block.tolist(), strict=True)
+    assert found.tolist() == [wanted[r][b::num_blocks] for r, b in places]
+
+
+CPU = torch.device("cpu")
+DTYPES = [torch.bfloat16, torch.float32]
+
+PAIRS_OF_KINDS = [
+    *((kind, KINDS[kind], KINDS[kind]) for kind in sorted(KINDS)),
+    *((kind, *makers) for kind, makers in exact_scores.KINDS.items()),
+]
+
+
+def draw(users, items, dim, candidates=None, dtype=torch.bfloat16, num_items=50):
+    """The products of five users, and their exact scores of all items."""
+    generator = torch.Generator().manual_seed(dim)
+    user = scaled_by_row(users((5, dim), generator))
+    factors = ItemFactors(items((num_items, dim), generator), None, CPU)
+    exact = exact_scores.score_matrix(user, factors.double(slice(None)))
+    return FastProducts(user, RoundedItems(factors, candidates, dtype)), exact.double()
+
+
+def all_values(scores, start=0, end=64):
+    """The values of all columns, in order."""
+    blocks = scores.blocks(torch.arange(scores.user.size(0)), start, end, Scratch(CPU))
+    blocks.put_in_order_()
+    return blocks.matrix
+
+
+@pytest.mark.parametrize(("kind", "users", "items"), PAIRS_OF_KINDS)
+@pytest.mark.parametrize(
+    ("dtype", "dim"), [(torch.bfloat16, 1), (torch.bfloat16, 9), (torch.float32, 9)]
+)
+class TestBounds:
+    def test_no_value_is_further_from_the_exact_score(self, kind, users, items, dtype, dim):
+        scores, exact = draw(users, items, dim, dtype=dtype)
+        values = all_values(scores)[:, :50]
+        exact, error = exact[:, scores.item], scores.error.unsqueeze(1)
+        assert (values >= scores.to_value(exact - error)).all()
+        assert (values <= scores.to_value(exact + error)).all()
+        assert (scores.to_score(values) - error <= exact).all()
+
+    def test_scores_of_some_items_are_closer(self, kind, users, items, dtype, dim):
+        scores, exact = draw(users, items, dim, dtype=dtype)
+        rows, every = torch.tensor([3, 0]), torch.cartesian_prod(torch.arange(2), torch.arange(50))
+        found = scores.of_items(rows, Entries(*every.t(), num_rows=2)).view(2, 50)
+        error = (found.double() - exact[rows]).abs()
+        assert (error <= scores.error_of_items[rows].unsqueeze(1)).all()
+        assert (scores.error_of_items <= scores.error).all()
+
+    def test_exact_scores_are_exact(self, kind, users, items, dtype, dim):
+        scores, exact = draw(users, items, dim, dtype=dtype)
+        row, item = torch.cartesian_prod(torch.arange(5), torch.arange(50)).t()
+        assert torch.equal(scores.exactly(row, item).double(), exact[row, item])
+
+    def test_items_with_a_score_are_within_reach(self, kind, users, items, dtype, dim):
+        scores, exact = draw(users, items, dim, dtype=dtype)
+        exact = exact[:, scores.item]
+        for score in exact.t():
+            for user, num_within in enumerate(scores.num_within_reach(score).tolist()):
+                assert not (exact[user, num_within:] >= score[user]).any()
+        everything = scores.num_within_reach(torch.full((5,), -torch.inf, dtype=torch.double))
+        assert everything.tolist() == [50] * 5
+
+
+def test_items_of_small_norms_are_out_of_reach():
+    item = torch.arange(1.0, 101).unsqueeze(1) * torch.tensor([[0.6, 0.8]])
+    user = scaled_by_row(torch.tensor([[0.6, 0.8], [0.8, -0.6]]))
+    scores = FastProducts(user, RoundedItems(ItemFactors(item, None, CPU), None, torch.float32))
+    tenth = scores.exactly(torch.tensor([0, 0]), torch.tensor([90, 90])).double()
+    assert scores.num_within_reach(tenth).tolist() == [10, 10]
+    assert scores.num_within_reach(-tenth).tolist() == [100, 100]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("start", "end"), [(0, 7), (5, 50), (48, 64), (49, 90)])
+def test_any_columns_have_the_values_that_they_have_among_all(dtype, start, end):
+    whole_numbers = KINDS["whole numbers, so that many scores are equal"]  # without rounding
+    scores, _ = draw(whole_numbers, whole_numbers, 8, dtype=dtype)
+    whole = all_values(scores, end=90).clone()
+    assert torch.equal(all_values(scores, start=start, end=end), whole[:, start:end])
+    assert whole[:, 50:].eq(nothing_of(whole.dtype)).all()  # behind the last item
+
+
+def test_positive_values_are_in_order_before_all_are():
+    scores, _ = draw(KINDS["random"], KINDS["random"], 8)
+    quick = scores.blocks(torch.arange(5), 0, 64, Scratch(CPU)).matrix.clone()
+    ordered = all_values(scores)
+    is_positive = ordered >= scores.lowest_in_order
+    assert 0 < is_positive.sum() < is_positive.numel()
+    assert torch.equal(quick[is_positive], ordered[is_positive])
+    assert (quick[~is_positive] < scores.lowest_in_order).all()
+
+
+def test_bits_are_put_in_the_order_of_numbers_and_back():
+    bits = torch.arange(-(2**15), 2**15).to(torch.int16)
+    number = bits.view(torch.bfloat16)
+    bits, number = bits[~number.isnan()], number[~number.isnan()].float()
+    ordered = put_in_order_(bits.clone())
+    assert torch.equal(put_in_order_(ordered.clone()), bits)
+    by_bits = number[ordered.argsort()]
+    assert (by_bits.diff().nan_to_num() >= 0).all()
+    zeros = by_bits[by_bits == 0]
+    assert zeros.signbit().tolist() == [True, False]
+    assert (by_bits[1:] == by_bits[:-1]).sum() == 1
+    assert ordered.min() > torch.iinfo(torch.int16).min  # which stands for what is masked
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
+    scores, _ = draw(KINDS["random"], KINDS["random"], 8, dtype=dtype)
+    generator = torch.Generator().manual_seed(1)
+    score = torch.randn(5000, generator=generator, dtype=torch.double)
+    score *= torch.randint(-80, 80, score.shape, generator=generator).double().exp2()
+    score = torch.cat([score, torch.tensor([0.0, -0.0, 1.0, -1.0])]).sort().values
+    value = scores.to_value(score)
+    assert (value[1:] >= value[:-1]).all()
+    assert (scores.to_score(value) <= score + 2.0**-24 * score.abs()).all()
+    assert (scores.to_score(value) >= score - 2.0**-6 * score.abs()).all()
+
+
+def test_only_candidates_have_columns():
+    candidates = torch.tensor([3, 7, 8, 49])
+    scores, exact = draw(KINDS["random"], KINDS["random"], 8, candidates, torch.float32)
+    assert scores.item.sort().values.equal(candidates)
+    values = all_values(scores, end=4)
+    error = (values.double() - exact[:, scores.item]).abs()
+    assert (error <= scores.error.unsqueeze(1)).all()
+
+
+def test_the_sieve_is_a_part_of_the_columns():
+    scores, _ = draw(KINDS["random"], KINDS["random"], 8)
+    assert 0 < scores.num_in_sieve <= 50 // 8
+
+
+DTYPES_OF_GIVEN_SCORES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+numbers = st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 1.0, 2.5, 2.0**15])
+
+
+@given(
+    data=st.data(),
+    dtype=st.sampled_from(DTYPES_OF_GIVEN_SCORES),
+    num_columns=st.integers(1, 9),
+    rows=st.lists(st.integers(0, 5), min_size=1, max_size=6, unique=True),
+    layout=st.sampled_from(["rows", "columns", "every other"]),
+)
+def test_all_that_is_read_is_what_is_given(data, dtype, num_columns, rows, layout):
+    row = st.lists(numbers, min_size=num_columns, max_size=num_columns)
+    table = data.draw(st.lists(row, min_size=6, max_size=6))
+    matrix = laid_out(torch.tensor(table, dtype=dtype), layout)
+    before = matrix.clone()
+    column = st.lists(st.integers(0, num_columns - 1), min_size=1, unique=True)
+    candidates = data.draw(st.none() | column.map(sorted))
+    items = candidates or list(range(num_columns))
+    given = None if candidates is None else torch.tensor(candidates)
+    scores = GivenScores(matrix, torch.tensor(rows), given)
+    assert scores.item.tolist() == items
+    places = [items.index(item) if item in items else -1 for item in range(num_columns)]
+    assert scores.column.tolist() == places
+
+    numbers_of_rows = data.draw(
+        st.lists(st.sampled_from(range(len(rows))), min_size=1, unique=True)
+    )
+    asked = torch.tensor(numbers_of_rows)
+    wanted = [[table[rows[number]][item] for item in items] for number in numbers_of_rows]
+    middle = data.draw(st.integers(1, len(items)))
+    scratch = Scratch(matrix.device)
+    first = scores.blocks(asked, 0, middle, scratch).matrix.tolist()
+    assert first == [row[:middle] for row in wanted]
+    if middle < len(items):
+        last = scores.blocks(asked, middle, len(items) + 3, scratch).matrix
+        assert last[:, :-3].tolist() == [row[middle:] for row in wanted]
+    assert scores.highest.item() == max(0.0, *map(max, wanted))
+    num_missing = dict(zip(numbers_of_rows, (row.count(-math.inf) for row in wanted), strict=True))
+    assert scores.num_missing.tolist() == [num_missing.get(n, 0) for n in range(len(rows))]
+
+    of_pairs = [score for row in wanted for score in row]
+    row, item = torch.cartesian_prod(torch.arange(asked.numel()), torch.tensor(items)).t()
+    assert scores.of_items(asked, Entries(row, item, asked.numel())).tolist() == of_pairs
+    assert scores.exactly(asked[row], item).tolist() == of_pairs
+    within = scores.num_within_reach(torch.zeros(len(rows)))
+    assert within.tolist() == [len(items)] * len(rows)
+    assert torch.equal(matrix, before)
+
+
+def laid_out(matrix, layout):
+    match layout:
+        case "rows":
+            return matrix
+        case "columns":
+            return matrix.t().contiguous().t()
+        case "every other":
+            return matrix.repeat_interleave(2, dim=1)[:, ::2]
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", DTYPES_OF_GIVEN_SCORES)
+def test_what_is_not_finite_is_the_highest(wrong, dtype):
+    matrix = torch.zeros(3, 40, dtype=dtype)
+    matrix[1, 30] = wrong
+    scores = GivenScores(matrix, torch.arange(3), None)
+    scratch = Scratch(matrix.device)
+    scores.blocks(torch.arange(3), 0, 20, scratch)
+    assert scores.highest.item() == 0
+    scores.blocks(torch.arange(3), 20, 40, scratch)
+    assert scores.highest.isnan() if math.isnan(wrong) else scores.highest.isposinf()
+
+
+@pytest.mark.parametrize("dtype", DTYPES_OF_GIVEN_SCORES)
+def test_nothing_is_lost(dtype):
+    generator = torch.Generator().manual_seed(0)
+    matrix = torch.randn(2, 50, generator=generator, dtype=torch.double).to(dtype)
+    scores = GivenScores(matrix, torch.arange(2), None)
+    assert scores.dtype == (torch.double if dtype == torch.double else torch.float)
+    values = scores.blocks(torch.arange(2), 0, 50, Scratch(matrix.device)).matrix
+    assert torch.equal(values.double(), matrix.double())
+    assert torch.equal(scores.to_score(values), matrix.double())
+    assert torch.equal(scores.to_value(matrix.double()), values)
+    assert not scores.error.any()
+    assert not scores.error_of_items.any()
+
+
+DTYPES_OF_ROW_WISE = [torch.float32, torch.float64, torch.int16]
+
+
+def random_values(width, dtype):
+    generator = torch.Generator().manual_seed(width)
+    return torch.randint(-1000, 1000, (40, width), generator=generator).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES_OF_ROW_WISE)
+@pytest.mark.parametrize("width", [1, 5, 64, 300])
+@pytest.mark.parametrize("k", [1, 5, 100])
+def test_the_largest_values_are_the_first_of_a_sorted_list(dtype, width, k, device):
+    values = random_values(width, dtype)
+    found = largest_values(values.to(device), k)
+    assert found.tolist() == [sorted(row, reverse=True)[:k] for row in values.tolist()]
+
+
+def test_what_is_not_finite_is_in_order(device):
+    values = torch.tensor([[1.0, -math.inf, 2.0], [math.nan, 3.0, math.inf]]).to(device)
+    first, second = largest_values(values, k=3).tolist()
+    assert first == [2.0, 1.0, -math.inf]
+    assert math.isnan(second[0])
+    assert second[1:] == [math.inf, 3.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES_OF_ROW_WISE)
+@pytest.mark.parametrize("width", [0, 1, 5, 300])
+def test_values_that_reach_a_threshold_are_found_in_order(dtype, width, device):
+    values, threshold = random_values(width, dtype), random_values(1, dtype).squeeze(1)
+    found = find_at_least(values.to(device), threshold.to(device))
+    assert list(zip(*(places.tolist() for places in found), strict=True)) == [
+        (row, column)
+        for row, numbers in enumerate(values.tolist())
+        for column, number in enumerate(numbers)
+        if number >= threshold[row]
+    ]
+
+
+def test_what_is_no_number_or_nothing_reaches_no_threshold(device):
+    values = torch.tensor([[math.nan, 1.0], [-math.inf, math.inf]]).to(device)
+    threshold = torch.tensor([0.0, -1e30]).to(device)
+    row, column = find_at_least(values, threshold)
+    assert (row.tolist(), column.tolist()) == ([0, 1], [1, 1])
+
+
+def test_parts_of_a_larger_matrix_are_read_where_they_are(device):
+    values = torch.arange(20.0).view(4, 5).to(device)
+    assert largest_values(values[:2, 1:4], k=2).tolist() == [[3.0, 2.0], [8.0, 7.0]]
+    row, column = find_at_least(values.t()[1:4], torch.tensor([9.0, 9.0, 9.0]).to(device))
+    assert (row.tolist(), column.tolist()) == ([0, 0, 1, 1, 2, 2], [2, 3, 2, 3, 2, 3])
+    assert values.tolist() == torch.arange(20.0).view(4, 5).tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (40, 1), (40, 300)])
+def test_sorted_rows_and_where_their_values_come_from(dtype, shape, device):
+    values = torch.randint(-50, 50, shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+    values.masked_fill_(values > 40, -math.inf).masked_fill_(values == 7, -0.0)
+    ordered, column = sorted_rows(values.to(device))
+    assert ordered.tolist() == [sorted(row, reverse=True) for row in values.tolist()]
+    assert column.sort(dim=1).values.tolist() == [list(range(shape[1]))] * shape[0]
+    assert values.gather(1, column.cpu()).equal(ordered.cpu())
+
+
+@pytest.mark.parametrize("num", [0, 1, 300])
+def test_sorted_numbers_and_what_is_among_them(num, device):
+    generator = torch.Generator().manual_seed(num)
+    numbers = torch.randint(-200, 200, (num,), generator=generator)
+    asked = torch.arange(-250, 250)
+    ordered = sorted_numbers(numbers.to(device))
+    assert ordered.tolist() == sorted(numbers.tolist())
+    known = set(numbers.tolist())
+    found = are_among(ordered, asked.to(device))
+    assert found.tolist() == [number in known for number in asked.tolist()]
+
+
+@contextmanager
+def small_strips(data):
+    with small_blocks(data) as num_spare, pytest.MonkeyPatch.context() as patch:
+        for name, sizes in (
+            ("NUM_VALUES_OF_STRIP", [1, 200, 2**20]),
+            ("NUM_COLUMNS_OF_STRIP", [1, 16, 100]),
+            ("_GROWTH", [2, 4]),
+        ):
+            patch.setattr(searching, name, data.draw(st.sampled_from(sizes)))
+        yield num_spare
+
+
+@settings(max_examples=300)
+@given(data=st.data(), seed=st.integers(0, 2**30))
+def test_the_first_of_each_ranking_is_that_of_plain_python_of_strip_searching(data, seed):
+    generator = torch.Generator().manual_seed(seed)
+    case = data.draw(draw_case(generator))
+    errors = [data.draw(st.sampled_from([0.0, 0.3, 2.0])) for _ in range(2)]
+    num_in_sieve = case.item.numel() // data.draw(st.sampled_from([1, 2, 8]))
+    scores = WrongScores(case.exact, case.item, errors, num_in_sieve, -(10.0**9), generator)
+    with small_strips(data) as num_spare:
+        found = case.search(scores, StripSearch)
+    assert num_spare < 1000 or not found.is_unsettled.any()
+    check_ranks(case, found)
+    if case.makes_lists:
+        check_lists(case, found)
+
+
+def descending(num_rows):
+    return torch.arange(8192, 0, -1).double().repeat(num_rows, 1)
+
+
+def times_asked(scores):
+    """How often each row and each 512 columns were looked at."""
+    return Counter(
+        (row, strip)
+        for rows, start, end in scores.asked
+        for row in rows
+        for strip in range(start // 512, end // 512)
+    )
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_nothing_is_looked_at_twice(makes_lists):
+    generator = torch.Generator().manual_seed(0)
+    exact = torch.randn(3, 8192, generator=generator).double()
+    best = exact.topk(3, dim=1).indices[:, 2].tolist()
+    case = case_of(exact, 5, best, makes_lists)
+    scores = scores_of(case, num_in_sieve=1024)
+    found = case.search(scores, StripSearch)
+    check_ranks(case, found)
+    assert found.ranks.rank.tolist() == [3, 3, 3]
+    assert set(times_asked(scores).values()) == {1}
+
+
+def test_what_is_settled_is_not_looked_at_again():
+    # All that matters is in the sieve, or out of reach.
+    case = case_of(descending(3), 5, [8000, 600, 2])
+    scores = scores_of(case, num_in_sieve=1024)
+    check_ranks(case, case.search(scores, StripSearch))
+    assert scores.asked == [([0, 1, 2], 0, 512)]
+    # Of what was found, no more than the user is ranked deep is looked at closely.
+    case.makes_lists = True
+    scores = scores_of(case, num_in_sieve=1024)
+    check_lists(case, case.search(scores, StripSearch))
+    assert scores.asked == [([0, 1, 2], 0, 512)]
+    assert len(scores.found) == 3 * 4 + 2  # the others are relevant, or out of reach
+
+
+def test_what_was_found_and_what_is_relevant_tell_the_reach():
+    # Each block of the sieve has four of the best items, so its maxima reach far too low.
+    exact = descending(1)
+    case = case_of(exact, 5, [2], makes_lists=True)
+    search = StripSearch(scores_of(case, 0.25, 1024), case.depth, *pairs_of(case), True, None)
+    found = search.run()
+    check_lists(case, found)
+    assert 8192 - 4 - 2 * 0.25 <= float(search.reach) <= 8192 - 4
+
+
+def pairs_of(case):
+    return (flags.nonzero().unbind(dim=1) for flags in (case.is_relevant, case.is_masked))
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_first_columns_with_the_lowest_scores_mislead_nobody(makes_lists):
+    exact = descending(2).flip(1)
+    exact[1] = exact[1].flip(0)
+    case = case_of(exact, 5, [8190, 3], makes_lists)
+    scores = scores_of(case, num_in_sieve=1024)
+    found = case.search(scores, StripSearch)
+    assert not found.is_unsettled.any()
+    check_ranks(case, found)
+    if makes_lists:
+        check_lists(case, found)
+    times = times_asked(scores)
+    # A list of the first row is searched for again. A rank is known: few items are above it.
+    assert max(times[1, strip] for strip in range(16)) == 1
+    assert max(times[0, strip] for strip in range(16)) == (2 if makes_lists else 1)
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_a_row_of_too_many_equal_scores_is_left_unsettled_of_strip_searching(makes_lists):
+    exact = descending(2)
+    exact[0, :4000] = 8192
+    case = case_of(exact, 20, [17, 12], makes_lists)
+    found = case.search(scores_of(case, num_in_sieve=1024), StripSearch)
+    assert found.is_unsettled.tolist() == [True, False]
+    check_ranks(case, found)
+    assert found.lists.size(1) < 200 if makes_lists else found.lists is None
+
+
+def test_many_masked_items_are_not_too_many():
+    case = case_of(descending(1), 5, [7])
+    case.is_masked[0, 2048:2900] = True
+    case.exact[0, 2048:2900] = 9000
+    scores = scores_of(case, num_in_sieve=1024)
+    found = case.search(scores, StripSearch)
+    assert not found.is_unsettled.any()
+    check_ranks(case, found)
+    assert set(times_asked(scores).values()) == {1}
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_one_row_of_many_masked_items_does_not_make_others_long(makes_lists):
+    exact = descending(2)
+    exact[0, 1000:7000] = 9000
+    case = case_of(exact, 5, [6999, 3], makes_lists)
+    case.is_masked[0, 1000:4000] = True
+    found = case.search(scores_of(case, num_in_sieve=1024), StripSearch)
+    assert found.is_unsettled.tolist() == [True, False]
+    check_ranks(case, found)
+    assert found.lists.size(1) < 200 if makes_lists else found.lists is None
+
+
+def test_few_rows_are_looked_at_as_far_as_needed():
+    case = case_of(descending(1), 5, [2000], makes_lists=True)
+    case.exact[0, 512:] = 0
+    case.exact[0, 1300] = 9000
+    scores = scores_of(case, num_in_sieve=1024)
+    check_lists(case, case.search(scores, StripSearch))
+    assert [end for _, _, end in scores.asked] == [512, 1536]

@@ -12,16 +12,8 @@ from torch_geometric.nn.models import LightGCN
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, scores
 from pyg_recmetrics.kernels.exact import scores as scores_module
-from pyg_recmetrics.kernels.fast import (
-    bounded_counting,
-    direct_ranking,
-    fast_products,
-    rounded_items,
-    searching,
-    strip_searching,
-    threshold_counting,
-)
-from pyg_recmetrics.kernels.fast.blocks import Blocks
+from pyg_recmetrics.kernels.fast import bounded_counting, direct_ranking, rounded_items, searching
+from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms, schedule
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from tests.support.cases import embeddings
@@ -643,12 +635,12 @@ def draw_patches(draw, task):
         stretch = draw.choice([8, 16])
         patches += [
             (bounded_counting, "STRETCH", stretch),
-            (threshold_counting, "STRETCH", stretch),
+            (bounded_counting, "STRETCH", stretch),
             (bounded_counting, "MAX_COMPARISONS", draw.choice([0, 2, 64])),
             (bounded_counting, "NUM_SCORES_IN_TILE", draw.choice([1, 50, 400])),
             (bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", draw.choice([1, 50, 400])),
-            (threshold_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
-            (threshold_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
+            (bounded_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
+            (bounded_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
         ]
     if draw.chance(0.75):
         patches += [
@@ -670,11 +662,11 @@ def draw_patches(draw, task):
             (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
             (searching, "MAX_COLUMNS", multiple * draw.choice([1, 4, 99, 99]) * _scale(task)),
             (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
-            (strip_searching, "NUM_VALUES_OF_STRIP", draw.choice([1, 100, 1000]) * _scale(task)),
-            (strip_searching, "NUM_COLUMNS_OF_STRIP", multiple * draw.choice([1, 4, 99])),
+            (searching, "NUM_VALUES_OF_STRIP", draw.choice([1, 100, 1000]) * _scale(task)),
+            (searching, "NUM_COLUMNS_OF_STRIP", multiple * draw.choice([1, 4, 99])),
             (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
             (searching, "NUM_FOUND", draw.choice([1, 2**20])),
-            (fast_products, "_PART_IN_SIEVE", draw.choice([1, 1, 2])),
+            (searching, "_PART_IN_SIEVE", draw.choice([1, 1, 2])),
         ]
     if draw.chance(0.3):  # users with few close items are left unsettled
         patches += [
