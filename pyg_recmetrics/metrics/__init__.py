@@ -36,7 +36,6 @@ from pyg_recmetrics.metrics.curves import (
     precision_recall_curve,
     recall_at_fixed_precision,
 )
-from pyg_recmetrics.metrics.definitions import AggregateDefinition, Definition, Value
 from pyg_recmetrics.metrics.full_ranking import (
     adjusted_mean_rank,
     adjusted_mean_rank_index,
@@ -46,9 +45,17 @@ from pyg_recmetrics.metrics.full_ranking import (
     pr_auc,
     roc_auc,
 )
-from pyg_recmetrics.metrics.metric import Metric
-from pyg_recmetrics.metrics.registry import aliases, definition, names, register, register_aggregate
-from pyg_recmetrics.metrics.spelling import parse, parse_all
+from pyg_recmetrics.metrics.metric import Metric, parse, parse_all
+from pyg_recmetrics.metrics.registry import (
+    AggregateDefinition,
+    Definition,
+    Value,
+    aliases,
+    definition,
+    names,
+    register,
+    register_aggregate,
+)
 
 __all__ = [
     "AggregateDefinition",

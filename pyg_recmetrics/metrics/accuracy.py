@@ -8,8 +8,7 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
-from pyg_recmetrics.metrics.registry import register
+from pyg_recmetrics.metrics.registry import Average, Clip, Gamma, Propensity, register
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.sums import exact_sum
 

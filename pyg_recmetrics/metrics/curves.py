@@ -13,7 +13,6 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_positive_integer,
 )
-from pyg_recmetrics.metrics.definitions import check_ranked
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
@@ -21,8 +20,8 @@ from pyg_recmetrics.metrics.empty_target_action import (
     counts_in_mean,
     fill_without_truth,
 )
-from pyg_recmetrics.metrics.metric import Metric
-from pyg_recmetrics.metrics.spelling import parse
+from pyg_recmetrics.metrics.metric import Metric, parse
+from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges
 
 #: Precisions, recalls and cut-offs, each of shape `[num_cut_offs]`.

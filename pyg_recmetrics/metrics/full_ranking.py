@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.ranks import find_runs
-from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
-from pyg_recmetrics.metrics.registry import register
+from pyg_recmetrics.metrics.registry import Average, Clip, Gamma, Propensity, register
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.sums import exact_mean
 

@@ -24,12 +24,12 @@ from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import singular, warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.curves import at_every_k
-from pyg_recmetrics.metrics.definitions import AggregateDefinition, check_ranked
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
     fill_without_truth,
 )
+from pyg_recmetrics.metrics.registry import AggregateDefinition, check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive, cohorts, frames, item_groups
 from pyg_recmetrics.results.averages import (

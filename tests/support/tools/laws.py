@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics, rank
-from pyg_recmetrics.metrics.definitions import CutOff
+from pyg_recmetrics.metrics.registry import CutOff
 from tests.support.cases.strategies import cases
 
 CUT_OFFS = (1, 2, 3, 5, 20)
