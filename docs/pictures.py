@@ -127,7 +127,7 @@ def _scale(axes: Any, points: list[int], seconds: list[float]) -> None:
     """Makes both axes logarithmic, with all points on the one and whole decades on the other."""
     from matplotlib.ticker import EngFormatter
 
-    from pyg_recmetrics.plot.ticks import SpacedFormatter
+    from pyg_recmetrics.plot.texts import SpacedFormatter
 
     axes.set(xscale="log", yscale="log")
     axes.minorticks_off()

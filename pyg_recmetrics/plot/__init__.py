@@ -22,19 +22,16 @@ they would touch each other.
 The functions need only matplotlib, which the extra `plot` installs.
 """
 
-from pyg_recmetrics.plot.by_cut_off import (
+from pyg_recmetrics.plot.forest import benchmark, differences, means
+from pyg_recmetrics.plot.groups import distribution, long_tail, metric_by_degree, pareto
+from pyg_recmetrics.plot.lines import (
     difference_at_k,
+    history,
     metric_at_k,
     precision_recall_curve,
+    race,
 )
-from pyg_recmetrics.plot.by_data_set import benchmark
-from pyg_recmetrics.plot.by_evaluation import history
-from pyg_recmetrics.plot.by_item import long_tail
-from pyg_recmetrics.plot.by_user import distribution, metric_by_degree
-from pyg_recmetrics.plot.forest import differences, means
 from pyg_recmetrics.plot.picture import Panels, Picture
-from pyg_recmetrics.plot.racing import race
-from pyg_recmetrics.plot.trade_off import pareto
 
 __all__ = [
     "Panels",

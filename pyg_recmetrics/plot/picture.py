@@ -1,14 +1,17 @@
-"""What every function of this package returns, and what all pictures have in common."""
+"""What every function of this package takes and returns, and what all pictures have in common."""
 
 import io
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.messages import singular
-from pyg_recmetrics.plot.sizes import figure_of, lay_out
-from pyg_recmetrics.plot.style import NOTE_COLOR
+from pyg_recmetrics.plot.style import NOTE_COLOR, figure_of, lay_out
+from pyg_recmetrics.results import EvaluationResult, Runs
+from pyg_recmetrics.results.runs import Runnable, runs_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -16,6 +19,35 @@ if TYPE_CHECKING:
     from matplotlib.container import Container
     from matplotlib.figure import Figure
     from matplotlib.text import Text
+
+
+#: One recommender with one run or several, or several recommenders by name.
+Recommenders: TypeAlias = Runnable | Mapping[str, Runnable]
+
+
+def label(name: str) -> str:
+    """Returns a name as matplotlib shows it: it hides what starts with `_`, and `$` starts math."""
+    name = name.replace("$", r"\$")
+    return f" {name}" if name.startswith("_") else name
+
+
+def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | None) -> list[int]:
+    """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
+    if max_k is not None:
+        return list(range(1, check_positive_integer(max_k, "max_k") + 1))
+    results = chain.from_iterable(runs_of(recommender) for recommender in recommenders)
+    depths = [result.ranked.depth or result.max_k for result in results]
+    finite_depths = [depth for depth in depths if depth is not None]
+    if len(finite_depths) < len(depths):
+        raise ValueError("'max_k' needs to be given if all candidates were ranked (got None)")
+    return list(range(1, min(finite_depths, default=0) + 1))
+
+
+def noun_of(recommenders: Iterable[EvaluationResult | Runs]) -> str:
+    """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
+    nouns = {runs_of(recommender)[0].nouns.means for recommender in recommenders}
+    return nouns.pop() if len(nouns) == 1 else "users"
+
 
 #: Width and height of a new figure, in inches.
 _WIDTH, _HEIGHT = 5.0, 3.5
@@ -144,8 +176,7 @@ def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
         note (str): What stands above the axes.
         is_new (bool): Whether the figure is new, so that it may grow.
     """
-    from pyg_recmetrics.plot.legend import add_legend
-    from pyg_recmetrics.plot.ticks import SpacedFormatter
+    from pyg_recmetrics.plot.texts import SpacedFormatter, add_legend
 
     figure = figure_of(axes)
     for axis in (axes.xaxis, axes.yaxis):
@@ -175,7 +206,7 @@ def _description_within(handle: "Artist | Container") -> Description | None:
 
 def describe_legend(axes: "Axes", descriptions: "Iterable[Description | None]") -> None:
     """Says what the entries of a legend are about, each of which goes with what it explains."""
-    from pyg_recmetrics.plot.legend import entries
+    from pyg_recmetrics.plot.texts import entries
 
     legend = axes.get_legend()
     if legend is None:

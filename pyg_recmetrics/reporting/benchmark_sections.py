@@ -5,7 +5,7 @@ from functools import partial
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import BenchmarkComparison
-from pyg_recmetrics.plot.by_data_set import panel_height, panel_of
+from pyg_recmetrics.plot.forest import panel_height, panel_of
 from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
 from pyg_recmetrics.reporting.contents import about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid

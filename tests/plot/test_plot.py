@@ -28,7 +28,7 @@ from pyg_recmetrics import (
     plot,
     rank,
 )
-from pyg_recmetrics.plot.by_item import _growing_groups
+from pyg_recmetrics.plot.groups import _growing_groups
 from pyg_recmetrics.plot.picture import users
 from tests.support.references.variance_components import margin_over_runs
 from tests.support.tools.small_pictures import (

@@ -10,6 +10,7 @@ from tests.results.test_race import ENTRANTS, PAIRS
 
 pytest.importorskip("matplotlib")
 
+
 LOOKS = [
     [PAIRS[0], RacedPair("a", "c", "undecided", 0.001, -0.02, 0.03, 256), PAIRS[2]],
     [PAIRS[1]],

@@ -1,29 +1,34 @@
-"""Pictures with one point for every cut-off."""
+"""Pictures with one point for every cut-off, evaluation or number of users."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyg_recmetrics.checks import check_integers, check_level, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.curves import Curve
-from pyg_recmetrics.plot.arguments import (
+from pyg_recmetrics.plot.picture import (
+    Picture,
     Recommenders,
+    axes_for,
     cut_offs_of,
+    describe,
+    finish,
     label,
     noun_of,
+    users,
 )
-from pyg_recmetrics.plot.picture import Picture, axes_for, describe, finish, users
-from pyg_recmetrics.plot.sizes import font_size
-from pyg_recmetrics.plot.style import line_style, point_style
-from pyg_recmetrics.results import EvaluationResult, Runs, compare
+from pyg_recmetrics.plot.style import NOTE_COLOR, font_size, line_style, point_style
+from pyg_recmetrics.results import EvaluationResult, History, Runs, compare
 from pyg_recmetrics.results.by_name import one_or_by_name, results_or_runs_by_name
+from pyg_recmetrics.results.race import Race, RacedPair, swapped
 from pyg_recmetrics.results.runs import Runnable, mean_with_interval, result_or_runs
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
+
 
 #: About how many markers a line with many points has.
 _NUM_MARKERS = 6
@@ -320,3 +325,149 @@ def _label_cut_offs(axes: "Axes", curve: _Points) -> None:
             text.remove()
         else:
             taken.append(box)
+
+
+def history(
+    histories: History | Mapping[str, History],
+    metric: str | Metric | None = None,
+    *,
+    every: int | None = None,
+    ax: "Axes | None" = None,
+) -> Picture:
+    r"""Plots a metric against the evaluations of a training, and marks the best of them.
+
+    A notebook draws it again after every evaluation if it shows a picture by
+    `shown = display(picture, display_id=True)`, and then calls `shown.update(picture)`.
+
+    Args:
+        histories (History or dict): The :attr:`Evaluator.history` of one training, or several by
+            name.
+        metric (str or Metric, optional): The metric, which needs to be one that was evaluated.
+            (default: `None`, the one that decides which evaluation is the best)
+        every (int, optional): The number of epochs from one evaluation to the next, so that the
+            picture counts epochs from one. (default: `None`, it counts calls from zero, as the
+            table of a history does)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        TypeError: If `histories` is or holds anything else.
+        ValueError: If a history does not have the metric, or if `every` is not positive.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Evaluator, RankingTask, plot
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> evaluator = Evaluator(task, ["recall@1", "mrr@3"])
+        >>> for shift in range(3):
+        ...     result = evaluator(torch.tensor([1.0, 3.0, 2.0]).roll(shift))
+        >>> figure, axes = plot.history(evaluator.history, "mrr@3", every=5)
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('epoch', 'mrr@3')
+    """
+    by_name = one_or_by_name(histories, History, "'History'", "histories")
+    first = next(iter(by_name.values()))
+    metric = first.monitor if metric is None else parse(metric)
+    if any(str(metric) not in means for each in by_name.values() for means in each):
+        raise ValueError(f"'metric' needs to be one that was evaluated (got '{metric}')")
+    every = None if every is None else check_positive_integer(every, "every")
+    axes = axes_for(ax)
+    for index, (name, each) in enumerate(by_name.items()):
+        x = [call if every is None else every * (call + 1) for call in range(len(each))]
+        y = [means[str(metric)] for means in each]
+        style = line_style(index) | point_style(index)
+        best = [] if each.best_index is None else [each.best_index]
+        axes.plot(x, y, label=label(name), markevery=best, **style)
+    if axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", integer=True)
+    note = f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in by_name.values()}))}"
+    x_label = "call" if every is None else "epoch"
+    return finish(axes, x_label, str(metric), note, is_new=ax is None)
+
+
+def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) -> Picture:
+    r"""Plots how the bounds on differences narrow while users are ranked.
+
+    There is a line for each recommender that was compared with one of the best, and a band between
+    the bounds on the difference. A line ends where the difference is decided. The grey band holds
+    differences that are too small to matter.
+
+    Args:
+        race (Race): What :func:`~pyg_recmetrics.race` returned.
+        against (str, optional): The name of the recommender that all others are compared with.
+            (default: `None`, the first of the best)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        TypeError: If `race` is anything else.
+        ValueError: If there is no such recommender.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, plot, race
+        >>> truth = torch.stack([torch.arange(9000), torch.arange(9000) % 7])
+        >>> task = RankingTask(truth, num_users=9000, num_items=7)
+        >>> popular = {"up": torch.arange(7.0), "down": -torch.arange(7.0)}
+        >>> figure, axes = plot.race(race(popular, task, "recall@3", equivalence=0.05))
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('users ranked', 'recall@3, difference from up')
+    """
+    if not isinstance(race, Race):
+        raise TypeError(f"'race' needs to be a 'Race' (got {type(race).__name__})")
+    names = [each.name for each in race.entrants]
+    best = race.best[0] if against is None else str(against)
+    if best not in names:
+        raise ValueError(f"'against' needs to be one of {names} (got {against!r})")
+    axes = axes_for(ax)
+    axes.axhspan(-race.equivalence, race.equivalence, color=NOTE_COLOR, alpha=0.15, linewidth=0)
+    axes.axhline(0, color=NOTE_COLOR, linewidth=0.8)
+    others = [name for name in names if name != best]
+    for index, name in enumerate(others):
+        pairs = [found for look in race.looks for found in _of(look, name, best)]
+        if not pairs:
+            continue
+        x = [pair.num_users for pair in pairs]
+        style = line_style(index) | point_style(index)
+        (line,) = axes.plot(
+            x, [pair.difference for pair in pairs], label=label(name), markevery=[-1], **style
+        )
+        ends = [pair.low for pair in pairs], [pair.high for pair in pairs]
+        axes.fill_between(x, *ends, color=line.get_color(), alpha=0.15, linewidth=0)
+        last = pairs[-1]
+        axes.vlines(last.num_users, last.low, last.high, color=line.get_color(), linewidth=0.8)
+        describe(
+            line,
+            f"{name} - {best}: {last.difference:+.4f} ({last.low:.4f} to {last.high:.4f}) after "
+            f"{last.num_users:,} {race.nouns.users}, {last.verdict}",
+            [name],
+            [str(race.metric)],
+        )
+    _count_users(axes)
+    whose = f"of {race.num_users:,} {race.nouns.users}"
+    note = f"{whose}; bounds that hold together, {format_level(race.level)}"
+    y_label = f"{race.metric}, difference from {best}"
+    return finish(axes, f"{race.nouns.users} ranked", y_label, note, is_new=ax is None)
+
+
+def _count_users(axes: "Axes") -> None:
+    """Makes the axis of users logarithmic, with whole numbers of them."""
+    from matplotlib.ticker import LogFormatter
+
+    from pyg_recmetrics.plot.texts import SpacedFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(SpacedFormatter(LogFormatter()))
+    axes.xaxis.set_minor_formatter(SpacedFormatter(LogFormatter(minor_thresholds=(1.5, 0.5))))
+
+
+def _of(look: tuple[RacedPair, ...], name: str, best: str) -> list[RacedPair]:
+    """Returns what one look says of a recommender beside the best, if it says anything."""
+    found = [pair if pair.a == name else swapped(pair) for pair in look if name in pair[:2]]
+    return [pair for pair in found if pair.b == best]

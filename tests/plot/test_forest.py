@@ -12,7 +12,7 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
 from pyg_recmetrics import Benchmark, Runs, plot
-from pyg_recmetrics.plot.by_data_set import panel_of
+from pyg_recmetrics.plot.forest import panel_of
 from pyg_recmetrics.plot.picture import description_of
 from pyg_recmetrics.plot.style import COLORS
 from tests.support.cases.small_benchmark import DETERMINISTIC, SKILLS, small_benchmark

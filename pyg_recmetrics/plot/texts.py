@@ -1,19 +1,22 @@
-"""Legends that cover nothing. This module needs matplotlib."""
+"""Legends, ticks and texts that keep clear of everything else. This module needs matplotlib."""
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis, XAxis
 from matplotlib.cbook import STEP_LOOKUP_MAP
 from matplotlib.legend import Legend
 from matplotlib.offsetbox import DrawingArea
 from matplotlib.path import Path
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.text import Annotation, Text
+from matplotlib.ticker import Formatter
+from matplotlib.transforms import Bbox, IdentityTransform, ScaledTranslation
 
-from pyg_recmetrics.plot.sizes import figure_of
+from pyg_recmetrics.plot.style import figure_of, font_size
 
 #: No frame, and lines so long that their dashes can be told apart.
 _STYLE: dict[str, Any] = {"frameon": False, "handlelength": 2.5, "labelspacing": 0.3}
@@ -147,3 +150,124 @@ def _paths(axes: Axes) -> Iterable[Path]:
     for collection in axes.collections:
         for path in collection.get_paths():
             yield collection.get_transform().transform_path(path)
+
+
+#: The size of the smallest text that can be read, in points. A smaller one is not shown.
+_SMALLEST = 5.0
+
+#: How far to the right of the axes a text starts, in points.
+_POINTS_BESIDE = 4
+
+#: How much higher a line of text is than the size of its font.
+_LINE_HEIGHT = 1.2
+
+
+class RowText(Annotation):
+    """A text to the right of the axes that is no higher than its row.
+
+    Axes shrink with the figure, with a legend, and with what stands beside them, so each drawing
+    measures the row anew.
+
+    Args:
+        text (str): The text.
+        axes (matplotlib.axes.Axes): The axes.
+        place (float): The middle of the row.
+        row_height (float): Its height, in units of the y-axis.
+    """
+
+    def __init__(self, text: str, axes: Axes, place: float, row_height: float) -> None:
+        super().__init__(
+            text,
+            (1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(_POINTS_BESIDE, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            clip_on=False,
+        )
+        self.set_transform(IdentityTransform())
+        self._largest, self._row_height = float(self.get_fontsize()), row_height
+        axes.add_artist(self)
+
+    def draw(self, renderer: Any, *args: Any, **kwargs: Any) -> None:
+        """Draws the text, if it can be read."""
+        if self._fit():
+            super().draw(renderer, *args, **kwargs)
+
+    def get_window_extent(self, renderer: Any = None, dpi: float | None = None) -> Bbox:
+        """Returns the box of the text, which is empty if it is not shown."""
+        return super().get_window_extent(renderer) if self._fit() else Bbox.null()
+
+    def _fit(self) -> bool:
+        """Sets the size of the font, and returns whether it can be read."""
+        axes = self.axes
+        if axes is None:
+            return False
+        bottom, top = axes.get_ylim()
+        pixels = axes.bbox.height * self._row_height / abs(top - bottom)
+        size = min(self._largest, pixels * 72 / figure_of(self).dpi / _LINE_HEIGHT)
+        if size >= _SMALLEST:
+            self.set_fontsize(size)
+        return size >= _SMALLEST
+
+
+#: The least distance between two labels, as a fraction of the size of their font.
+_GAP = 0.4
+
+
+class SpacedFormatter(Formatter):
+    """Leaves out each label that would touch the one before it, at any size of the axes.
+
+    Args:
+        formatter (matplotlib.ticker.Formatter): Writes the labels.
+    """
+
+    def __init__(self, formatter: Formatter) -> None:
+        self.formatter = formatter
+
+    def set_axis(self, axis: Any) -> None:
+        """Tells both formatters what they format."""
+        super().set_axis(axis)
+        self.formatter.set_axis(axis)
+
+    def format_ticks(self, values: Iterable[float]) -> list[str]:
+        """Returns the labels of all ticks, some of them empty. Matplotlib calls it to draw."""
+        values = list(values)
+        labels = self.formatter.format_ticks(values)
+        is_shown = set(_spaced(cast(Axis, self.axis), values, labels))
+        return [label if index in is_shown else "" for index, label in enumerate(labels)]
+
+    def get_offset(self) -> str:
+        """Returns what is common to all labels, such as a power of ten."""
+        return self.formatter.get_offset()
+
+    def format_data_short(self, value: float) -> str:
+        """Returns the value under the mouse."""
+        return self.formatter.format_data_short(value)
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Returns the label of a single tick."""
+        return self.formatter(x, pos)
+
+
+def _spaced(axis: Axis, values: Sequence[float], labels: Sequence[str]) -> Iterable[int]:
+    """Yields the indices of labels within the view that have room, from one end to the other."""
+    side = 0 if isinstance(axis, XAxis) else 1
+    axes = axis.axes
+    transform = axes.get_xaxis_transform() if side == 0 else axes.get_yaxis_transform()
+    like = axis.get_major_ticks(1)[0].label1
+    probe = Text(fontproperties=like.get_fontproperties(), rotation=like.get_rotation())
+    probe.set_figure(figure_of(axes))
+    first, last = axes.bbox.intervalx if side == 0 else axes.bbox.intervaly
+    gap = _GAP * font_size(probe)
+    middles = transform.transform([(value, value) for value in values])[:, side]
+    end_of_last = -float("inf")
+    for index in sorted(range(len(values)), key=lambda index: middles[index]):
+        probe.set_text(labels[index])
+        extent = probe.get_window_extent()
+        half = (extent.width if side == 0 else extent.height) / 2
+        is_in_view = first - 1 <= middles[index] <= last + 1
+        if is_in_view and middles[index] - half >= end_of_last + gap:
+            end_of_last = middles[index] + half
+            yield index
