@@ -16,13 +16,8 @@ from pyg_recmetrics.checks import check_double_precision
 from pyg_recmetrics.frozen import arguments_of, made_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
 from pyg_recmetrics.ranked_edges import trec
-from pyg_recmetrics.ranked_edges.each_edge import (
-    depth_of_each_edge,
-    without_other_truth,
-    without_others,
-)
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import (
     rank_lists,
@@ -35,6 +30,64 @@ from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
+
+
+def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
+    """Returns where edges stand if the other relevant items of their user are no candidates.
+
+    Args:
+        user (torch.Tensor): The user of every edge, of shape `[num_edges]`.
+        ranks (Ranks): Where they stand among all candidates.
+        position (torch.Tensor): The 1-based position of every edge among those of its user, by
+            rank.
+    """
+    is_retrieved = ranks.rank < NOT_RETRIEVED
+    is_scored = ranks.num_above < NOT_RETRIEVED
+    order = lexsort([ranks.num_above, user])
+    first_of_user, _ = find_runs(user[order])
+    first_of_run, num_equal = find_runs(user[order], ranks.num_above[order])
+    num_above, num_tied = (torch.empty_like(order) for _ in range(2))
+    num_above[order] = first_of_run - first_of_user
+    num_tied[order] = num_equal - 1
+    return Ranks(
+        torch.where(is_retrieved, ranks.rank - position + 1, ranks.rank),
+        torch.where(is_scored, ranks.num_above - num_above, ranks.num_above),
+        torch.where(is_scored, ranks.num_tied - num_tied, ranks.num_tied),
+    )
+
+
+def without_others(num: Tensor, user: Tensor, is_counted: Tensor) -> Tensor:
+    """Returns a number of items of each user, less those that are other truth: `[num_edges]`.
+
+    Args:
+        num (torch.Tensor): How many items of each user there are, of shape `[num_users]`.
+        user (torch.Tensor): The user of every edge, of shape `[num_edges]`.
+        is_counted (torch.Tensor): Whether each edge is among these items, of shape `[num_edges]`.
+    """
+    num_relevant = torch.bincount(user[is_counted], minlength=num.numel())
+    return (num - num_relevant)[user] + is_counted.long()
+
+
+def depth_of_each_edge(depth: int, max_degree: int, is_given: bool) -> int:
+    """Returns how deep ranks are known if up to `max_degree - 1` others may come first.
+
+    Args:
+        depth (int): How deep they are known among all candidates.
+        max_degree (int): The largest number of relevant items of a user.
+        is_given (bool): Whether given lists end there. Rankings go down to the number of relevant
+            items of each user.
+
+    Raises:
+        ValueError: If given lists are so short that no rank is left.
+    """
+    left = depth - max_degree + 1
+    if left < 1 and is_given:
+        raise ValueError(
+            f"'each_edge' needs lists of at least {max_degree} items, as many as the relevant "
+            f"items of a user (got {depth})"
+        )
+    return max(left, 1)
+
 
 #: The fields that may hold a value for every edge.
 PER_EDGE = ("rank", "weight", "num_above", "num_tied", "is_candidate")

@@ -4,13 +4,20 @@ A run has lines `user Q0 item rank score tag`, qrels have lines `user 0 item rel
 the files are strings. They are numbered, and the names are kept.
 """
 
+import codecs
+import gzip
+import math
 import re
+import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
+from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
@@ -20,8 +27,353 @@ from pyg_recmetrics.files import replacing
 from pyg_recmetrics.kernels.exact.ranks import ranks_in_ragged_lists
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
-from pyg_recmetrics.ranked_edges.trec_lines import Lines, read_files
 from pyg_recmetrics.task.edges import coalesce_truth
+
+# The lines of run and qrels files, column by column.
+#
+# A file of a million lines names about as many items. Looking each of them up in a dictionary would
+# take longer than all else, as hardly any is in the cache. So the names are packed into numbers,
+# and sorted once.
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+#: How many bytes are read at once. What they hold stays in the cache until it is numbered.
+NUM_BYTES = 2**16
+
+#: No line has more bytes, so that a file without any line does not fill the memory.
+MAX_BYTES_OF_LINE = 2**20
+
+_IS_SPACE = np.zeros(256, dtype=bool)
+_IS_SPACE[list(b" \t\n\r\v\f")] = True
+
+_NEWLINE = ord("\n")
+
+#: The users, the packed items, the values and the line numbers of some lines.
+_Columns: TypeAlias = tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float64], npt.NDArray[np.int64]
+]
+
+#: How many bytes a packed id has at most, and how many a word of it has.
+_MAX_BYTES_OF_ID, _BYTES_OF_WORD = 32, 8
+
+#: What a longer id is packed as, with its number: text in UTF-8 does not hold such a byte.
+_LONG_ID = b"\xff%d"
+
+#: What packed ids are hashed with, an odd number without a pattern: the golden ratio.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Form(NamedTuple):
+    """What the lines of a kind of file hold.
+
+    Attributes:
+        fields: The names of the fields of a line, separated by spaces.
+        item: The place of the item among the fields. The user is the first.
+        number: The place of the score or the relevance.
+    """
+
+    fields: str
+    item: int
+    number: int
+
+    @property
+    def num_fields(self) -> int:
+        """How many fields a line has."""
+        return len(self.fields.split())
+
+
+RUN = Form("user Q0 item rank score tag", item=2, number=4)
+QRELS = Form("user 0 item relevance", item=2, number=3)
+
+
+class Lines(NamedTuple):
+    """The lines of a file, column by column.
+
+    Attributes:
+        user: The number of the user of every line, of shape `[num_lines]`.
+        item: The number of its item.
+        value: Its score or its relevance.
+    """
+
+    user: Tensor
+    item: Tensor
+    value: Tensor
+
+
+class Numbers(dict[bytes, int]):
+    """The numbers of ids. An id that is looked up first gets the next number."""
+
+    def __missing__(self, id_: bytes) -> int:
+        """Numbers an id."""
+        number = self[id_] = len(self)
+        return number
+
+
+class Files(NamedTuple):
+    """What a run and its qrels hold.
+
+    Attributes:
+        scored: The lines of the run.
+        judged: The lines of the qrels.
+        users: The id of every number of a user.
+        items: The id of every number of an item.
+    """
+
+    scored: Lines
+    judged: Lines
+    users: list[str]
+    items: list[str]
+
+
+def read_files(run: Path, qrels: Path) -> Files:
+    """Reads a run and its qrels.
+
+    Raises:
+        OSError: If a file cannot be opened.
+        ValueError: If a file is not text in UTF-8, or has a line that does not have its form, is
+            too long, holds a number that is not finite, or repeats an item; the error names file
+            and line.
+    """
+    users, long_ids = Numbers(), Numbers()
+    scored, judged = (
+        _read(path, form, users, long_ids) for path, form in ((run, RUN), (qrels, QRELS))
+    )
+    width = max(scored[1].shape[1], judged[1].shape[1])
+    packed = np.concatenate([_widened(columns[1], width) for columns in (scored, judged)])
+    item, packed_ids = _number_packed(packed)
+    user_ids = [id_.decode() for id_ in users]
+    item_ids = [id_.decode() for id_ in _unpacked(packed_ids, list(long_ids))]
+    num_scored = len(scored[0])
+    return Files(
+        _lines(run, scored, item[:num_scored], user_ids, item_ids),
+        _lines(qrels, judged, item[num_scored:], user_ids, item_ids),
+        user_ids,
+        item_ids,
+    )
+
+
+def _lines(
+    path: Path,
+    columns: _Columns,
+    item: npt.NDArray[np.int64],
+    user_ids: list[str],
+    item_ids: list[str],
+) -> Lines:
+    """Returns the lines of a file; raises if one repeats an item."""
+    user, _, value, number = columns
+    lines = Lines(*(torch.from_numpy(column) for column in (user, item, value)))
+    repeated = _first_repeat(lines.user * len(item_ids) + lines.item)
+    if repeated is not None:
+        raise ValueError(
+            f"{path}, line {number[repeated]} repeats item {item_ids[item[repeated]]!r} of user "
+            f"{user_ids[user[repeated]]!r}"
+        )
+    return lines
+
+
+def _read(path: Path, form: Form, users: Numbers, long_ids: Numbers) -> _Columns:
+    """Reads a file, and adds the ids that are new to `users` and `long_ids`."""
+    nothing = np.empty(0, dtype=np.int64)
+    blocks: list[_Columns] = [(nothing, np.empty((0, 1), dtype=np.uint64), np.empty(0), nothing)]
+    for first, block in _blocks(path, form):
+        # Most files are as they should be, and splitting a block at once is several times faster.
+        columns = _read_block(block, first, form, users, long_ids)
+        if columns is None:
+            columns = _read_line_by_line(block, first, path, form, users, long_ids)
+        blocks.append(columns)
+    width = max(packed.shape[1] for _, packed, _, _ in blocks)
+    user, packed, value, number = zip(*blocks, strict=True)
+    return (
+        np.concatenate(user),
+        np.concatenate([_widened(part, width) for part in packed]),
+        np.concatenate(value),
+        np.concatenate(number),
+    )
+
+
+def _packed(ids: list[bytes], long_ids: Numbers) -> npt.NDArray[np.uint64]:
+    """Packs ids into words, of shape `[num_ids, num_words]`. Those of different ids differ."""
+    if max(map(len, ids), default=0) > _MAX_BYTES_OF_ID:
+        ids = [id_ if len(id_) <= _MAX_BYTES_OF_ID else _LONG_ID % long_ids[id_] for id_ in ids]
+    texts = np.array(ids, dtype=bytes)
+    num_words = max(1, -(-texts.itemsize // _BYTES_OF_WORD))
+    # Shorter ids are filled up with NUL bytes, which no id holds.
+    words = texts.astype(f"S{num_words * _BYTES_OF_WORD}").view(">u8")
+    return words.astype(np.uint64).reshape(len(ids), num_words)
+
+
+def _unpacked(packed: npt.NDArray[np.uint64], long_ids: list[bytes]) -> list[bytes]:
+    """Returns the ids that were packed into words."""
+    num_bytes = packed.shape[1] * _BYTES_OF_WORD
+    ids: list[bytes] = packed.astype(">u8").view(f"S{num_bytes}").ravel().tolist()
+    mark = _LONG_ID[:1]
+    return [long_ids[int(id_[1:])] if id_.startswith(mark) else id_ for id_ in ids]
+
+
+def _widened(packed: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.uint64]:
+    return np.pad(packed, ((0, 0), (0, width - packed.shape[1])))
+
+
+def _number_packed(
+    packed: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Numbers packed ids: returns the number of each, `[num_ids]`, and those that differ."""
+    hashed = packed[:, 0]
+    for word in packed.T[1:]:
+        hashed = (hashed * _FACTOR) ^ (hashed >> np.uint64(31)) ^ word
+    order = hashed.argsort()
+    ordered = packed[order]
+    is_new = (ordered[1:] != ordered[:-1]).any(axis=1)
+    if (is_new & (hashed[order[1:]] == hashed[order[:-1]])).any():
+        # Equal ids may not be side by side, as others have the same hash.
+        order = np.lexsort(packed.T)
+        ordered = packed[order]
+        is_new = (ordered[1:] != ordered[:-1]).any(axis=1)
+    is_first = np.concatenate([np.ones(min(1, len(packed)), dtype=bool), is_new])
+    number = np.empty(len(packed), dtype=np.int64)
+    number[order] = is_first.cumsum() - 1
+    return number, ordered[is_first]
+
+
+def _blocks(path: Path, form: Form) -> Iterator[tuple[int, bytes]]:
+    """Yields whole lines of a file, many at once, with the number of the first of them."""
+    first, rest = 1, b""
+    with path.open("rb") as file:
+        try:
+            stream = _decompress(file)
+            while read := stream.read(NUM_BYTES):
+                block = rest + read
+                end = block.rfind(b"\n") + 1
+                rest = block[end:]
+                if end:
+                    yield first, block[:end]
+                    first += block.count(b"\n")
+                if len(rest) > MAX_BYTES_OF_LINE:
+                    raise ValueError(
+                        f"{path}, line {first} needs to be '{form.fields}' (got more than "
+                        f"{MAX_BYTES_OF_LINE:,} bytes, which start with {rest[:80]!r})"
+                    )
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path} needs to be a valid gzip file (got: {error})") from error
+    if rest:
+        yield first, rest + b"\n"
+
+
+def _decompress(file: BufferedReader) -> BufferedReader | gzip.GzipFile:
+    """Returns what a file holds, which may be compressed by gzip, whatever its name is."""
+    is_gzip = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+    return gzip.GzipFile(fileobj=file) if is_gzip else file
+
+
+def _read_block(
+    block: bytes, first: int, form: Form, users: Numbers, long_ids: Numbers
+) -> _Columns | None:
+    """Reads lines that are all as they should be; returns `None` if one may not be."""
+    if codecs.BOM_UTF8 in block:
+        # Files that were joined may have such a mark in the middle.
+        block = block.removeprefix(codecs.BOM_UTF8).replace(b"\n" + codecs.BOM_UTF8, b"\n")
+    num_fields = _num_fields_of_lines(block)
+    has_fields = num_fields > 0
+    if not _is_text(block) or (num_fields[has_fields] != form.num_fields).any():
+        return None
+    fields = block.split()
+    value = _as_numbers(fields[form.number :: form.num_fields])
+    if value is None:
+        return None
+    user = np.fromiter(map(users.__getitem__, fields[:: form.num_fields]), dtype=np.int64)
+    packed = _packed(fields[form.item :: form.num_fields], long_ids)
+    return user, packed, value, has_fields.nonzero()[0] + first
+
+
+def _num_fields_of_lines(block: bytes) -> npt.NDArray[np.int64]:
+    """Counts the fields of every line by where they end."""
+    letters = np.frombuffer(block, dtype=np.uint8)
+    is_space = _IS_SPACE[letters]
+    is_end = np.zeros_like(is_space)
+    is_end[1:] = is_space[1:] & ~is_space[:-1]
+    ends_of_lines = (letters == _NEWLINE).nonzero()[0]
+    starts_of_lines = np.concatenate([[0], ends_of_lines[:-1] + 1])
+    num_fields: npt.NDArray[np.int64] = np.add.reduceat(is_end, starts_of_lines, dtype=np.int64)
+    return num_fields
+
+
+def _is_text(block: bytes) -> bool:
+    if b"\0" in block:
+        return False
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _as_numbers(texts: list[bytes]) -> npt.NDArray[np.float64] | None:
+    """Reads numbers; returns `None` if one of them may be none."""
+    # Python also reads numbers with underscores, which no other tool does.
+    if b"_" in b" ".join(texts):
+        return None
+    try:
+        numbers = np.fromiter(map(float, texts), dtype=np.float64)
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _read_line_by_line(
+    block: bytes, first: int, path: Path, form: Form, users: Numbers, long_ids: Numbers
+) -> _Columns:
+    """Reads lines of which one may be wrong, and says which."""
+    rows = []
+    for number, line in enumerate(block.split(b"\n"), start=first):
+        fields = line.removeprefix(codecs.BOM_UTF8).split()
+        if not fields:
+            continue
+        where = f"{path}, line {number}"
+        texts = _decode(fields, where)
+        if len(fields) != form.num_fields:
+            raise ValueError(f"{where} needs to be '{form.fields}' (got {' '.join(texts)[:80]!r})")
+        value = _as_number(texts[form.number])
+        if value is None:
+            raise ValueError(
+                f"{where} needs a finite number as '{form.fields.split()[form.number]}' "
+                f"(got {texts[form.number][:80]!r})"
+            )
+        rows.append((users[fields[0]], fields[form.item], value, number))
+    user, item, values, numbers = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return (
+        np.array(user, dtype=np.int64),
+        _packed(list(item), long_ids),
+        np.array(values, dtype=np.float64),
+        np.array(numbers, dtype=np.int64),
+    )
+
+
+def _decode(fields: list[bytes], where: str) -> list[str]:
+    text = b" ".join(fields)
+    if b"\0" in text:
+        raise ValueError(f"{where} needs to be text (got a NUL byte in {text[:80]!r})")
+    try:
+        return text.decode().split(" ")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where} needs to be text in UTF-8 (got {text[:80]!r})") from error
+
+
+def _as_number(text: str) -> float | None:
+    # Python also reads numbers with underscores and in other scripts, which no other tool does.
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _first_repeat(keys: Tensor) -> int | None:
+    """Returns where a key stands that has stood before, the first of them; `None` if none has."""
+    ordered, order = keys.sort(stable=True)
+    repeats = order[1:][ordered[1:] == ordered[:-1]]
+    return int(repeats.min()) if repeats.numel() else None
+
 
 #: A user and its list of items.
 NamedList: TypeAlias = tuple[str, list[str]]

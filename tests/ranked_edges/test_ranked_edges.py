@@ -1,17 +1,28 @@
 """RankedEdges: how edges are grouped and summed up, and its form as a dictionary."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
-from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    RankedEdges,
+    RankingTask,
+    compare,
+    evaluate,
+    metrics,
+    rank,
+)
 from tests.support.cases.strategies import cases
+from tests.support.references import naive
 
-pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
-
+@pytest.mark.usefixtures("expect_lost_truth")
 @given(case=cases())
 def test_edges_are_sorted_by_user_and_rank_and_pointed_at(case):
     ranked = rank(case.score_matrix, case.task(), k=2)
@@ -24,6 +35,7 @@ def test_edges_are_sorted_by_user_and_rank_and_pointed_at(case):
         assert ranked.position[span].tolist() == list(range(1, len(case.truths[user]) + 1))
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_sums_and_hits_are_per_user():
     ranked = RankedEdges.from_topk(
         torch.tensor([[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
@@ -34,12 +46,14 @@ def test_sums_and_hits_are_per_user():
     assert ranked.hits(torch.tensor([3, 3, 1])).tolist() == [2, 0, 0]
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_moving_and_printing(device):
     ranked = RankedEdges.from_topk(torch.tensor([[1, 2]]), torch.tensor([[0], [2]])).to(device)
     assert {ranked.rank.device.type, ranked.pred_index_mat.device.type} == {device.type}
     assert repr(ranked) == "RankedEdges(num_users=1, num_edges=1, depth=complete)"
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
     pytest.importorskip("torch_scatter")
     generator = torch.Generator().manual_seed(0)
@@ -58,6 +72,7 @@ def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
         assert torch.allclose(with_scatter, without, rtol=1e-12, atol=0, equal_nan=True), name
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 class TestToDict:
     def make_ranked(self):
         """A ranking in which no field has its default."""
@@ -116,3 +131,238 @@ class TestToDict:
         for field in dataclasses.fields(RankedEdges):
             is_known = getattr(ranked, field.name) is not None
             assert (getattr(again, field.name) is not None) == is_known, field.name
+
+
+OF_EACH_EDGE_1 = pytest.mark.filterwarnings(
+    "ignore:.*the order of ties", "ignore:.*may be too narrow", "ignore:.*can never be"
+)
+
+TIES = ["index", "best", "worst", "mean"]
+
+
+def rows_of(case):
+    """The users and items of all rows, and what is left out of each besides what is seen."""
+    task = case.task()
+    for user, item in task.truth.T.tolist():
+        others = {other for owner, other in task.truth.T.tolist() if owner == user} - {item}
+        yield user, item, case.seen_by(user) | others
+
+
+def task_of_rows(case):
+    """A task with a user for every edge, from whom the other truth is hidden."""
+    rows = list(rows_of(case))
+    hidden = [(row, item) for row, (*_, items) in enumerate(rows) for item in items]
+    return RankingTask(
+        torch.tensor([[row, item] for row, (_, item, _) in enumerate(rows)]).T,
+        num_users=len(rows),
+        num_items=case.num_items,
+        seen=torch.tensor(hidden, dtype=torch.long).reshape(-1, 2).T,
+    ), torch.tensor([user for user, *_ in rows])
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@given(case=cases(), ties=st.sampled_from(TIES))
+def test_each_edge_is_ranked_as_in_a_task_of_its_own(case, ties):
+    each = rank(case.score_matrix, case.task(), full=True, ties=ties).each_edge()
+    task, user = task_of_rows(case)
+    alone = rank(case.score_matrix[user], task, full=True, ties=ties)
+    for name in ("edge_label_index", "rank", "ptr", "num_candidates", "num_above", "num_tied"):
+        assert torch.equal(getattr(each, name), getattr(alone, name)), name
+    assert each.depth is each.lists is each.users is None
+    assert torch.equal(each.user_of_row, user)
+    assert torch.equal(each.person, user)
+    assert each.each_edge() is each
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@given(case=cases())
+def test_the_rank_is_the_place_in_a_list_without_the_others(case):
+    each = rank(case.score_matrix, case.task(), full=True).each_edge()
+    for row, (user, item, hidden) in enumerate(rows_of(case)):
+        assert each.rank[row] == 1 + naive.ranking(case.scores[user], hidden).index(item)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@given(case=cases(), k=st.integers(1, 6), ties=st.sampled_from(TIES))
+def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, ties):
+    task, user = task_of_rows(case)
+    each = rank(case.score_matrix, case.task(), k=k, ties=ties).each_edge()
+    alone = rank(case.score_matrix[user], task, full=True, ties=ties)
+    depth = case.num_items if each.depth is None else each.depth
+    assert depth >= 1
+    for cut_off in range(1, depth + 1):
+        assert torch.equal(each.is_hit(cut_off), alone.is_hit(cut_off))
+    if each.depth is not None:
+        with pytest.raises(ValueError, match="the depth down to which was ranked"):
+            metrics.hit_rate(each, k=each.depth + 1)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@given(case=cases(), k=st.integers(1, 4), ties=st.sampled_from(TIES))
+def test_evaluations_rank_as_deep_as_the_metrics_need(case, k, ties):
+    names = [f"hit_rate@{k}", f"ndcg@{k}", "mrr"]
+    task, user = task_of_rows(case)
+    for metric in names:
+        result = evaluate(case.score_matrix, case.task(), metric, per="edge", ties=ties)
+        alone = evaluate(case.score_matrix[user], task, metric, ties=ties)
+        assert result[metric] == alone[metric]
+        assert torch.equal(result.per_user[metric], alone.per_user[metric])
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@given(case=cases())
+def test_items_that_scores_keep_out_were_no_candidates_before(case):
+    masked = case.score_matrix.clone()
+    masked[:, 0] = -math.inf
+    task, user = task_of_rows(case)
+    if any(set(range(1, case.num_items)) <= case.seen_by(user) for user in range(case.num_users)):
+        return  # since nothing but item 0 would be left to somebody
+    if any(set(range(1, case.num_items)) <= hidden for *_, hidden in rows_of(case)):
+        return
+    ranked = rank(masked, case.task(), full=True)
+    alone = rank(masked[user], task, full=True)
+    each = ranked.each_edge()
+    assert torch.equal(each.rank, alone.rank)
+    assert torch.equal(each.num_tied, alone.num_tied)
+    assert torch.equal(each.num_candidates, alone.num_candidates)
+    for ranking in (each, alone):
+        assert ranking.num_masked is None or ranking.num_masked.dtype == torch.long
+    if each.num_masked is not None and alone.num_masked is not None:
+        assert torch.equal(each.num_masked, alone.num_masked)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+class TestGivenLists:
+    def test_they_are_known_down_to_their_end(self):
+        lists = torch.tensor([[5, 1, 2, 3], [0, 1, 2, 3]])
+        truth = torch.tensor([[0, 0, 0, 1], [1, 3, 9, 2]])
+        each = RankedEdges.from_topk(lists, truth).each_edge()
+        # Two other relevant items may stand before the one that is not in the list.
+        assert each.depth == 4 - 3 + 1
+        assert each.rank[:1].tolist() == [2]
+        assert metrics.hit_rate(each, k=2).tolist() == [1, 0, 0, 0]
+
+    def test_complete_lists_are_known_to_their_end(self):
+        truth = torch.tensor([[0, 0], [1, 3]])
+        each = RankedEdges.from_topk(torch.tensor([[2, 1, 0, 3]]), truth).each_edge()
+        assert (each.depth, each.rank.tolist()) == (None, [2, 3])
+
+    def test_lists_that_are_too_short_are_named(self):
+        ranked = RankedEdges.from_topk(torch.tensor([[2]]), torch.tensor([[0, 0], [1, 3]]))
+        with pytest.raises(ValueError, match=r"'each_edge' .* at least 2 items.* \(got 1\)"):
+            ranked.each_edge()
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+def test_weights_names_and_persons_stay():
+    task = RankingTask(
+        torch.tensor([[0, 0, 1], [3, 1, 2]]),
+        num_users=2,
+        num_items=4,
+        weight=torch.tensor([3.0, 1.0, 2.0]),
+        user_ids=["ann", "bob"],
+        item_ids=["a", "b", "c", "d"],
+        person=["cy", "cy"],
+    )
+    result = evaluate(torch.rand(2, 4), task, ["mrr", "hit_rate@1"], per="edge")
+    assert result.ranked.weight.tolist() == [1, 3, 2]
+    assert result.person.tolist() == [0, 0, 0]
+    frame = result.to_pandas(per_user=True)
+    assert list(frame.columns) == ["user", "item", "mrr", "hit_rate@1"]
+    assert list(frame["user"]) == ["ann", "ann", "bob"]
+    assert list(frame["item"]) == ["b", "d", "c"]
+    assert "3 edges evaluated" in str(result)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+def test_edges_of_a_user_are_no_independent_draws():
+    truth = torch.tensor([[0] * 5 + [1] * 5 + [2] * 5 + [3] * 5, list(range(5)) * 4])
+    task = RankingTask(truth, num_users=4, num_items=20)
+    scores = torch.zeros(4, 20)
+    scores[0, 5:] = scores[1, 5:] = 1
+    result = evaluate(scores, task, "hit_rate@5", per="edge", ties="best")
+    assert result["hit_rate@5"] == 0.5
+    # Four users, of whom two find everything.
+    low, high = result.confidence_interval("hit_rate@5")
+    by_user = evaluate(scores, task, "recall@5", ties="best").confidence_interval("recall@5")
+    assert (low, high) == pytest.approx(by_user)
+    assert "for other users (4 behind all rows)" in str(result)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+def test_labels_of_groups_are_those_of_the_truth():
+    task = RankingTask(torch.tensor([[0, 0, 1], [3, 1, 2]]), num_users=2, num_items=4)
+    scores = torch.tensor([[0.1, 0.9, 0.2, 0.3], [0.1, 0.2, 0.3, 0.4]])
+    result = evaluate(scores, task, "mrr", per="edge")
+    cohorts = result.by(task.truth[1] == 3)
+    assert cohorts[True]["mrr"].value == 1.0
+    assert cohorts[False]["mrr"].value == (1 + 1 / 2) / 2
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+def test_lists_have_no_edges():
+    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=4)
+    with pytest.raises(ValueError, match=r"'metrics' .* per='edge'.* \(got 'coverage@2'\)"):
+        evaluate(torch.rand(4), task, ["mrr", "coverage@2"], per="edge")
+    with pytest.raises(ValueError, match=r"'keep_items' needs to be False .* \(got 3\)"):
+        evaluate(torch.rand(4), task, "mrr", per="edge", keep_items=3)
+    with pytest.raises(ValueError, match=r"'per' needs to be one of"):
+        evaluate(torch.rand(4), task, "mrr", per="item")
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@pytest.mark.filterwarnings("ignore:'recommender' holds lists")
+def test_lists_need_to_go_as_deep_as_edges_can_be_moved_up():
+    truth, lists = torch.tensor([[0, 0, 0], [0, 1, 2]]), torch.tensor([[0, 1, 3, 2]])
+    task = RankingTask(truth, num_users=1, num_items=6)
+    deep_enough = evaluate(lists, task, "hit_rate@2", per="edge")
+    assert deep_enough.per_user["hit_rate@2"].tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"of at least 4 items with per='edge'.* \(got 3\)"):
+        evaluate(lists[:, :3], task, "hit_rate@2", per="edge")
+    few = RankingTask(truth, num_users=1, num_items=6, candidates=torch.arange(4))
+    evaluate(lists, few, ["hit_rate@2", "mrr"], per="edge")
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+@pytest.mark.filterwarnings("ignore:'constant_scores' of the population")
+def test_edges_of_users_who_are_left_out_keep_their_rows(tmp_path):
+    task = RankingTask(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 3]]), num_users=3, num_items=4)
+    scores = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.5] * 4, [0.1, 0.2, 0.3, 0.4]])
+    result = evaluate(scores, task, "mrr", per="edge", convention="recometrics")
+    values = result.per_user["mrr"]
+    assert values[[0, 3]].tolist() == [0.5, 1]
+    assert values[[1, 2]].isnan().all()
+    assert torch.equal(result.ranked.user_of_row, task.truth[0])
+    assert result["mrr"] == 0.75
+    assert "2 edges evaluated, 1 user left out of the population" in str(result)
+    assert result.by(["odd", "odd", "odd", "even"])["odd"]["mrr"].value == 0.5
+    assert result.to_pandas(per_user=True)["item"].tolist() == [1, 3]
+    result.save(tmp_path / "result.npz")
+    assert str(EvaluationResult.load(tmp_path / "result.npz")) == str(result)
+
+
+@pytest.mark.usefixtures("expect_lost_truth")
+@OF_EACH_EDGE_1
+def test_a_result_of_edges_is_saved_and_compared_with_its_like(tmp_path):
+    task = RankingTask(torch.tensor([[0, 0, 1], [3, 1, 2]]), num_users=2, num_items=4)
+    result = evaluate(torch.rand(2, 4), task, "mrr", per="edge")
+    result.save(tmp_path / "result.npz")
+    loaded = EvaluationResult.load(tmp_path / "result.npz")
+    assert str(loaded) == str(result)
+    assert torch.equal(loaded.ranked.user_of_row, task.truth[0])
+    compare({"a": result, "b": loaded})
+    by_user = evaluate(torch.rand(2, 4), task, "mrr")
+    with pytest.raises(ValueError, match=r"differ in .*per"):
+        compare({"a": result, "b": by_user})

@@ -8,18 +8,20 @@ import random
 import re
 import resource
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, evaluate, metrics, rank
+from pyg_recmetrics.ranked_edges import trec
+from pyg_recmetrics.ranked_edges.trec import read_files
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
 from tests.support.tools.damage import damage_bytes, damage_lines
-
-pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
 @pytest.fixture
@@ -58,6 +60,7 @@ def read_naively(run, qrels):
     return {user: [item for _, item in sorted(lists[user])] for user in lists}, truths
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases())
 def test_what_is_written_can_be_read_back(case, tmp_path):
@@ -77,6 +80,7 @@ def test_what_is_written_can_be_read_back(case, tmp_path):
         )
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_items_are_ordered_by_score_and_then_by_line(write):
     ranked = RankedEdges.from_trec(
         *write(
@@ -89,17 +93,20 @@ def test_items_are_ordered_by_score_and_then_by_line(write):
     assert ranked.weight is None
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_relevance_is_weight(write):
     ranked = RankedEdges.from_trec(*write("u Q0 a 1 1 t\n", "u 0 a 3\nu 0 b 1\n"))
     assert ranked.weight.tolist() == [3, 1]
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_users_of_either_file_are_numbered_by_value(write):
     ranked = RankedEdges.from_trec(*write("10 Q0 7 1 1 t\n9 Q0 7 1 1 t\n", "10 0 7 1\n200 0 7 1\n"))
     assert ranked.user_ids == ("9", "10", "200")
     assert metrics.recall(ranked, k=1).tolist() == pytest.approx([float("nan"), 1, 0], nan_ok=True)
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_mixed_ids_are_numbered_by_the_alphabet_and_kept(write, tmp_path):
     ranked = RankedEdges.from_trec(*write("x Q0 i9 1 1 t\n7 Q0 i10 1 1 t\n", "x 0 i9 1\n"))
     assert (ranked.user_ids, ranked.item_ids) == (("7", "x"), ("i10", "i9"))
@@ -110,6 +117,7 @@ def test_mixed_ids_are_numbered_by_the_alphabet_and_kept(write, tmp_path):
     assert (tmp_path / "qrels2").read_text() == "x 0 i9 1\n"
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.parametrize(
     ("run", "qrels", "message"),
     [
@@ -128,11 +136,13 @@ def test_malformed_lines_are_named(write, run, qrels, message):
         RankedEdges.from_trec(*write(run, qrels))
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="run"):
         RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_what_cannot_be_exported_is_named(tmp_path):
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=2)
     with pytest.raises(ValueError, match="'keep_items=True'"):
@@ -156,6 +166,7 @@ def lists_with_holes(draw):
     return torch.tensor(lists), torch.tensor(edges).t(), torch.tensor(weights)
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 class TestPlacesWithoutItem:
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(case=lists_with_holes())
@@ -212,6 +223,7 @@ class TestPlacesWithoutItem:
             RankedEdges.from_trec(*write("u Q0 a 1 1 t\n", "u 0 pyg_recmetrics:no-item:1 1\n"))
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_one_long_list_takes_memory_for_its_lines_alone(write, tmp_path, little_memory):
     lines = [f"long Q0 i{item} 0 {-item} t\n" for item in range(60_000)]
     lines += [f"u{user} Q0 i{user} 0 1 t\n" for user in range(10_000)]
@@ -228,6 +240,7 @@ def test_one_long_list_takes_memory_for_its_lines_alone(write, tmp_path, little_
     assert len((tmp_path / "run2").read_text().splitlines()) == len(lines)
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_ids_of_thousands_of_digits_are_numbered_by_value(write):
     long, longer, padded = "9" * 5000, "1" + "0" * 5000, "0" * 6000 + "7"
     ranked = RankedEdges.from_trec(
@@ -236,6 +249,7 @@ def test_ids_of_thousands_of_digits_are_numbered_by_value(write):
     assert ranked.item_ids == (padded, "8", long, longer)
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.parametrize(
     "run",
     [
@@ -253,6 +267,7 @@ def test_harmless_forms_of_a_run_are_the_same(write, run):
     assert ranks(ranked) == {(0, ranked.item_ids.index("a")): 1}
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.parametrize(
     ("run", "message"),
     [
@@ -275,6 +290,7 @@ def test_what_is_no_text_is_named(write, run, message):
         RankedEdges.from_trec(*write(run))
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_files_are_read_to_the_cpu_whatever_the_default_device(write):
     paths = write("u Q0 a 1 1 t\nu Q0 b 1 0 t\n", "u 0 b 1\n")
     with torch.device("meta"):
@@ -284,6 +300,7 @@ def test_files_are_read_to_the_cpu_whatever_the_default_device(write):
         assert ranked.pred_index_mat.tolist() == [[0, 1]]
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_a_folder_is_named(write, tmp_path):
     run, qrels = write("u Q0 a 1 1 t\n")
     with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
@@ -292,6 +309,7 @@ def test_a_folder_is_named(write, tmp_path):
         RankedEdges.from_trec(run, qrels).to_trec(tmp_path, tmp_path / "qrels2")
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.parametrize(
     ("user_ids", "item_ids", "message"),
     [
@@ -311,6 +329,7 @@ def test_names_that_no_line_can_hold_are_named(tmp_path, user_ids, item_ids, mes
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_a_weight_that_no_tool_can_hold_is_named(tmp_path):
     weight = torch.tensor([1e300], dtype=torch.float64)
     ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [1]]), weight)
@@ -342,6 +361,7 @@ def split_naively(content, num_fields, number_field):
     return rows
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_files_are_named_or_read_as_they_stand(write, seed):
     run = "".join(
@@ -382,6 +402,7 @@ def test_damaged_files_are_named_or_read_as_they_stand(write, seed):
     assert 25 < num_read < 225
 
 
+@pytest.mark.usefixtures("expect_lost_truth")
 def test_damaged_gzip_files_are_named_or_the_same(write):
     run = gzip.compress(
         "".join(f"u Q0 {item} 1 {-item} t\n" for item in range(60)).encode(), mtime=0
@@ -396,3 +417,118 @@ def test_damaged_gzip_files_are_named_or_the_same(write):
             assert str(paths[0]) in str(error)  # noqa: PT017 (there may be none)
         else:
             assert ranked.rank.tolist() == [60] or damaged == b""
+
+
+#: Ids that fill one word, several words, or more than are packed.
+IDS = st.one_of(
+    st.text("ab", min_size=1, max_size=3),
+    st.sampled_from(
+        ["a" * 8, "a" * 9, "a" * 31, "a" * 32, "a" * 33, "b" * 33, "a" * 5000, "é" * 16]
+    ),
+    st.text("0é\u3000\x85", min_size=1, max_size=40),
+)
+
+
+@st.composite
+def files(draw):
+    """The users, items and numbers of a run and its qrels."""
+    ids = draw(st.lists(IDS, min_size=1, max_size=6, unique=True))
+    pair = st.tuples(st.sampled_from(["u", "v", "w" * 40]), st.sampled_from(ids))
+    return [
+        [(*each, draw(st.integers(-9, 9))) for each in draw(st.lists(pair, unique=True))]
+        for _ in range(2)
+    ]
+
+
+def write_of_trec_lines(folder, run, qrels):
+    """Writes both files, with an empty line now and then."""
+    texts = (
+        "".join(f"{u} Q0 {i} 1 {n / 8} t\n" + "\n" * (n == 3) for u, i, n in run),
+        "".join(f"{u}\t0  {i} {n}\r\n" for u, i, n in qrels),
+    )
+    for name, text in zip(("run", "qrels"), texts, strict=True):
+        (folder / name).write_bytes(text.encode())
+    return folder / "run", folder / "qrels"
+
+
+def rows_of(lines, found):
+    columns = (lines.user.tolist(), lines.item.tolist(), lines.value.tolist())
+    return [
+        (found.users[user], found.items[item], value)
+        for user, item, value in zip(*columns, strict=True)
+    ]
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    case=files(),
+    num_bytes=st.sampled_from([1, 7, 100, 2**16]),
+    factor=st.sampled_from([0, 0x9E3779B97F4A7C15]),
+    is_split_at_once=st.booleans(),
+)
+def test_what_is_written_is_read(case, num_bytes, factor, is_split_at_once, tmp_path):
+    run, qrels = case
+    at_once = trec._read_block if is_split_at_once else lambda *args: None
+    # Without the factor, the hash of an id forgets most of its first letters.
+    with patch.multiple(trec, NUM_BYTES=num_bytes, _FACTOR=np.uint64(factor), _read_block=at_once):
+        found = read_files(*write_of_trec_lines(tmp_path, run, qrels))
+    assert rows_of(found.scored, found) == [(u, i, n / 8) for u, i, n in run]
+    assert rows_of(found.judged, found) == [(u, i, n) for u, i, n in qrels]
+    assert found.users == list(dict.fromkeys(u for u, _, _ in run + qrels))
+    assert sorted(found.items) == sorted({i for _, i, _ in run + qrels})
+
+
+def test_items_of_the_same_hash_differ(tmp_path):
+    items = [f"doc{n:05}suffix{m}" for n in range(20) for m in range(2)] * 2
+    run = [(f"u{place // 40}", item, 0) for place, item in enumerate(items)]
+    with patch.object(trec, "_FACTOR", np.uint64(0)):
+        found = read_files(*write_of_trec_lines(tmp_path, run, []))
+    assert len(found.items) == 40
+    assert [row[1] for row in rows_of(found.scored, found)] == items
+
+
+@pytest.mark.parametrize("num_bytes", [5, 2**16])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("u Q0 i 1 1\n", "needs to be 'user Q0 item rank score tag' \\(got 'u Q0 i 1 1'\\)"),
+        ("u Q0 i 1 1 t u\n", "needs to be 'user Q0 item rank score tag'"),
+        ("u Q0 i 1 one t\n", "needs a finite number as 'score' \\(got 'one'\\)"),
+        ("u Q0 i 1 inf t\n", "needs a finite number as 'score' \\(got 'inf'\\)"),
+        ("u Q0 a0 1 1 t\n", "repeats item 'a0' of user 'u'"),
+    ],
+)
+def test_a_wrong_line_among_many_is_named(tmp_path, bad, message, num_bytes):
+    good = [f"u Q0 a{number} 1 {number}e-1 t\n" for number in range(3000)]
+    (tmp_path / "qrels").write_text("")
+    for place in (1, 2999):
+        run = "\n" + "".join([*good[:place], bad, *good[place:]])
+        (tmp_path / "run").write_text(run)
+        with (
+            patch.object(trec, "NUM_BYTES", num_bytes),
+            pytest.raises(ValueError, match=f"run, line {place + 2} {message}"),
+        ):
+            read_files(tmp_path / "run", tmp_path / "qrels")
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_a_file_without_lines_is_named_before_it_fills_the_memory(tmp_path, is_compressed):
+    run, qrels = write_of_trec_lines(tmp_path, [("u", "i", 1)], [])
+    if is_compressed:
+        with gzip.open(run, "wb") as file:
+            for _ in range(64):
+                file.write(b"long" * 2**18)
+    else:
+        with run.open("ab") as file:
+            file.truncate(2**33)  # which takes no room on the disk
+    with (
+        patch.object(trec, "_read_line_by_line", side_effect=AssertionError),
+        pytest.raises(ValueError, match=r"run, line \d needs to be .* more than 1,048,576 bytes"),
+    ):
+        read_files(run, qrels)
+
+
+def test_lines_may_be_long(tmp_path):
+    items = ["a" * 2**19, "b" * 2**19]
+    found = read_files(*write_of_trec_lines(tmp_path, [("u", item, 1) for item in items], []))
+    assert sorted(found.items) == items
