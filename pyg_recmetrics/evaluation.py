@@ -27,9 +27,8 @@ from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
-from pyg_recmetrics.ranking.counts import complete_counts
-from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
-from pyg_recmetrics.ranking.message_passing import read_message_passing
+from pyg_recmetrics.ranking.adapt import complete_counts
+from pyg_recmetrics.ranking.models import evaluation_mode, read_message_passing
 from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.averages import AverageOver, check_average_over

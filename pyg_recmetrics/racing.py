@@ -19,8 +19,8 @@ from pyg_recmetrics.margins import Frame, Margins, measure
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import RecommenderLike
-from pyg_recmetrics.ranking.counts import complete_counts
-from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from pyg_recmetrics.ranking.adapt import complete_counts
+from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.by_name import by_name
 from pyg_recmetrics.results.nouns import QUERIES, USERS

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules, rank
-from pyg_recmetrics.ranking.scores_and_lists import name_users_in_errors
+from pyg_recmetrics.ranking.recommenders import name_users_in_errors
 from tests.support.machines import processes
 
 ROOT = Path(__file__).resolve().parents[1]

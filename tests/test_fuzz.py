@@ -21,15 +21,9 @@ from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, GivenScores, Search, StripSearch
 from pyg_recmetrics.metrics import accuracy
 from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
-from pyg_recmetrics.ranking import (
-    adapt,
-    algorithms,
-    pairs,
-    score_mask,
-    scores_and_lists,
-)
-from pyg_recmetrics.ranking import embeddings as ranked_embeddings
-from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from pyg_recmetrics.ranking import adapt, algorithms, recommenders
+from pyg_recmetrics.ranking import recommenders as ranked_embeddings
+from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
 from pyg_recmetrics.results import archive, result
 from pyg_recmetrics.task import edges, preparation
@@ -171,9 +165,7 @@ DEFECTS = {
             )
         ),
     ),
-    "of equal scores, the higher id ranks first": wrapped(
-        scores_and_lists, "top_k", higher_id_first
-    ),
+    "of equal scores, the higher id ranks first": wrapped(recommenders, "top_k", higher_id_first),
     "seen items are ranked": wrapped(
         Chunk,
         "_adjacency",
@@ -274,7 +266,7 @@ DEFECTS = {
         lambda to_score: lambda self, value: 1.1 * to_score(self, value),
     ),
     "a score that is not finite is not noted": wrapped(
-        score_mask.ScoreMask, "note_highest", lambda note: lambda self, highest: None
+        recommenders.ScoreMask, "note_highest", lambda note: lambda self, highest: None
     ),
     "a user is searched as deep as all others": wrapped(
         Search,
@@ -321,7 +313,7 @@ DEFECTS = {
         lambda find: lambda *lists: (find(*lists)[0], find(*lists)[1] & False),
     ),
     "repeated items stay in lists": wrapped(
-        scores_and_lists, "without_repeats", lambda _: lambda lists: lists
+        recommenders, "without_repeats", lambda _: lambda lists: lists
     ),
     "all users are evaluated": lambda patch: patch.setattr(
         RankedEdges, "is_evaluated", property(lambda self: self.degree >= 0)
@@ -350,7 +342,7 @@ DEFECTS = {
         lambda tiles: lambda self: list(tiles(self))[: max(1, len(list(tiles(self))) - 1)],
     ),
     "scores are rounded to single precision": wrapped(
-        scores_and_lists.FunctionRecommender,
+        recommenders.FunctionRecommender,
         "given",
         lambda given: lambda *users: (given(*users)[0].float(), given(*users)[1]),
     ),
@@ -391,13 +383,13 @@ DEFECTS = {
         ),
     ),
     "masked truth is ranked": wrapped(
-        score_mask.ScoreMask, "apply", lambda apply: lambda self, ranks: None
+        recommenders.ScoreMask, "apply", lambda apply: lambda self, ranks: None
     ),
     "masked items are candidates": wrapped(
-        score_mask.ScoreMask, "note", lambda note: lambda self, chunk, num_candidates, own: None
+        recommenders.ScoreMask, "note", lambda note: lambda self, chunk, num_candidates, own: None
     ),
     "pairs leave out the last candidate": wrapped(
-        pairs.PairRecommender,
+        recommenders.PairRecommender,
         "_pairs",
         lambda pairs_of: (
             lambda self, chunk: [ids[: max(1, len(ids) - 1)] for ids in pairs_of(self, chunk)]

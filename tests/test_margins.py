@@ -19,7 +19,7 @@ from pyg_recmetrics import (
     race,
     report,
 )
-from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import open_ranking
 
 NUM_USERS, NUM_ITEMS = 6000, 40

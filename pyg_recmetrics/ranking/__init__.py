@@ -5,7 +5,7 @@ This package may import the ranked edges and all layers below them. It knows no 
 
 from pyg_recmetrics.ranking.adapt import RecommenderLike
 from pyg_recmetrics.ranking.algorithms import Algorithm
-from pyg_recmetrics.ranking.pairs import PairScorer
 from pyg_recmetrics.ranking.ranking import rank
+from pyg_recmetrics.ranking.recommenders import PairScorer
 
 __all__ = ["Algorithm", "PairScorer", "RecommenderLike", "rank"]

@@ -9,11 +9,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
-from pyg_recmetrics.kernels.devices import (
-    at_once,
-    has_exact_single_precision,
-    has_fast_bfloat16,
-)
+from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_top_scores
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
@@ -23,15 +19,39 @@ from pyg_recmetrics.kernels.fast.searching import (
     FastScores,
     GivenScores,
     Search,
+    StripSearch,
     rows_to_search,
 )
-from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
-from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.kinds import dtypes_of_products, kind_of_search
-from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
+from pyg_recmetrics.ranking.recommenders import (
+    EmbeddingRecommender,
+    GivenScoresRecommender,
+    MatrixRecommender,
+    PairRecommender,
+    PairScorer,
+    Recommender,
+    ScoreRecommender,
+)
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
-from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
 from pyg_recmetrics.task import RankingTask
+
+
+def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dtype]:
+    """Returns the precisions of products to search, each more precise than the one before.
+
+    Args:
+        device (torch.device): The device.
+        in_bfloat16 (bool): Whether products in `bfloat16` come first.
+    """
+    dtypes = [torch.bfloat16] if in_bfloat16 else []
+    if has_exact_single_precision(device):
+        dtypes.append(torch.float32)
+    return dtypes
+
+
+def kind_of_search(device: torch.device, dtype: torch.dtype) -> type[Search]:
+    """Returns what searches products of some precision."""
+    return StripSearch if device.type == "cpu" and dtype == torch.float32 else Search
+
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
 #: on their error; directly, from a product of all embeddings; from what a model recommends by

@@ -29,12 +29,14 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from pyg_recmetrics.checks import check_device, check_finite, check_ids
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.ranking.base import Recommender
-from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.evaluation_mode import state_of
-from pyg_recmetrics.ranking.found_model import unwrapped
-from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
-from pyg_recmetrics.ranking.scores_and_lists import FunctionRecommender
+from pyg_recmetrics.ranking.models import state_of, unwrapped
+from pyg_recmetrics.ranking.recommenders import (
+    EmbeddingRecommender,
+    FunctionRecommender,
+    PairRecommender,
+    PairScorer,
+    Recommender,
+)
 from pyg_recmetrics.task import RankingTask
 
 #: How many numbers of the embeddings of pairs a model is asked for at once.

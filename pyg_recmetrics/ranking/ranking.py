@@ -20,7 +20,7 @@ from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
-from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
+from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
     Findings,
@@ -28,9 +28,8 @@ from pyg_recmetrics.ranking.algorithms import (
     Request,
     find_algorithms,
 )
-from pyg_recmetrics.ranking.base import Recommender
-from pyg_recmetrics.ranking.counts import complete_counts
-from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
+from pyg_recmetrics.ranking.models import evaluation_mode
+from pyg_recmetrics.ranking.recommenders import Recommender
 from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 

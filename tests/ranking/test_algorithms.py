@@ -347,3 +347,30 @@ def test_some_need_products_in_single_precision(monkeypatch):
 def test_what_is_no_algorithm_is_named():
     with pytest.raises(ValueError, match=r"\['auto', .*'recommend'\] \(got 'fast'\)"):
         rank(EMBEDDINGS, TASK, algorithm="fast")
+
+
+CPU = torch.device("cpu")
+
+
+def test_a_processor_may_have_fast_products_in_bfloat16():
+    assert algorithms.dtypes_of_products(CPU, in_bfloat16=False) == [torch.float32]
+    found = algorithms.dtypes_of_products(CPU, in_bfloat16=True)
+    assert found == [torch.bfloat16, torch.float32]
+
+
+def test_less_than_single_precision_has_no_bound(monkeypatch):
+    monkeypatch.setattr(algorithms, "has_exact_single_precision", lambda device: False)
+    assert algorithms.dtypes_of_products(CPU, in_bfloat16=False) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "name"),
+    [
+        ("cpu", torch.float32, "StripSearch"),
+        ("cpu", torch.bfloat16, "Search"),
+        ("cuda", torch.bfloat16, "Search"),
+        ("cuda", torch.float32, "Search"),
+    ],
+)
+def test_a_processor_searches_products_in_single_precision_in_strips(device, dtype, name):
+    assert algorithms.kind_of_search(torch.device(device), dtype).__name__ == name

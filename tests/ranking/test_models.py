@@ -1,17 +1,32 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
 import copy
+import functools
+import inspect
+import re
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
-from torch_geometric.utils import to_undirected
+from torch_geometric.utils import to_torch_csr_tensor, to_undirected
 
-from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics.ranking import models as room
 from pyg_recmetrics.ranking import schedule
+from pyg_recmetrics.ranking.models import (
+    RECOMMEND_FORMS,
+    evaluation_mode,
+    find_doubt,
+    find_model,
+    read_form,
+)
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel, models
 from tests.support.cases.strategies import cases, ranks
 
@@ -288,3 +303,689 @@ def test_a_model_may_overwrite_what_it_is_given(batch_size):
     wanted = rank(PlainModel(SCORES, 2), TASK, edge_index=NO_EDGES, **options)
     assert torch.equal(ranked.rank, wanted.rank)
     assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+
+
+TASK_OF_EVALUATION_MODE = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+
+
+def mixed_model():
+    """A model in training mode with a part that is frozen."""
+    model = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Dropout()).train()
+    model[0].eval()
+    return model
+
+
+def modes(model):
+    return [module.training for module in model.modules()]
+
+
+@pytest.fixture
+def nothing_is_remembered():
+    yield
+    assert not room._modes
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+@pytest.mark.parametrize("error", [None, KeyError, KeyboardInterrupt])
+def test_every_part_is_left_in_its_own_mode(error):
+    model = mixed_model()
+    before = modes(model)
+    assert before == [True, False, True]
+
+    def use():
+        with evaluation_mode(model):
+            assert modes(model) == [False] * 3
+            assert not torch.is_grad_enabled()
+            if error is not None:
+                raise error
+
+    if error is None:
+        use()
+    else:
+        with pytest.raises(error):
+            use()
+    assert modes(model) == before
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+def test_a_model_that_cannot_be_put_in_eval_mode_is_left_as_it_was():
+    class Stubborn(torch.nn.Sequential):
+        def eval(self):
+            self[0].eval()
+            raise RuntimeError("no")
+
+    model = Stubborn(torch.nn.Dropout())
+    with pytest.raises(RuntimeError, match="no"), evaluation_mode(model):
+        pass
+    assert modes(model) == [True, True]
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+def test_evaluations_inside_of_others_restore_nothing_too_early():
+    model = mixed_model()
+    before = modes(model)
+    with evaluation_mode(model):
+        with evaluation_mode(model):
+            pass
+        assert modes(model) == [False] * 3
+    assert modes(model) == before
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+@torch.enable_grad()  # as the two overlap in one thread, which mixes up gradients
+def test_models_that_share_a_part_leave_it_as_the_first_found_it():
+    shared = torch.nn.Dropout()
+    first, second = torch.nn.Sequential(shared), torch.nn.Sequential(shared, torch.nn.Dropout())
+    one, other = evaluation_mode(first), evaluation_mode(second)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert modes(first) == [True, False]  # the second still needs the shared part
+    assert modes(second) == [False] * 3
+    other.__exit__(None, None, None)
+    assert modes(first) == [True, True]
+    assert modes(second) == [True] * 3
+
+
+class Holder:
+    """An object that is no module, but has one."""
+
+    def __init__(self):
+        self.model = mixed_model()
+
+    def scores(self, users):
+        assert modes(self.model) == [False] * 3
+        return torch.rand(len(users), 3)
+
+    def recommend(self, edge_index, src_index, dst_index, k):
+        assert modes(self.model) == [False] * 3
+        return dst_index[:k].expand(len(src_index), -1)
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda holder: holder,
+        lambda holder: holder.recommend,
+        lambda holder: holder.scores,
+        lambda holder: functools.partial(holder.scores),
+    ],
+)
+def test_modules_of_an_object_are_in_eval_mode(form):
+    holder = Holder()
+    rank(form(holder), TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
+    assert modes(holder.model) == [True, False, True]
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+def test_the_module_whose_method_was_borrowed_is_in_eval_mode():
+    lender, borrower = Holder(), torch.nn.Identity()
+    borrower.recommend = lender.recommend
+    rank(borrower, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
+    assert modes(lender.model) == [True, False, True]
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+def test_threads_share_a_model():
+    """Two evaluations overlap, so that the first ends while the second is still ranking."""
+    both_rank, first_is_done = threading.Barrier(2, timeout=20), threading.Event()
+    seen = []
+
+    class Model(RecordingModel):
+        def recommend(self, *args, **options):
+            both_rank.wait()
+            if threading.current_thread().name.endswith("_1"):
+                assert first_is_done.wait(20)
+            seen.append(self.training)
+            return super().recommend(*args, **options)
+
+    model = Model(torch.rand(2, 3), 2).train()
+
+    def evaluate(number):
+        threading.current_thread().name = f"evaluation_{number}"
+        rank(model, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
+        first_is_done.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(evaluate, range(2)))
+    assert seen == [False, False]
+    assert model.training
+
+
+@pytest.mark.usefixtures("nothing_is_remembered")
+def test_many_threads_never_rank_in_training_mode():
+    seen = []
+
+    class Model(RecordingModel):
+        def recommend(self, *args, **options):
+            seen.append(self.training)
+            return super().recommend(*args, **options)
+
+    model = Model(torch.rand(2, 3), 2).train()
+    with ThreadPoolExecutor(8) as pool:
+        list(
+            pool.map(
+                lambda _: rank(model, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES, batch_size=1),
+                range(100),
+            )
+        )
+    assert len(seen) == 200
+    assert not any(seen)
+    assert model.training
+
+
+TASK_OF_FOUND_MODEL = RankingTask(torch.tensor([[0, 0, 1], [0, 3, 4]]), num_users=2, num_items=5)
+WEIGHT = torch.tensor([0.5, 2.0, 0.5, 2.0])
+
+#: What every model is asked by name.
+ASKED = ("src_index", "dst_index", "k")
+
+
+class TestFound:
+    def test_a_lightgcn(self):
+        model = LightGCN(7, embedding_dim=4, num_layers=1)
+        for value in (model, model.recommend, torch.nn.DataParallel(model)):
+            found = find_model(value)
+            assert found.recommend == model.recommend
+            assert found.bound_object is found.lightgcn is model
+            assert str(found.form) == "recommend(edge_index, src_index, dst_index, k)"
+            assert (found.form.takes_weight, found.form.needs_weight) == (True, False)
+            assert found.name == "LightGCN"
+
+    def test_a_lightgcn_whose_recommend_was_replaced(self):
+        class Replaced(LightGCN):
+            def recommend(self, *, edge_index, edge_weight, src_index, dst_index, k):
+                return dst_index
+
+        found = find_model(Replaced(7, embedding_dim=4, num_layers=1))
+        assert found.lightgcn is None
+        assert (found.takes_edges, found.form.takes_weight, found.form.needs_weight) == (True,) * 3
+
+    def test_a_function(self):
+        def recommend(src_index, dst_index, k):
+            return dst_index
+
+        found = find_model(functools.partial(recommend, k=3))
+        assert found.bound_object is recommend
+        assert (found.name, found.takes_edges, found.lightgcn) == ("recommend", False, None)
+
+    @pytest.mark.parametrize("value", [SCORES, (SCORES, SCORES), LightGCN, print, "model", None])
+    def test_nothing_else(self, value):
+        assert find_model(value) is None
+
+    def test_without_a_signature_it_is_asked_as_that_of_pyg(self):
+        class Compiled:
+            __signature__ = "hidden"
+
+            def __call__(self, edge_index, src_index, dst_index, k):
+                assert torch.equal(edge_index, EDGES)
+                return best(src_index, dst_index, k)
+
+        ranked = rank(Passing(Compiled()), TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
+        assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+
+
+class TestForms:
+    """Whatever `recommend` looks like, it is given the same, and its ranks are those of scores."""
+
+    def given_to(self, make, edge_weight=None):
+        """What a `recommend` got besides users and items, and whether its ranks are right."""
+        got = []
+
+        def record(src_index, dst_index, k, *edges):
+            got.append(edges)
+            return best(src_index, dst_index, k)
+
+        options = {"edge_index": EDGES, "edge_weight": edge_weight}
+        ranked = rank(make(record), TASK_OF_FOUND_MODEL, k=2, batch_size=2, **options)
+        assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+        (edges,) = got
+        return edges
+
+    def test_as_pyg_does(self):
+        def make(record):
+            def recommend(edge_index, edge_weight=None, src_index=None, dst_index=None, k=1):
+                return record(src_index, dst_index, k, edge_index, edge_weight)
+
+            return recommend
+
+        edges, weight = self.given_to(make)
+        assert torch.equal(edges, EDGES)
+        assert weight is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_without_a_place_for_weights(self):
+        def make(record):
+            def recommend(edge_index, src_index=None, dst_index=None, k=20):
+                return record(src_index, dst_index, k, edge_index)
+
+            return recommend
+
+        assert torch.equal(self.given_to(make)[0], EDGES)
+        message = (
+            r"'recommender.recommend\(\)' needs to take 'edge_weight', as the edges have weights "
+            r"\(got recommend\(edge_index, src_index, dst_index, k\)\)"
+        )
+        with pytest.raises(ValueError, match=message):
+            self.given_to(make, WEIGHT)
+
+    def test_weights_of_data_are_not_left_out_either(self):
+        data = Data(edge_index=EDGES, edge_weight=WEIGHT, num_nodes=4)
+        data.edge_label_index = torch.tensor([[0, 1], [3, 2]])
+
+        def recommend(edge_index, src_index, dst_index, k):
+            return dst_index[:k].expand(len(src_index), -1)
+
+        with pytest.raises(ValueError, match="needs to take 'edge_weight'"):
+            evaluate(recommend, data, ["recall@1"], num_users=2)
+        evaluate(recommend, data, ["recall@1"], num_users=2, edge_index=EDGES)
+
+    def test_with_weights_that_have_no_default(self):
+        def make(record):
+            def recommend(edge_index, edge_weight, src_index, dst_index, k):
+                return record(src_index, dst_index, k, edge_index, edge_weight)
+
+            return recommend
+
+        assert self.given_to(make)[1] is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_with_edges_of_another_name(self):
+        def make(record):
+            def recommend(adj_t, /, *, src_index, dst_index, k, edge_weight=None, sorted=True):
+                return record(src_index, dst_index, k, adj_t, edge_weight)
+
+            return recommend
+
+        assert torch.equal(self.given_to(make)[0], EDGES)
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_with_edges_by_name_only(self):
+        def make(record):
+            def recommend(*, src_index, dst_index, k, edge_index):
+                return record(src_index, dst_index, k, edge_index)
+
+            return recommend
+
+        assert torch.equal(self.given_to(make)[0], EDGES)
+
+    def test_with_arguments_that_are_passed_on(self):
+        def make(record):
+            def recommend(*args, **options):
+                weight = options.pop("edge_weight", None)
+                return record(*(options[name] for name in ASKED), *args, weight)
+
+            return Passing(recommend)
+
+        edges, weight = self.given_to(make)
+        assert torch.equal(edges, EDGES)
+        assert weight is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_with_named_arguments_that_are_passed_on(self):
+        def make(record):
+            def recommend(edge_index, **options):
+                weight = options.pop("edge_weight", None)
+                return record(*(options[name] for name in ASKED), edge_index, weight)
+
+            return recommend
+
+        assert self.given_to(make)[1] is None
+        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+
+    def test_without_edges(self):
+        def recommend(src_index, dst_index, k):
+            return best(src_index, dst_index, k)
+
+        for options in ({}, {"edge_index": EDGES, "edge_weight": WEIGHT}):
+            ranked = rank(recommend, TASK_OF_FOUND_MODEL, k=2, **options)
+            assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+
+    def test_with_edges_that_were_given_before(self):
+        def recommend(edge_index, src_index, dst_index, k):
+            assert edge_index == "mine"
+            return best(src_index, dst_index, k)
+
+        for mine in (
+            functools.partial(recommend, "mine"),
+            functools.partial(recommend, edge_index="mine"),
+        ):
+            ranked = rank(mine, TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
+            assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+
+
+class Passing:
+    """An object whose `recommend` is a function of its own."""
+
+    def __init__(self, recommend):
+        self.recommend = recommend
+
+
+class TestWhoIsAsked:
+    def test_an_instance_may_have_a_recommend_of_its_own(self):
+        model = LightGCN(7, embedding_dim=4, num_layers=1)
+        model.recommend = lambda edge_index, src_index, dst_index, k: best(src_index, dst_index, k)
+        ranked = rank(model, TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
+        assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+
+    def test_the_recommend_of_another_lightgcn_is_that_of_the_other(self):
+        model, other = (LightGCN(7, embedding_dim=4, num_layers=1) for _ in range(2))
+        model.recommend = other.recommend
+        ranked = rank(model, TASK_OF_FOUND_MODEL, full=True, edge_index=EDGES)
+        assert torch.equal(
+            ranked.rank, rank(other, TASK_OF_FOUND_MODEL, full=True, edge_index=EDGES).rank
+        )
+        assert not torch.equal(
+            ranked.rank,
+            rank((-SCORES, torch.eye(5)), TASK_OF_FOUND_MODEL, full=True, edge_index=EDGES).rank,
+        )
+
+    @pytest.mark.parametrize("algorithm", ["auto", "recommend"])
+    def test_a_method_is_asked_like_its_model(self, algorithm):
+        model = LightGCN(7, embedding_dim=4, num_layers=1).train()
+        wanted = rank(model, TASK_OF_FOUND_MODEL, full=True, edge_index=EDGES)
+        for method in (model.recommend, functools.partial(model.recommend, sorted=True)):
+            ranked = rank(
+                method, TASK_OF_FOUND_MODEL, full=True, edge_index=EDGES, algorithm=algorithm
+            )
+            assert torch.equal(ranked.rank, wanted.rank)
+        assert model.training
+
+    def test_other_methods_are_functions_of_users(self):
+        class Model(torch.nn.Module):
+            def scores(self, users):
+                assert not self.training
+                return SCORES[users]
+
+            def recommend(self, users):
+                return SCORES[users]
+
+        model = Model()
+        wanted = rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank
+        for function in (model.scores, model.recommend):
+            assert torch.equal(rank(function, TASK_OF_FOUND_MODEL, k=2).rank, wanted)
+
+    def test_wrappers_of_pytorch_are_looked_through(self):
+        model = LightGCN(7, embedding_dim=4, num_layers=1)
+        wanted = rank(model, TASK_OF_FOUND_MODEL, full=True, edge_index=EDGES).rank
+        compiled = torch.compile(model)
+        for wrapped in (
+            compiled,
+            torch.compile(torch.nn.DataParallel(model)),
+            torch.nn.DataParallel(compiled),
+            torch.optim.swa_utils.AveragedModel(model),
+        ):
+            wrapped.train()
+            for algorithm in ("auto", "recommend"):
+                options = {"full": True, "edge_index": EDGES, "algorithm": algorithm}
+                assert torch.equal(rank(wrapped, TASK_OF_FOUND_MODEL, **options).rank, wanted)
+            assert all(module.training for module in wrapped.modules())
+
+    def test_a_class_is_no_model(self):
+        with pytest.raises(TypeError, match=r"\(got the class LightGCN\)"):
+            rank(LightGCN, TASK_OF_FOUND_MODEL, edge_index=EDGES)
+
+    def test_a_model_without_recommend_inside_of_a_wrapper_is_named(self):
+        with pytest.raises(TypeError, match="got DataParallel without a method 'recommend'"):
+            rank(
+                torch.nn.DataParallel(torch.nn.Linear(1, 1)), TASK_OF_FOUND_MODEL, edge_index=EDGES
+            )
+
+    @pytest.mark.parametrize("embedding", [torch.rand(6, 4), torch.rand(7), torch.rand(7, 4) / 0])
+    def test_a_lightgcn_with_other_embeddings_is_named(self, embedding):
+        class Other(LightGCN):
+            def get_embedding(self, edge_index, edge_weight=None):
+                return embedding
+
+        with pytest.raises(ValueError, match="'recommender"):
+            rank(Other(7, 4, 1), TASK_OF_FOUND_MODEL, edge_index=EDGES)
+
+
+NUM_USERS, NUM_ITEMS = 4, 6
+
+#: Every user and every item has an edge. User 0 and item 0 share an id, as in a self-loop.
+LOCAL = torch.tensor([[0, 0, 1, 1, 2, 3, 3], [0, 1, 2, 3, 4, 5, 0]])
+FORWARD = LOCAL + torch.tensor([[0], [NUM_USERS]])
+BOTH = torch.cat([FORWARD, FORWARD.flip([0])], dim=1)
+FRIENDS = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+SIMILAR = FRIENDS + NUM_USERS
+LOOPS = torch.arange(NUM_USERS + NUM_ITEMS).expand(2, -1)
+ITEMS_FIRST = LOCAL + torch.tensor([[NUM_ITEMS], [0]])
+
+
+def doubt(*edges, num_users=NUM_USERS):
+    return find_doubt(torch.cat(edges, dim=1), num_users)
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        (BOTH,),
+        (BOTH, LOOPS),
+        (BOTH, BOTH),
+        (LOOPS,),
+        (BOTH[:, :0],),
+        (FORWARD, FORWARD.flip([0])[:, :4]),
+        (FORWARD[:, :1], FORWARD.flip([0])[:, :1]),
+    ],
+)
+def test_sensible_graphs_are_not_doubted(edges):
+    assert doubt(*edges) is None
+
+
+@pytest.mark.parametrize(
+    ("edges", "problem"),
+    [
+        ((FORWARD,), "no edges run from items to users"),
+        ((FORWARD, FORWARD.flip([0])[:, :3]), "3 edges run from items to users"),
+        ((BOTH, FRIENDS), "4 of 18 edges connect users with users"),
+        ((BOTH, SIMILAR), "4 of 18 edges connect items with items"),
+        ((BOTH - 1,), "connect users with users"),
+        ((FORWARD.flip([0]),), "no edges run from users to items"),
+        ((FORWARD, LOOPS, FRIENDS), "no edges run from items to users"),
+        ((LOCAL,), "4 of 6 edges connect users with users, and no edges run from items"),
+        ((LOCAL, LOCAL.flip([0])), "8 of 12 edges connect users with users"),
+        ((FRIENDS,), "4 of 4 edges connect users with users"),
+        ((SIMILAR,), "4 of 4 edges connect items with items"),
+        ((FRIENDS, SIMILAR), "4 of 8 .* users with users and 4 of 8 .* items with items"),
+        ((ITEMS_FIRST, ITEMS_FIRST.flip([0])), "4 of 14 edges connect items with items"),
+    ],
+)
+def test_what_is_odd_is_told(edges, problem):
+    message = doubt(*edges)
+    assert re.search(problem, message), message
+    assert "'num_users' (4) on" in message
+
+
+@pytest.mark.parametrize(
+    ("edges", "mentions_ids", "mentions_direction"),
+    [
+        ((LOCAL,), True, True),
+        ((LOCAL, LOCAL.flip([0])), True, False),
+        ((FORWARD,), False, True),
+        ((FRIENDS,), True, False),
+    ],
+)
+def test_only_the_remedy_that_helps_is_named(edges, mentions_ids, mentions_direction):
+    message = doubt(*edges)
+    assert ("add 'num_users' to item ids" in message) == mentions_ids
+    assert ("add the reverse edges" in message) == mentions_direction
+
+
+@given(num_users=st.integers(1, 30), num_items=st.integers(1, 30), seed=st.integers(0, 10**6))
+def test_edges_between_users_and_items_in_both_directions_are_never_doubted(
+    num_users, num_items, seed
+):
+    generator = torch.Generator().manual_seed(seed)
+    user = torch.randint(num_users, (40,), generator=generator)
+    item = torch.randint(num_items, (40,), generator=generator) + num_users
+    edges = to_undirected(torch.stack([user, item]))
+    assert find_doubt(edges, num_users) is None
+    assert find_doubt(edges[:, edges[0] < edges[1]], num_users) is not None
+
+
+@pytest.mark.parametrize("size", [(NUM_USERS, NUM_ITEMS), (NUM_ITEMS, NUM_USERS), (6, 6)])
+def test_edges_in_local_ids_are_found_whatever_there_is_more_of(size):
+    num_users, num_items = size
+    edges = torch.cartesian_prod(torch.arange(num_users), torch.arange(num_items)).t()
+    for local in (edges, to_undirected(edges)):
+        assert "connect users with users" in doubt(local, num_users=num_users)
+
+
+class TestModels:
+    task = RankingTask(LOCAL, num_users=NUM_USERS, num_items=NUM_ITEMS)
+    scores = torch.rand(NUM_USERS, NUM_ITEMS)
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            LightGCN(NUM_USERS + NUM_ITEMS, 4, 1),
+            RecordingModel(scores, NUM_USERS),
+            PlainModel(scores, NUM_USERS),
+        ],
+    )
+    def test_models_that_propagate_warn_once(self, model):
+        for edge_index in (LOCAL, FORWARD):
+            with pytest.warns(UserWarning, match="'edge_index' looks odd") as warned:
+                rank(model, self.task, edge_index=edge_index, batch_size=1)
+            assert len(warned) == 1
+            assert warned[0].filename == __file__
+        rank(model, self.task, edge_index=BOTH)
+
+    def test_nothing_else_does(self):
+        def recommend(src_index, dst_index, k):
+            return dst_index[:k].expand(len(src_index), -1)
+
+        for recommender in (self.scores, recommend):
+            rank(recommender, self.task, edge_index=LOCAL)
+
+    @pytest.mark.filterwarnings("ignore:Sparse")  # which PyTorch calls beta
+    def test_sparse_matrices_are_looked_at(self):
+        model = LightGCN(NUM_USERS + NUM_ITEMS, 4, 1)
+        size = (NUM_USERS + NUM_ITEMS,) * 2
+        transposed = to_torch_csr_tensor(FORWARD.flip([0]), size=size)
+        with pytest.warns(UserWarning, match="no edges run from items to users"):
+            by_matrix = rank(model, self.task, edge_index=transposed)
+        with pytest.warns(UserWarning, match="no edges run from items to users"):
+            by_edges = rank(model, self.task, edge_index=FORWARD)
+        assert torch.equal(by_matrix.rank, by_edges.rank)
+        rank(model, self.task, edge_index=to_torch_csr_tensor(BOTH, size=size))
+
+
+def test_a_real_graph(lastfm):
+    task = RankingTask.from_data(lastfm)
+    model = LightGCN(task.num_users + task.num_items, embedding_dim=4, num_layers=1)
+    evaluate(model, lastfm, ["recall@20"])
+    with pytest.warns(UserWarning, match="connect users with users, and no edges run from items"):
+        evaluate(model, lastfm, ["recall@20"], edge_index=task.seen)
+    shifted = task.seen + torch.tensor([[0], [task.num_users]])
+    with pytest.warns(UserWarning, match="looks odd: no edges run from items to users"):
+        evaluate(model, lastfm, ["recall@20"], edge_index=shifted)
+
+
+TASK_OF_RECOMMEND_FORMS = RankingTask(
+    torch.tensor([[0, 0, 1], [0, 3, 4]]), num_users=2, num_items=5
+)
+SEEN_TASK = RankingTask(
+    torch.tensor([[0, 0, 1], [1, 3, 4]]),
+    num_users=2,
+    num_items=5,
+    seen=torch.tensor([[0, 1], [0, 3]]),
+    candidates=torch.tensor([0, 1, 3, 4]),
+)
+USERS, ITEMS = torch.arange(2), torch.arange(2, 7)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda answer: lambda edge_index, users, items, k: answer(users, items, k),
+        lambda answer: lambda adj, users, items, top_k=1: answer(users, items, top_k),
+        lambda answer: lambda graph, sources, targets, n: answer(sources, targets, n),
+        lambda answer: lambda edge_index, edge_weight, u, i, k, /: answer(u, i, k),
+        lambda answer: lambda users, items, k, heat=1: answer(users, items, k),
+        lambda answer: lambda k, items, users: answer(users, items, k),
+        lambda answer: lambda users, k=10, items=None, **other: answer(users, items, k),
+        lambda answer: lambda edge_index, users, k: answer(users, ITEMS, k) - 2,
+        lambda answer: lambda graph, users, k: answer(users, ITEMS, k) - 2,
+        lambda answer: lambda users, k: answer(users, ITEMS, k) - 2,
+        lambda answer: lambda user_ids, topk=10: answer(user_ids, ITEMS, topk) - 2,
+        lambda answer: lambda edge_index, k: answer(USERS, ITEMS, k) - 2,
+        lambda answer: lambda k: answer(USERS, ITEMS, k) - 2,
+    ],
+)
+@pytest.mark.parametrize("batch_size", [None, 1])
+def test_as_people_write_it(make, batch_size):
+    for task in (TASK_OF_RECOMMEND_FORMS, SEEN_TASK):
+        ranked = rank(Passing(make(best)), task, edge_index=EDGES, batch_size=batch_size)
+        assert torch.equal(ranked.rank, rank(SCORES, task).rank)
+
+
+@pytest.mark.parametrize(
+    "recommend",
+    [
+        lambda edge_index, src_index, dst_index: src_index,
+        lambda e, src_index, dst_index, k, heat: heat,
+        lambda users, not_these, k: users,
+        lambda users, *, heat, k: users,
+        lambda first, k: first,
+        lambda one, two: one,
+        lambda user: user,
+        lambda: None,
+    ],
+)
+def test_other_forms_are_refused(recommend):
+    with pytest.raises(TypeError, match=r"'recommender.recommend\(\)' needs to have one") as told:
+        rank(Passing(recommend), TASK_OF_RECOMMEND_FORMS, edge_index=NO_EDGES)
+    _, *lines = str(told.value).splitlines()
+    assert lines == [f"  - recommend({', '.join(form)})" for form in RECOMMEND_FORMS]
+
+
+def test_factors_are_pointed_to():
+    class Factors:
+        user_factors, item_factors = SCORES, torch.eye(5)
+
+        def recommend(self, userid, user_items, N=10):  # noqa: N803 (as `implicit` calls it)
+            return user_items
+
+    with pytest.raises(TypeError, match=r"\(model.user_factors, model.item_factors\)$"):
+        rank(Factors(), TASK_OF_RECOMMEND_FORMS)
+
+
+def test_items_without_their_place_are_numbered_from_zero():
+    task = RankingTask(torch.tensor([[0, 1], [2, 2]]), num_users=2, num_items=5)
+    with pytest.raises(ValueError, match=r"in \[0, 5\), since a model that is not given items"):
+        rank(Passing(lambda users, k: best(users, ITEMS, k)), TASK_OF_RECOMMEND_FORMS)
+    shifted = Passing(lambda k: torch.tensor([[2, 3, 4]] * 2))
+    with pytest.warns(UserWarning, match="no item below 2, the number of users"):
+        rank(shifted, task, k=3)
+
+
+@pytest.mark.parametrize("arguments", RECOMMEND_FORMS)
+def test_the_recipe_says_which_form_was_found(arguments):
+    given = {}
+    exec(f"def recommend({', '.join(arguments)}): pass", given)
+    form = read_form(given["recommend"])
+    assert form.arguments == arguments
+    lists = torch.tensor([[0, 3, 1, 2, 4]] * 2)
+
+    def recommend(*positions, **names):
+        users = dict(zip(arguments, positions, strict=False), **names).get("src_index", USERS)
+        return lists[users] + (2 if "dst_index" in arguments else 0)
+
+    recommend.__signature__ = inspect.signature(given["recommend"])
+    recipe = evaluate(
+        Passing(recommend), TASK_OF_RECOMMEND_FORMS, "recall@3", edge_index=EDGES
+    ).recipe()
+    assert f"all 5 items, by {form} of recommend. " in " ".join(recipe.split())
+
+
+def test_the_documentation_has_the_same_table():
+    page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
+    rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
+    assert [tuple(arguments.split(", ")) for arguments, _ in rows] == [*RECOMMEND_FORMS]
+    assert [first == "`num_users`" for _, first in rows] == [
+        "dst_index" in arguments for arguments in RECOMMEND_FORMS
+    ]

@@ -20,7 +20,7 @@ import torch
 from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix
-from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
+from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 from tests.support.machines.emulated_device import NAME as EMULATED
 from tests.support.machines.emulated_device import emulated_device
 from tests.support.references import oracle

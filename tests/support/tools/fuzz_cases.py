@@ -15,7 +15,7 @@ from pyg_recmetrics.kernels.exact import scores as scores_module
 from pyg_recmetrics.kernels.fast import bounded_counting, direct_ranking, rounded_items, searching
 from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms, schedule
-from pyg_recmetrics.ranking import embeddings as ranked_embeddings
+from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from tests.support.cases import embeddings
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel
 from tests.support.references import exact_scores, oracle

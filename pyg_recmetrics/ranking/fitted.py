@@ -1,0 +1,385 @@
+"""Fitted models of other libraries, one small adapter for each library.
+
+An adapter reads what a model has learned, as embeddings, a function or lists, and says in words
+what that is. None of them imports its library: a model is known by the module of its class.
+"""
+
+import importlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.task import RankingTask
+
+#: What becomes of users and items that a model does not know.
+_CONSEQUENCES = {
+    "user": "They count as users for whom nothing was retrieved",
+    "item": "They are never retrieved",
+}
+
+
+class Reading(NamedTuple):
+    """What a fitted model ranks by.
+
+    Attributes:
+        recommender: Embeddings, a function of users, or a function `recommend(users, k)`.
+        in_words: What that is, and what is not exact about it.
+    """
+
+    recommender: Any
+    in_words: str
+
+
+class Rows(NamedTuple):
+    """Where a fitted model has the users and items of a task.
+
+    Attributes:
+        user: The row of every user, of shape `[num_users]`; `-1` if the model does not know one.
+        item: The row of every item, of shape `[num_items]`.
+    """
+
+    user: Tensor
+    item: Tensor
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether the model knows everybody and everything."""
+        return not bool((self.user < 0).any() | (self.item < 0).any())
+
+    @classmethod
+    def of(
+        cls, task: RankingTask, users: Mapping[Any, int], items: Mapping[Any, int], library: str
+    ) -> "Rows":
+        """Looks up the original ids of a task, or its positions if it has none.
+
+        An id that is not found is looked up as text, since some libraries read all ids as text.
+
+        Args:
+            task (RankingTask): The task.
+            users (mapping): The row of each user that the model knows, by id.
+            items (mapping): The row of each item that the model knows, by id.
+            library (str): The library, for warnings and errors.
+
+        Raises:
+            ValueError: If no user or no item is known.
+        """
+        return cls(
+            _look_up(task.user_ids or range(task.num_users), users, "user", library),
+            _look_up(task.item_ids or range(task.num_items), items, "item", library),
+        )
+
+    def scores(self, scores_of: Callable[[int], Any]) -> Callable[[Tensor], Tensor]:
+        """Returns a function of the users of a task.
+
+        What the model does not know has no score, and is never retrieved.
+
+        Args:
+            scores_of (callable): Takes the row of a user, and returns the scores of all items.
+        """
+
+        def of_users(users: Tensor) -> Tensor:
+            return torch.stack([of_user(row) for row in self.user[users.cpu()].tolist()]).to(
+                users.device
+            )
+
+        def of_user(row: int) -> Tensor:
+            scores = torch.full(self.item.shape, -torch.inf, dtype=torch.double)
+            if row >= 0:
+                is_known = self.item >= 0
+                given = as_tensor(scores_of(row), "recommender").double()
+                scores[is_known] = given[self.item[is_known]]
+            return scores
+
+        return of_users
+
+
+def by_user(scores_of: Callable[[int], Any]) -> Callable[[Tensor], Tensor]:
+    """Returns a function of users from one of a single user. What has no number has no score.
+
+    Args:
+        scores_of (callable): Takes a user, and returns the scores of all items of the task.
+    """
+
+    def of_users(users: Tensor) -> Tensor:
+        rows = [as_tensor(scores_of(user), "recommender") for user in users.tolist()]
+        return torch.stack(rows).double().nan_to_num_(nan=-torch.inf).to(users.device)
+
+    return of_users
+
+
+def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
+    """Raises if a model was not fitted.
+
+    Args:
+        what_fit_sets (object): An attribute that is `None` before.
+        model (object): The model.
+        library (str): The library, for the error.
+
+    Raises:
+        ValueError: If the attribute is `None`.
+    """
+    if what_fit_sets is None:
+        raise ValueError(
+            f"'recommender' needs to be fitted (got a {name_of(model)} of {library} without a fit)"
+        )
+
+
+def name_of(model: object) -> str:
+    """Returns the name of the class of a model."""
+    return type(model).__name__
+
+
+def _look_up(
+    ids: Sequence[Hashable] | range, known: Mapping[Any, int], kind: str, library: str
+) -> Tensor:
+    rows = [known.get(id_, known.get(str(id_), -1)) for id_ in ids]
+    missing = [id_ for id_, row in zip(ids, rows, strict=True) if row < 0]
+    if len(missing) == len(rows):
+        raise ValueError(
+            f"'recommender' needs to know the {kind}s of the task by their original ids (got none "
+            f"of {_shown(ids)} among those that {library} knows: {_shown(known)})"
+        )
+    if missing:
+        warn(
+            f"'recommender' does not know {len(missing)} of {len(rows)} {kind}s "
+            f"({_shown(missing)}). {_CONSEQUENCES[kind]}"
+        )
+    return torch.tensor(rows, device="cpu")
+
+
+def _shown(ids: Iterable[Hashable]) -> str:
+    return list_some([repr(id_) for id_ in ids])
+
+
+def read_cornac(model: Any, task: RankingTask) -> Reading:
+    """Reads a fitted model, whose users and items are found by their ids."""
+    check_fitted(model.uid_map, model, "Cornac")
+    # The ids of its test data are there, too, at higher rows.
+    users = {id_: row for id_, row in model.uid_map.items() if model.knows_user(row)}
+    items = {id_: row for id_, row in model.iid_map.items() if model.knows_item(row)}
+    rows = Rows.of(task, users, items, "Cornac")
+    return Reading(rows.scores(model.score), f"the scores of {name_of(model)} of Cornac")
+
+
+#: Indexes that compare every item.
+_EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "GpuIndexFlatIP", "GpuIndexFlatL2")
+
+
+def read_faiss(value: Any, task: RankingTask) -> Reading:
+    """Reads `(user_embedding, index)`. Item `i` is the one that was added as `i`, or by its id.
+
+    Raises:
+        TypeError: If there are no user embeddings.
+        ValueError: If there are not as many of them as users.
+    """
+    if not isinstance(value, tuple):
+        raise TypeError(
+            f"'recommender' needs to be a pair (user_embedding, index) for an index of faiss "
+            f"(got {name_of(value)} alone)"
+        )
+    user, index = as_tensor(value[0], "recommender").cpu().float(), value[1]
+    if tuple(user.shape) != (task.num_users, index.d):
+        raise ValueError(
+            f"'recommender' needs to hold user embeddings of shape {[task.num_users, index.d]} "
+            f"(got {list(user.shape)})"
+        )
+
+    # An index may hold ids of its own, which are those of the task then.
+    has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None
+    numbers = {id_: number for number, id_ in enumerate(task.item_ids or ())}
+
+    def recommend(users: Tensor, k: int) -> Tensor:
+        _, items = index.search(user[users.cpu()].numpy(), min(k, index.ntotal))
+        if has_ids:
+            items = [[numbers.get(id_, -1) for id_ in row] for row in items.tolist()]
+        return torch.as_tensor(items, device=users.device)
+
+    how = "exact" if name_of(index) in _EXACT else "approximate"
+    return Reading(recommend, f"lists of {name_of(index)} of faiss, whose search is {how}")
+
+
+def read_implicit(model: Any, task: RankingTask) -> Reading:
+    """Reads a fitted model, whose rows are the positions of the task."""
+    if hasattr(model, "similarity"):
+        check_fitted(model.similarity, model, "implicit")
+        words = f"the similarities of {name_of(model)} of implicit, each seen item counted once"
+        return Reading(_of_similarities(model.similarity, task), words)
+    if getattr(model, "approximate_recommend", False):
+        words = f"lists of {name_of(model)} of implicit, whose search is approximate"
+        return Reading(_of_index(model), words)
+    factors = getattr(model, "model", model)  # what an index was made of
+    check_fitted(factors.user_factors, factors, "implicit")
+    tables = (factors.user_factors, factors.item_factors)
+    # Those on a GPU have a class of their own.
+    user, item = (table.to_numpy() if hasattr(table, "to_numpy") else table for table in tables)
+    return Reading((user, item), f"the factors of {name_of(factors)} of implicit")
+
+
+def _of_similarities(similarity: Any, task: RankingTask) -> Any:
+    user, item = task.seen.cpu().numpy()
+    ones = torch.ones(len(user), dtype=torch.double).numpy()
+    seen = type(similarity)((ones, (user, item)), shape=(task.num_users, similarity.shape[0]))
+
+    def scores(users: Tensor) -> Tensor:
+        found = (seen[users.cpu().numpy()] @ similarity).tocoo()
+        # It never recommends what is similar to nothing that was seen.
+        result = torch.full(found.shape, -torch.inf, dtype=torch.double)
+        row, column = (torch.from_numpy(index).long() for index in (found.row, found.col))
+        result[row, column] = torch.from_numpy(found.data).double()
+        return result.to(users.device)
+
+    return scores
+
+
+def _of_index(model: Any) -> Any:
+    def recommend(users: Tensor, k: int) -> Tensor:
+        rows = users.cpu().numpy()
+        items, _ = model.recommend(rows, None, N=k, filter_already_liked_items=False)
+        return torch.as_tensor(items, device=users.device).long()
+
+    return recommend
+
+
+def read_lenskit(value: Any, task: RankingTask) -> Reading:
+    """Reads a trained pipeline, or a collection of lists of users, by original ids.
+
+    Raises:
+        TypeError: If `value` is neither.
+    """
+    if hasattr(value, "to_df"):  # a collection
+        return Reading(value.to_df(), "lists of LensKit by their original ids")
+    if not hasattr(value, "node"):
+        raise TypeError(
+            f"'recommender' needs to be a pipeline or an ItemListCollection of LensKit (got "
+            f"{name_of(value)}); write lenskit.topn_pipeline(model) and train it"
+        )
+    users = task.user_ids or range(task.num_users)
+    items = list(task.item_ids or range(task.num_items))
+    score, make = (importlib.import_module("lenskit." + at) for at in ("operations", "data"))
+
+    def scores_of(user: int) -> Any:
+        return score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+
+    return Reading(by_user(scores_of), f"the scorer of the pipeline {value.name} of LensKit")
+
+
+def read_lightfm(model: Any, task: RankingTask) -> Reading:
+    """Reads a model without features, whose rows are the positions of the task.
+
+    Raises:
+        ValueError: If it has other rows, such as those of features.
+    """
+    _, user = model.get_user_representations()
+    item_bias, item = model.get_item_representations()
+    if (len(user), len(item)) != (task.num_users, task.num_items):
+        raise ValueError(
+            f"'recommender' needs to have embeddings of {task.num_users} users and "
+            f"{task.num_items} items (got {len(user)} and {len(item)} rows); for a model with "
+            f"features, write\n"
+            f"  _, user = model.get_user_representations(user_features)\n"
+            f"  item_bias, item = model.get_item_representations(item_features)\n"
+            f"  evaluate((user, item, item_bias), data)"
+        )
+    return Reading((user, item, item_bias), "the embeddings and item biases of LightFM")
+
+
+def read_recbole(model: Any, task: RankingTask) -> Reading:
+    """Reads a trained model. User 0 and item 0 of RecBole are padding, and are left out.
+
+    Raises:
+        TypeError: If it needs more than users, such as a sequence of items.
+        ValueError: If it has not as many users and items as the task.
+    """
+    if hasattr(model, "ITEM_SEQ") or not hasattr(model, "n_users"):
+        raise TypeError(
+            f"'recommender' needs to score users without a sequence or other features (got "
+            f"{name_of(model)} of RecBole); pass its scores as a function, see the page of the "
+            f"documentation on fitted models"
+        )
+    found = (model.n_users - 1, model.n_items - 1)
+    if found != (task.num_users, task.num_items):
+        raise ValueError(
+            f"'recommender' needs to have {task.num_users} users and {task.num_items} items "
+            f"besides padding (got {found[0]} and {found[1]})"
+        )
+    interaction = importlib.import_module("recbole.data.interaction").Interaction
+
+    def scores(users: Tensor) -> Tensor:
+        of_all: Tensor = model.full_sort_predict(interaction({model.USER_ID: users + 1}))
+        return of_all.view(users.numel(), -1)[:, 1:]
+
+    return Reading(scores, f"the scores of {name_of(model)} of RecBole, without padding")
+
+
+#: What adds an item bias to an inner product. The mean and the bias of a user move no item.
+_OF_FACTORS = ("SVD", "NMF")
+
+
+def read_surprise(model: Any, task: RankingTask) -> Reading:
+    """Reads a fitted algorithm, whose users and items are found by their raw ids."""
+    check_fitted(getattr(model, "trainset", None), model, "Surprise")
+    train = model.trainset
+    users = {train.to_raw_uid(row): row for row in train.all_users()}
+    items = {train.to_raw_iid(row): row for row in train.all_items()}
+    rows = Rows.of(task, users, items, "Surprise")
+    words = f"{name_of(model)} of Surprise, not clipped to the scale of ratings"
+    is_its_own = type(model).__module__.startswith("surprise.")
+    if is_its_own and name_of(model) in _OF_FACTORS:
+        user, item, bias = model.pu, model.qi, model.bi
+        if not model.biased:
+            bias = 0 * bias
+        if rows.are_complete:
+            return Reading(
+                (user[rows.user], item[rows.item], bias[rows.item]), f"factors of {words}"
+            )
+        return Reading(rows.scores(lambda row: item @ user[row] + bias), f"factors of {words}")
+
+    def scores_of(row: int) -> list[float]:
+        raw = train.to_raw_uid(row)
+        return [float(model.predict(raw, id_, clip=False).est) for id_ in items]
+
+    return Reading(rows.scores(scores_of), f"predictions of {words}")
+
+
+#: The adapter of each library, by the name of its package.
+ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
+    "cornac": read_cornac,
+    "faiss": read_faiss,
+    "implicit": read_implicit,
+    "lenskit": read_lenskit,
+    "lightfm": read_lightfm,
+    "recbole": read_recbole,
+    "surprise": read_surprise,
+}
+
+
+def is_fitted(value: object) -> bool:
+    """Returns whether `value` is a model of a library that has an adapter."""
+    return _library_of(value) is not None
+
+
+def read_fitted(value: object, task: RankingTask) -> Reading | None:
+    """Reads a fitted model, or returns `None` if `value` is none.
+
+    Args:
+        value (object): The model, or a pair of user embeddings and an index of items.
+        task (RankingTask): The task.
+
+    Raises:
+        TypeError: If the library is known, but models of this class cannot be read.
+        ValueError: If the model does not fit the task.
+    """
+    library = _library_of(value)
+    return None if library is None else ADAPTERS[library](value, task)
+
+
+def _library_of(value: object) -> str | None:
+    if isinstance(value, tuple):
+        is_pair = len(value) == 2 and _library_of(value[1]) == "faiss"
+        return "faiss" if is_pair else None
+    packages = (kind.__module__.partition(".")[0] for kind in type(value).__mro__)
+    return next((package for package in packages if package in ADAPTERS), None)

@@ -1,0 +1,673 @@
+"""What recommends: scores, lists, embeddings and pairs, all with one interface."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
+from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.kernels.devices import at_once, copied
+from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.exact.counting import count_ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks, first_kept, ranks_within_rows, without_repeats
+from pyg_recmetrics.kernels.exact.scores import (
+    BoundedFactors,
+    ItemFactors,
+    inner_product_matrix,
+    is_moderate,
+    largest_number,
+    scaled_by_row,
+    with_column,
+)
+from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
+from pyg_recmetrics.kernels.fast.searching import GivenScores
+from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.edges import contains
+
+
+class ScoreMask:
+    """Collects, chunk by chunk, which candidates have a score of `-inf`.
+
+    It counts on the device. The counts are looked at once, after the last chunk.
+
+    Args:
+        task (RankingTask): The task.
+
+    Attributes:
+        num_candidates (torch.Tensor): How many items each user can be recommended, of shape
+            `[num_users]`. For users without truth, scores do not count.
+        is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
+        allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
+            whom a fitted model does not know.
+    """
+
+    def __init__(self, task: RankingTask) -> None:
+        self.task, self.allows_empty = task, False
+        self.num_candidates = task.num_candidates.clone()
+        self.is_masked = torch.zeros_like(task.truth[1])
+        self._is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
+
+    def check_scores(self, scores: Tensor) -> Tensor:
+        """Notes scores that are NaN or `inf`. Returns the lowest of all."""
+        # To count what is wrong would take longer than to rank.
+        lowest, highest = scores.aminmax()
+        self.note_highest(highest)
+        return lowest
+
+    def note_highest(self, highest: Tensor) -> None:
+        """Notes the highest of some scores: NaN or `inf` if one of them is."""
+        self._is_wrong |= highest.isnan() | highest.isposinf()
+
+    def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
+        """Notes the candidates of the users of a chunk whose scores are not `-inf`.
+
+        Args:
+            chunk (Chunk): The chunk.
+            num_candidates (torch.Tensor): How many each user has, of shape `[num_rows]`.
+            of_truth (torch.Tensor): The scores of the truth edges, of shape `[num_edges]`.
+        """
+        self.num_candidates[chunk.users] = num_candidates
+        self.is_masked[chunk.truth.index] = of_truth.isneginf().long()
+
+    def check(self) -> None:
+        """Raises if there are scores that nothing can be ranked by."""
+        if bool(self._is_wrong):
+            raise ValueError(
+                "'recommender' needs to give scores that are finite, or '-inf' for items that must "
+                "not be retrieved (got NaN or 'inf')"
+            )
+        # A user without truth may be left without an item. Only lists look at such users.
+        is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
+        is_empty &= self.task.degree > 0
+        if not self.allows_empty and (num_empty := int(is_empty.sum())):
+            first = int(is_empty.nonzero()[0])
+            raise ValueError(
+                f"'recommender' needs to give every user a candidate with a finite score (got only "
+                f"'-inf' for {num_empty} users, such as user {first})"
+            )
+
+    @property
+    def num_masked(self) -> Tensor | None:
+        """How many items of each user have such a score, `[num_users]`; `None` if none has."""
+        num_masked = self.task.num_candidates - self.num_candidates
+        return num_masked if bool(num_masked.any()) else None
+
+    def apply(self, ranks: Ranks) -> None:
+        """Leaves truth edges that can never be retrieved out of the ranks."""
+        # Users without truth are looked at only if lists are kept, which must not matter here.
+        counts = (self.num_candidates, self.task.num_candidates)
+        self.num_candidates = torch.where(self.task.degree > 0, *counts)
+        ranks.leave_out(self.is_masked.bool())
+
+    def warn(self) -> None:
+        """Warns of truth edges that can never be retrieved."""
+        if num_masked := int(self.is_masked.sum()):
+            warn(
+                f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "
+                f"'-inf': they can never be retrieved, and count as missed"
+            )
+
+
+class Recommender(ABC):
+    """Recommends items to the users of a chunk."""
+
+    #: What ranks, in words.
+    in_words: str
+
+    #: How many bytes a chunk takes for each of its users and items, besides the adjacency.
+    bytes_per_pair: int
+
+    #: How many bytes the scores of a chunk take for each of its users and items, before anything
+    #: is done with them.
+    bytes_per_score = 0
+
+    #: How many items a chunk looks at at once; `None` for all of them.
+    items_at_once: int | None = None
+
+    #: How long the lists can be at most; `None` if they can be as long as wanted.
+    max_depth: int | None = None
+
+    #: How long the lists have to be for what is measured. Users are ranked down to their own number
+    #: of relevant items in any case, but only some metrics look there.
+    needed_depth: int
+
+    #: Whether it is known how many candidates score higher than a relevant item, or the same.
+    has_scores = False
+
+    #: What its scores keep out of the rankings; `None` if they keep nothing out.
+    mask: ScoreMask | None = None
+
+    #: The state of the model behind it, and the edges it propagates over, if it has a state.
+    state: Mapping[str, Tensor] | None = None
+
+    #: Numbers that are warned about in the end: the largest of all chunks and processes count.
+    noted: Tensor | None = None
+
+    @abstractmethod
+    def answer(self, users: Tensor) -> object:
+        """Returns what tells it from other recommenders: its tables, or what it says of users."""
+
+    @abstractmethod
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        """Returns the ids of the `k` best items `[num_rows, k]`, best first.
+
+        `-1` stands where no item is left.
+        """
+
+    def check(self) -> None:  # noqa: B027 (there may be nothing to check)
+        """Raises if the recommender returned invalid scores or ids.
+
+        Chunks only count them, on the device. The count is looked at once, after the last chunk.
+        """
+
+    def warn(self) -> None:  # noqa: B027 (there may be nothing to warn about)
+        """Warns if the recommender left out what it was asked for."""
+
+
+class BestItems(NamedTuple):
+    """The best items of the users of a chunk, with numbers in the order of their scores.
+
+    Attributes:
+        item: Item ids of shape `[num_rows, k]`, best first; `-1` where no item is left.
+        key: A number for the score of each of these items, of shape `[num_rows, k]`.
+        truth_key: A number for the score of every truth edge, of shape `[num_edges]`.
+    """
+
+    item: Tensor
+    key: Tensor
+    truth_key: Tensor
+
+
+class ScoreRecommender(Recommender):
+    """Ranks by a score for every user and item; equal scores by the lower item id."""
+
+    has_scores = True
+
+    @abstractmethod
+    def best(self, chunk: Chunk, k: int) -> BestItems:
+        """Returns the `k` best items with their scores, and the scores of the truth edges."""
+
+    @abstractmethod
+    def ranks(self, chunk: Chunk) -> Ranks:
+        """Returns the ranks of the truth edges of a chunk, however deep."""
+
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        return self.best(chunk, k).item
+
+
+# Recommenders that score by the inner product of embeddings.
+#
+# :mod:`pyg_recmetrics.kernels.exact.scores` says what exactly this product is.
+
+#: How many bytes the embeddings of all items may take in double precision. Larger tables pass
+#: through the device in tiles.
+MAX_BYTES_OF_ITEMS = 2**30
+
+#: How many items a tile has.
+ITEMS_IN_TILE = 2**13
+
+
+class EmbeddingRecommender(ScoreRecommender):
+    """Scores by the inner product of embeddings.
+
+    The embeddings may stay in the memory of the host, or in a file that is mapped into it. Users
+    pass through the device chunk by chunk. So do items in tiles, once for every chunk, if their
+    table is large. Of the scores of each tile, only the best items so far are kept, or how many are
+    above.
+
+    Args:
+        user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
+        item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
+        bias (torch.Tensor or None): Item biases of shape `[num_items]`.
+        device (torch.device): The device to compute on.
+        largest (float, optional): See :class:`ItemFactors`. (default: `None`)
+        largest_of_user (float, optional): The largest number of users, whatever its sign.
+            (default: `None`, it is looked for)
+    """
+
+    #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
+    bytes_per_pair = 40
+
+    items_at_once: int
+
+    def __init__(
+        self,
+        user: Tensor,
+        item: Tensor,
+        bias: Tensor | None,
+        device: torch.device,
+        largest: float | None = None,
+        largest_of_user: float | None = None,
+    ) -> None:
+        self.user, self.device = user, device
+        self.tables = (user, item, bias)
+        self._largest_of_user = largest_of_user
+        self.items = ItemFactors(item, bias, device, largest)
+        self.has_bias = bias is not None
+        self.in_words = self.words(self.has_bias)
+        num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
+        is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
+        self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
+
+    @staticmethod
+    def words(has_bias: bool) -> str:
+        """Says what ranks, in words."""
+        return "embeddings and item biases" if has_bias else "embeddings"
+
+    def answer(self, users: Tensor) -> object:
+        return self.tables
+
+    def users(self, users: Tensor) -> Tensor:
+        """Returns the scaled embeddings of users, in double precision."""
+        user = self.vectors(users)
+        return scaled_by_row(
+            with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
+        )
+
+    def vectors(self, users: Tensor) -> Tensor:
+        """Returns the embeddings of users as they are."""
+        # To index takes several times as long.
+        return copied(self.user.index_select(0, users.to(self.user.device)), self.device)
+
+    def given_users(self, users: Tensor) -> Tensor | None:
+        """Returns the embeddings of users as they are, in single precision.
+
+        `None` if users or items have numbers that are not in single precision, or need to be
+        scaled first.
+        """
+        if not self._is_moderate:
+            return None
+        user = self.vectors(users).float()
+        return with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
+
+    @cached_property
+    def _is_moderate(self) -> bool:
+        largest = self._largest_of_user
+        if largest is None:
+            largest = largest_number(self.user)
+        return self.items.is_moderate and is_moderate(self.user, largest)
+
+    def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
+        """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
+        users, row = user.unique_consecutive(return_inverse=True)
+        return self.items.exact_scores(self.users(users), row, item)
+
+    def best(self, chunk: Chunk, k: int) -> BestItems:
+        user, items, keys = self.users(chunk.users), [], []
+        for first, scores in self._masked_tiles(chunk, user):
+            column, key, _ = top_k(scores, min(k, scores.size(1)), chunk.scratch)
+            items.append((column + first).masked_fill_(column < 0, -1))
+            keys.append(key)
+            if len(items) > 1:
+                # Where keys are equal, the best so far have lower ids, and stand first.
+                item, key = torch.cat(items, dim=1), torch.cat(keys, dim=1)
+                key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
+                items, keys = [item.gather(1, order)], [key]
+        own = self.items.exact_scores(user, *chunk.truth.pairs)
+        return BestItems(items[0], keys[0], key_of(own))
+
+    def ranks(self, chunk: Chunk) -> Ranks:
+        user = self.users(chunk.users)
+        return self.count(chunk, user, self.items.exact_scores(user, *chunk.truth.pairs))
+
+    def count(self, chunk: Chunk, user: Tensor, own: Tensor) -> Ranks:
+        """Returns the ranks of truth edges of given scores, however deep."""
+        ranked = Entries(*chunk.truth.pairs, user.size(0))
+        return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
+
+    def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:
+        if self.items_at_once >= self.items.num_items:
+            yield 0, self._all_items
+            return
+        for first in range(0, self.items.num_items, self.items_at_once):
+            tile = slice(first, first + self.items_at_once)
+            yield first, BoundedFactors(self.items.double(tile))
+
+    @cached_property
+    def _all_items(self) -> BoundedFactors:
+        return BoundedFactors(self.items.double(slice(None)))
+
+    def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
+        for first, items in self._tiles():
+            yield (
+                first,
+                chunk.mask_(inner_product_matrix(user, items, chunk.scratch), -torch.inf, first),
+            )
+
+
+#: What to do with integers that are no item ids.
+SCORES_ARE_FLOATS = (
+    "scores need to be floating-point numbers, as '.float()' or, outside of torch, "
+    "'.astype(float)' makes them"
+)
+
+#: What to do with integers that are original ids.
+IDS_ARE_IN_DICTS = "original ids need to be in a dict, as in dict(zip(task.user_ids, lists))"
+
+
+class GivenScoresRecommender(ScoreRecommender):
+    """Ranks by scores that are given for all items.
+
+    Args:
+        task (RankingTask): The task.
+    """
+
+    #: The score takes 4 or 8 bytes, the key 8 and the sign bits 4; the rest is what sorting takes.
+    bytes_per_pair = 24
+
+    mask: ScoreMask
+
+    def __init__(self, task: RankingTask) -> None:
+        self.task = task
+        self.mask = ScoreMask(task)
+
+    @abstractmethod
+    def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns a matrix of scores, which is only read, and the row of each user in it."""
+
+    def answer(self, users: Tensor) -> object:
+        scores, row = self.given(users)
+        return scores[row]
+
+    def best(self, chunk: Chunk, k: int) -> BestItems:
+        item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
+        return BestItems(item, key, keys[chunk.truth.pairs])
+
+    def ranks(self, chunk: Chunk) -> Ranks:
+        scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
+        ranked = Entries(*pairs, scores.size(0))
+        return count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
+
+    def fast_scores(self, chunk: Chunk) -> GivenScores:
+        """Returns the scores of the users of a chunk, to be searched."""
+        return GivenScores(*self.given(chunk.users), self.task.candidates)
+
+    def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
+        """Notes what a search came across."""
+        seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
+        self.mask.note_highest(scores.highest)
+        num_missing = scores.num_missing
+        if bool(num_missing.any()):
+            is_missing = scores.exactly(*seen.pairs).isneginf()
+            is_missing &= scores.column[seen.item] >= 0
+            num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
+        self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
+
+    def check(self) -> None:
+        self.mask.check()
+
+    def _masked_scores(self, chunk: Chunk) -> Tensor:
+        matrix, row = self.given(chunk.users)
+        dtype = torch.promote_types(matrix.dtype, torch.float32)
+        scores = chunk.scratch("given.scores", (row.numel(), matrix.size(1)), dtype)
+        chunk.ignore_(scores.copy_(matrix[row]))
+        lowest = self.mask.check_scores(scores)
+        chunk.mask_(scores, -torch.inf)
+        # A CPU sees at once whether there is anything to count. A GPU counts without waiting.
+        if scores.device.type != "cpu" or bool(lowest.isneginf()):
+            num_candidates = (scores > -torch.inf).sum(dim=1)
+            self.mask.note(chunk, num_candidates, scores[chunk.truth.pairs])
+        return scores
+
+
+class MatrixRecommender(GivenScoresRecommender):
+    """Ranks by a matrix of scores `[num_users, num_items]`."""
+
+    in_words = "a matrix of scores"
+
+    def __init__(self, matrix: Tensor, task: RankingTask) -> None:
+        super().__init__(task)
+        self.matrix = matrix
+
+    def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        return self.matrix, users
+
+    def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
+        """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
+        return self.matrix[user, item]
+
+
+class FunctionRecommender(GivenScoresRecommender):
+    """Ranks by a function `users -> scores [len(users), num_items]`."""
+
+    in_words = "a function of users"
+
+    #: What the function returns takes up to 8 bytes.
+    bytes_per_score = 8
+
+    def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
+        super().__init__(task)
+        self.function = function
+
+    def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        with name_users_in_errors(users):
+            # A function may overwrite what it is given.
+            scores = check_scores(self.function(users.clone()), "recommender()")
+        shape = (users.numel(), self.task.num_items)
+        check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
+        check_device(scores, "recommender()", users.device, "task")
+        return scores, torch.arange(users.numel(), device=users.device)
+
+
+class ListRecommender(Recommender):
+    """Recommends from lists of items, after dropping the excluded ones.
+
+    Args:
+        task (RankingTask): The task.
+        width (int): How long the lists are at most, besides the depth to which users are ranked.
+
+    Attributes:
+        noted (torch.Tensor): Whether an item came more than once.
+    """
+
+    noted: Tensor
+
+    def __init__(self, task: RankingTask, width: int) -> None:
+        self.num_items = task.num_items
+        self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
+        self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
+        self.noted = torch.zeros(1, dtype=torch.long, device=task.device)
+        self.has_ids = task.item_ids is not None
+
+    def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
+        """Returns the `k` best items `[num_rows, k]` out of longer lists of local ids.
+
+        `-1` is no item.
+        """
+        is_wrong = (items < -1) | (items >= self.num_items)
+        self.num_wrong += is_wrong.sum()
+        items = items.masked_fill(is_wrong, -1)
+        kept = first_kept(items, ~chunk.must_not_retrieve(items), k)
+        best = without_repeats(kept)
+        self.note(0, (best != kept).any())
+        return best
+
+    def note(self, index: int, number: Tensor | int) -> None:
+        """Notes a number that is warned about, if it is the largest so far."""
+        self.noted[index].clamp_(min=number)
+
+    def check(self) -> None:
+        if num_wrong := int(self.num_wrong):
+            raise ValueError(
+                f"'recommender' needs to hold item ids in [0, {self.num_items}) or -1 "
+                f"(got {num_wrong} ids outside); {SCORES_ARE_FLOATS}"
+                + (f", and {IDS_ARE_IN_DICTS}" if self.has_ids else "")
+            )
+
+    def warn(self) -> None:
+        if bool(self.noted[0]):
+            warn(
+                "'recommender' recommends an item more than once to a user. Only the first place "
+                "counts, and the others count as places without an item"
+            )
+
+
+class FixedListRecommender(ListRecommender):
+    """Recommends from a matrix `[num_users, K]` of item ids."""
+
+    in_words = "lists of items"
+
+    def __init__(self, pred_index_mat: Tensor, task: RankingTask) -> None:
+        super().__init__(task, pred_index_mat.size(1))
+        self.pred_index_mat = pred_index_mat
+        self.max_depth = pred_index_mat.size(1)
+
+    def answer(self, users: Tensor) -> object:
+        return self.pred_index_mat[users]
+
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        return self.best_allowed(self.pred_index_mat[chunk.users].long(), chunk, k)
+
+
+@contextmanager
+def name_users_in_errors(users: Tensor) -> Iterator[None]:
+    """Adds to an error the users for whom it was raised, and leaves its type as it is."""
+    try:
+        yield
+    except Exception as error:
+        named = list_some([str(user) for user in users.tolist()])
+        note = f"(while {users.numel()} users were ranked: {named})"
+        if add_note := getattr(error, "add_note", None):  # since Python 3.11
+            add_note(note)
+        elif error.args and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} {note}", *error.args[1:])
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class PairScorer:
+    r"""A recommender that scores pairs of a user and an item, such as a model with an MLP on top.
+
+    It is asked for the candidates of each user, without what the user has seen, and for no other
+    pairs. With few `candidates` in the :class:`RankingTask`, this takes a fraction of the time that
+    the scores of all items would take. Each pair is asked for once.
+
+    Args:
+        function (callable): Takes user ids and item ids of shape `[num_pairs]`, and returns the
+            score of each pair, higher is better, of shape `[num_pairs]`: floating-point numbers
+            that are finite, or `-inf` for items that must not be retrieved. Ids are those of the
+            task. A module is put in evaluation mode, also if the function is one of its methods.
+        batch_size (int, optional): The largest number of pairs that the function is given at once.
+            (default: `65536`)
+
+    Raises:
+        TypeError: If `function` cannot be called.
+        ValueError: If `batch_size` is not a positive integer.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import PairScorer, RankingTask, evaluate
+        >>> truth, candidates = torch.tensor([[0], [2]]), torch.tensor([[0, 0], [1, 2]])
+        >>> task = RankingTask(truth, num_users=1, num_items=1000, candidates=candidates)
+        >>> scorer = PairScorer(lambda user, item: -(item - 3.0).abs())
+        >>> evaluate(scorer, task, "mrr@10")["mrr@10"]
+        1.0
+    """
+
+    function: Callable[[Tensor, Tensor], Tensor]
+    batch_size: int = 2**16
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(
+                f"'function' needs to be a function of users and items "
+                f"(got {type(self.function).__name__})"
+            )
+        settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
+
+
+class PairRecommender(Recommender):
+    """Ranks by the scores of pairs: of all candidates of each user, and of nothing else.
+
+    Args:
+        scorer (PairScorer): What scores the pairs.
+        task (RankingTask): The task.
+        mask (ScoreMask, optional): Where to note scores of `-inf`. (default: `None`, a new mask)
+    """
+
+    has_scores = True
+    in_words = "a function of pairs"
+
+    #: Ids and keys take 40 bytes, the score takes up to 8, and sorting takes the rest.
+    bytes_per_pair = 128
+
+    mask: ScoreMask
+
+    def __init__(
+        self, scorer: PairScorer, task: RankingTask, mask: ScoreMask | None = None
+    ) -> None:
+        self.scorer = scorer
+        self.num_items, self.truth = task.num_items, task.truth
+        self.mask = ScoreMask(task) if mask is None else mask
+        self.items = torch.arange(task.num_items, device=task.device)
+        num_asked = task.num_items
+        if task.candidates is not None and task.candidates.dim() == 1:
+            self.items, num_asked = task.candidates, task.candidates.numel()
+        elif task.candidates is not None:
+            num_asked = int(torch.bincount(task.candidates[0]).max())
+        self.items_at_once = num_asked
+
+    def answer(self, users: Tensor) -> object:
+        user, item = self.truth[:, torch.isin(self.truth[0], users)]
+        return self._scores(user, item)
+
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        return self.find(chunk, k)[1]
+
+    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+        """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""
+        row, item = self._pairs(chunk)
+        with name_users_in_errors(chunk.users):
+            score = self._scores(chunk.users[row], item)
+        ranks = ranks_within_rows(row, score)
+        is_candidate = score > -torch.inf
+        # Everything beyond the end of the lists goes to one more column.
+        lists = torch.full((chunk.users.numel(), k + 1), -1, device=item.device)
+        column = (ranks.rank - 1).clamp(max=k).masked_fill_(~is_candidate, k)
+        lists[row, column] = item
+        of_truth = torch.searchsorted(
+            row * self.num_items + item, chunk.truth.row * self.num_items + chunk.truth.item
+        )
+        num_candidates = torch.zeros_like(chunk.users)
+        num_candidates.scatter_add_(0, row, is_candidate.long())
+        self.mask.note(chunk, num_candidates, score[of_truth])
+        return Ranks(*(found[of_truth] for found in ranks)), lists[:, :k]
+
+    def check(self) -> None:
+        self.mask.check()
+
+    def _pairs(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
+        """Returns the rows and the items of the candidates of a chunk, sorted by both."""
+        if chunk.candidates is not None:
+            row, item = chunk.candidates.row, chunk.candidates.item
+        else:
+            rows = torch.arange(chunk.users.numel(), device=self.items.device)
+            row = rows.repeat_interleave(self.items.numel())
+            item = self.items.repeat(chunk.users.numel())
+        seen = torch.stack([chunk.seen.row, chunk.seen.item])
+        is_seen = contains(seen, torch.stack([row, item]), self.num_items)
+        # As their number is known, the others can be taken without waiting for the device.
+        is_asked = is_seen.argsort(stable=True)[: chunk.num_candidates]
+        return row[is_asked], item[is_asked]
+
+    def _scores(self, user: Tensor, item: Tensor) -> Tensor:
+        batch_size = self.scorer.batch_size
+        batches = zip(user.split(batch_size), item.split(batch_size), strict=True)
+        scores = [self._ask(users, items) for users, items in batches if items.numel()]
+        return torch.cat(scores) if scores else torch.empty(0, device=item.device)
+
+    def _ask(self, user: Tensor, item: Tensor) -> Tensor:
+        # A function may overwrite what it is given.
+        score = check_scores(self.scorer.function(user.clone(), item.clone()), "recommender()")
+        check_shape(score, "recommender()", (user.numel(),), "scores [num_pairs]")
+        check_device(score, "recommender()", user.device, "task")
+        self.mask.check_scores(score)
+        return score.clone()  # since a function may use its own tensor for the next batch
