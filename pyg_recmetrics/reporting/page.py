@@ -9,17 +9,15 @@ from jinja2 import Environment, StrictUndefined
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.files import replacing
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
-from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
 from pyg_recmetrics.reporting.benchmark_sections import (
     BENCHMARK_FOLDED,
     BENCHMARK_SECTIONS,
+    BenchmarkContents,
 )
 from pyg_recmetrics.reporting.benchmark_sections import summary as summary_of_benchmark
 from pyg_recmetrics.reporting.contents import Contents, Reportable, Split
-from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
-from pyg_recmetrics.reporting.parts import Missing, Part
+from pyg_recmetrics.reporting.parts import DARK_COLORS, Choices, Missing, Part
 from pyg_recmetrics.reporting.sections import FOLDED, SECTIONS, summary
-from pyg_recmetrics.reporting.table_on_page import Choices
 from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.version import __version__
 

@@ -9,7 +9,7 @@ import torch
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, Runs, evaluate, report
 from pyg_recmetrics.plot.style import COLORS
-from pyg_recmetrics.reporting.inline_svg import DARK_COLORS
+from pyg_recmetrics.reporting.parts import DARK_COLORS
 from tests.support.machines.missing_packages import hide_package
 
 ALL = [
