@@ -31,9 +31,9 @@ from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode, read_message_passing
 from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.averages import AverageOver, check_average_over
+from pyg_recmetrics.results.estimates import AverageOver, check_average_over
+from pyg_recmetrics.results.result import Separator
 from pyg_recmetrics.results.sampling import Sampling
-from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
 if TYPE_CHECKING:

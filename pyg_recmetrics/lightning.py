@@ -9,7 +9,7 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.tracker_names import Separator, spell
+from pyg_recmetrics.results.result import Separator, spell
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer

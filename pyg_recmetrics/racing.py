@@ -22,10 +22,10 @@ from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
-from pyg_recmetrics.results.by_name import by_name
-from pyg_recmetrics.results.nouns import QUERIES, USERS
-from pyg_recmetrics.results.paired import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.race import Entrant, Race, RacedPair, RaceVerdict
+from pyg_recmetrics.results.recipe import QUERIES, USERS
+from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.sequential import ConfidenceSequence
 from pyg_recmetrics.task import RankingTask
 

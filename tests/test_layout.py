@@ -13,9 +13,6 @@ TESTED_ELSEWHERE = {
     "modules/streaming_metric": "modules/test_modules.py",
     "plot/texts": "plot/test_layout.py, test_forest_picture.py",
     "reporting/parts": "reporting/test_sections.py, test_page.py, test_browser_controls.py",
-    "results/estimates": "results/test_uncertainty.py",
-    "results/gaps": "results/test_item_groups.py",
-    "results/samples": "test_margins.py",
     "version": "test_documentation.py",
 }
 

@@ -16,13 +16,16 @@ from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.results import EvaluationResult, Runs, archive
 from pyg_recmetrics.results.archive import numbered
-from pyg_recmetrics.results.by_name import RUNNABLE, Name, by_name, read_name
 from pyg_recmetrics.results.comparison import compare_on_each, read_names
 from pyg_recmetrics.results.runs import (
+    RUNNABLE,
+    Name,
     Runnable,
+    by_name,
     common_metrics,
     every_run,
     fields_of_runs,
+    read_name,
     result_or_runs,
     runs_from_fields,
     runs_of,

@@ -6,12 +6,16 @@ from typing import NamedTuple
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
-from pyg_recmetrics.results.cautions import caution
-from pyg_recmetrics.results.inference import Sample
-from pyg_recmetrics.results.paired import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.estimates import Sample, caution
 from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.results.runs import every_run, mean_of_any, means_of_all_users, runs_of
-from pyg_recmetrics.results.samples import describe_samples
+from pyg_recmetrics.results.runs import (
+    describe_samples,
+    every_run,
+    mean_of_any,
+    means_of_all_users,
+    runs_of,
+)
 from pyg_recmetrics.tables import Best, Table, format_mean
 
 #: Means of equal numbers differ by no more than this share of them.

@@ -30,8 +30,12 @@ from pyg_recmetrics.plot.style import (
     point_style,
 )
 from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
-from pyg_recmetrics.results.by_name import results_or_runs_by_name
-from pyg_recmetrics.results.runs import common_metrics, mean_with_interval, runs_of
+from pyg_recmetrics.results.runs import (
+    common_metrics,
+    mean_with_interval,
+    results_or_runs_by_name,
+    runs_of,
+)
 from pyg_recmetrics.tables import format_level, format_mean, format_p
 
 if TYPE_CHECKING:

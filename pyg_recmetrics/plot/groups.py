@@ -22,16 +22,18 @@ from pyg_recmetrics.plot.picture import (
 )
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.by_name import RUNNABLE, by_name, results_or_runs_by_name
 from pyg_recmetrics.results.cohorts import CohortMean
-from pyg_recmetrics.results.nouns import those_who
-from pyg_recmetrics.results.paired import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.recipe import those_who
 from pyg_recmetrics.results.runs import (
+    RUNNABLE,
     Runnable,
+    by_name,
     common_popularity,
     exposure_of_runs,
     mean_of_any,
     result_or_runs,
+    results_or_runs_by_name,
     runs_of,
     values_of_runs,
 )

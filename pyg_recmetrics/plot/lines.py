@@ -20,9 +20,14 @@ from pyg_recmetrics.plot.picture import (
 )
 from pyg_recmetrics.plot.style import NOTE_COLOR, font_size, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult, History, Runs, compare
-from pyg_recmetrics.results.by_name import one_or_by_name, results_or_runs_by_name
 from pyg_recmetrics.results.race import Race, RacedPair, swapped
-from pyg_recmetrics.results.runs import Runnable, mean_with_interval, result_or_runs
+from pyg_recmetrics.results.runs import (
+    Runnable,
+    mean_with_interval,
+    one_or_by_name,
+    result_or_runs,
+    results_or_runs_by_name,
+)
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from pyg_recmetrics.plot.forest import panel_height, panel_of
 from pyg_recmetrics.reporting.contents import about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.cautions import caution
-from pyg_recmetrics.results.inference import Sample
+from pyg_recmetrics.results.estimates import Sample, caution
 from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.tables import Table
 

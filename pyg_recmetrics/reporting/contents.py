@@ -10,9 +10,14 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, Sampling, compare
-from pyg_recmetrics.results.by_name import results_or_runs_by_name
-from pyg_recmetrics.results.paired import is_higher_better
-from pyg_recmetrics.results.runs import Runnable, common_metrics, mean_of_any, runs_of
+from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.runs import (
+    Runnable,
+    common_metrics,
+    mean_of_any,
+    results_or_runs_by_name,
+    runs_of,
+)
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data

@@ -25,13 +25,16 @@ from pyg_recmetrics.reporting.parts import (
     grid,
 )
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
-from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.cohorts import format_cohort
-from pyg_recmetrics.results.inference import Sample
-from pyg_recmetrics.results.nouns import those_who
-from pyg_recmetrics.results.observations import Observations
-from pyg_recmetrics.results.paired import is_higher_better
-from pyg_recmetrics.results.recipe import note_on_intervals, summarize_users
+from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.estimates import Sample, caution
+from pyg_recmetrics.results.recipe import (
+    Observations,
+    note_on_intervals,
+    summarize_users,
+    those_who,
+)
+from pyg_recmetrics.results.result import TieRanges
 from pyg_recmetrics.results.runs import (
     common_popularity,
     exposure_of_runs,
@@ -39,7 +42,6 @@ from pyg_recmetrics.results.runs import (
     runs_of,
     tie_range_of_runs,
 )
-from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Best, Faint, Table, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has

@@ -3,13 +3,10 @@
 This package may import the conventions and all layers below them. It knows no recommenders.
 """
 
-from pyg_recmetrics.results.cohorts import CohortMean, Cohorts
-from pyg_recmetrics.results.comparison import Comparison, compare
-from pyg_recmetrics.results.gaps import Gap, Gaps
+from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
+from pyg_recmetrics.results.comparison import Comparison, PairedDifference, Protocol, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.merging import merge
-from pyg_recmetrics.results.paired import PairedDifference
-from pyg_recmetrics.results.protocol import Protocol
 from pyg_recmetrics.results.race import Entrant, Race, RacedPair
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import MeanOfRuns, Runs

@@ -1,11 +1,11 @@
-"""Cohorts: metrics measured for groups of users, or of items, separately."""
+"""Cohorts: metrics measured for groups of users, or of items, and how far groups are apart."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,22 +15,155 @@ from pyg_recmetrics.checks import check_level, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results.estimates import Estimate, Interval
-from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
-from pyg_recmetrics.results.gaps import Gaps, find_gaps
-from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
-from pyg_recmetrics.results.nouns import USERS, Nouns
-from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
+from pyg_recmetrics.results.estimates import (
+    Estimate,
+    Interval,
+    IntervalMethod,
+    Sample,
+    interval_of_mean,
+    mean_of_users,
+    mean_of_users_and_runs,
+    ratio_of_sums,
+    uncertainty_over_runs,
+)
+from pyg_recmetrics.results.recipe import USERS, Nouns, note_on_intervals
 from pyg_recmetrics.tables import (
+    Rows,
     Table,
     Tabular,
     format_interval,
+    format_level,
+    format_mean,
     to_data_frame,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: Two groups, the second of which is taken from the first.
+Pair: TypeAlias = tuple[Hashable, Hashable]
+
+#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
+_NUM_ESTIMATES = 128
+
+
+class Gap(NamedTuple):
+    """The difference and the ratio of two groups in a metric.
+
+    Attributes:
+        metric: The metric.
+        a: The label of one group.
+        b: The label of the other.
+        difference: The value of `a` minus that of `b`.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+        ratio: The value of `a` over that of `b`; `NaN` if that is zero.
+        ratio_low: The lower end of its confidence interval.
+        ratio_high: The upper end.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+        >>> gaps = result.by(["a", "b"] * 20).gaps()
+        >>> gap = gaps[0]
+        >>> gap.a, gap.b, round(gap.difference, 4)
+        ('a', 'b', 0.2917)
+    """
+
+    metric: str
+    a: Hashable
+    b: Hashable
+    difference: float
+    low: float
+    high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+
+
+class Gaps(Rows[Gap]):
+    """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
+
+    :meth:`Cohorts.gaps` returns it.
+
+    Attributes:
+        level (float): The level of the intervals.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+        >>> task = RankingTask(truth, num_users=40, num_items=4)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+        >>> gaps = result.by(["a", "b"] * 20).gaps()
+        >>> len(gaps), gaps[0].metric
+        (1, 'mrr')
+    """
+
+    def __init__(self, gaps: Iterable[Gap], level: float) -> None:
+        self._rows, self.level = tuple(gaps), level
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a row for every metric and pair of groups.
+
+        Raises:
+            ImportError: If pandas is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
+            >>> task = RankingTask(truth, num_users=40, num_items=4)
+            >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
+            >>> gaps = result.by(["a", "b"] * 20).gaps()
+            >>> gaps.to_pandas().columns.tolist()
+            ['metric', 'a', 'b', 'difference', 'low', 'high', 'ratio', 'ratio_low', 'ratio_high']
+        """
+        return to_data_frame(self._rows, Gap._fields)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} gaps)"
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = [
+            [
+                gap.metric,
+                str(gap.a),
+                str(gap.b),
+                format_mean(gap.difference, (gap.high - gap.low) / 2),
+                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
+            ]
+            for gap in self
+        ]
+        notes = (
+            f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
+            "difference: a - b; ratio: a / b",
+        )
+        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
+
+
+def find_gaps(
+    estimate: Callable[[Hashable], Estimate], metric: str, pairs: Iterable[Pair], level: float
+) -> Iterator[Gap]:
+    """Yields how far groups are apart in a metric.
+
+    Args:
+        estimate (callable): Returns the estimate of a group.
+        metric (str): The metric.
+        pairs (iterable): The labels of groups.
+        level (float): The level of the intervals.
+    """
+    estimate = lru_cache(maxsize=_NUM_ESTIMATES)(estimate)
+    for a, b in pairs:
+        first, second = estimate(a), estimate(b)
+        difference, ratio = first.minus(second), first.over(second)
+        ends = difference.interval(level), ratio.interval(level)
+        yield Gap(metric, a, b, difference.value, *ends[0], ratio.value, *ends[1])
 
 
 class CohortMean(NamedTuple):
@@ -402,3 +535,97 @@ def range_labels(values: Tensor, group: Tensor) -> list[Hashable]:
         low, high = (int(bound) for bound in part.aminmax())
         labels.append(str(low) if low == high else f"{low}-{high}")
     return labels
+
+
+def measure_item_groups(
+    recall: PartialRecall, group: Tensor, labels: Sequence[Hashable], intervals: Intervals
+) -> Cohorts:
+    """Measures groups of items, see :meth:`EvaluationResult.by_item_group`.
+
+    Args:
+        recall (PartialRecall): What to measure for the relevant items of each group. Its ranking
+            needs to have lists.
+        group (torch.Tensor): The number of each item's group, of shape `[num_items]`; `-1` for
+            items without a group.
+        labels (sequence): The label of each group.
+        intervals (Intervals): The persons, and the level of the intervals.
+    """
+    groups = _ItemGroups(recall, group, intervals)
+    means: dict[Hashable, dict[str, CohortMean]] = {}
+    for number, label in enumerate(labels):
+        means[label] = {
+            metric: CohortMean(estimate.value, *estimate.interval(intervals.level), num_users)
+            for metric, (estimate, num_users) in groups.estimates(number).items()
+        }
+    numbers = {label: number for number, label in enumerate(labels)}
+    estimate = partial(_estimate_of_items, groups, numbers)
+    notes = intervals.notes()
+    return Cohorts(means, estimate, "items", notes, intervals)
+
+
+class _ItemGroups:
+    """Estimates of groups of items, which are made when they are asked for.
+
+    The arguments are those of :func:`measure_item_groups`.
+    """
+
+    def __init__(self, recall: PartialRecall, group: Tensor, intervals: Intervals) -> None:
+        self.recall, self.intervals = recall, intervals
+        ranked, k = recall.ranked, recall.metric.k or 1
+        self.metrics = recall.name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
+        user, rank, item = ranked.lists_down_to(k).places(k)
+        self.of_edge = group[ranked.edge_label_index[1]]
+        edge = torch.ones_like(ranked.rank, dtype=torch.double)
+        self.shares = {
+            self.metrics[1]: (user, group[item], 1 / torch.log2(rank.double() + 1)),
+            self.metrics[2]: (ranked.edge_label_index[0], self.of_edge, edge),
+        }
+        self.totals = {
+            share: self._sum_by_user(of_user, amount)
+            for share, (of_user, _, amount) in self.shares.items()
+        }
+
+    def estimates(self, number: int) -> dict[str, tuple[Estimate, int]]:
+        """Returns all numbers of a group, and how many users count in each."""
+        name, exposure, relevance, ratio = self.metrics
+        recall, num_counted = self._recall(number), int(self.recall.is_counted.sum())
+        shares = [self._share(number, share) for share in (exposure, relevance)]
+        return {
+            name: (self._mean(recall), int((~recall.isnan()).sum())),
+            exposure: (shares[0], num_counted),
+            relevance: (shares[1], num_counted),
+            ratio: (shares[0].over(shares[1]), num_counted),
+        }
+
+    def estimate(self, number: int, metric: str) -> Estimate:
+        """Returns one number of a group."""
+        name, exposure, relevance, _ = self.metrics
+        if metric == name:
+            return self._mean(self._recall(number))
+        if metric in self.shares:
+            return self._share(number, metric)
+        return self._share(number, exposure).over(self._share(number, relevance))
+
+    def _share(self, number: int, metric: str) -> Estimate:
+        of_user, of_item, amount = self.shares[metric]
+        own = (of_item == number).nonzero().squeeze(1)
+        part = self._sum_by_user(of_user[own], amount[own])
+        return ratio_of_sums(part, self.totals[metric], self.intervals.person)
+
+    def _mean(self, values: Tensor) -> Estimate:
+        return mean_of_users(values, self.intervals.person)
+
+    def _recall(self, number: int) -> Tensor:
+        return self.recall.of(self.of_edge == number)
+
+    def _sum_by_user(self, user: Tensor, amount: Tensor) -> Tensor:
+        """Adds up amounts of users, and leaves out those who do not count."""
+        is_counted = self.recall.is_counted
+        total = amount.new_zeros(is_counted.numel()).index_add_(0, user, amount)
+        return total.masked_fill(~is_counted, 0.0)
+
+
+def _estimate_of_items(
+    groups: _ItemGroups, numbers: Mapping[Hashable, int], label: Hashable, metric: str
+) -> Estimate:
+    return groups.estimate(numbers[label], metric)

@@ -1,45 +1,63 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, get_args
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
+from torch import Tensor
 
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
+    check_finite_number,
     check_level,
     check_natural_number,
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.results.by_name import Name, read_name, runs_by_name
-from pyg_recmetrics.results.cautions import Basis, caution_on_differences, caution_on_persons
-from pyg_recmetrics.results.claims import claims
-from pyg_recmetrics.results.inference import PairedTest, check_scipy, randomization_test
-from pyg_recmetrics.results.multiple_tests import LargestOfAll, holm
-from pyg_recmetrics.results.paired import (
-    Equivalence,
-    Pair,
-    PairedDifference,
-    difference_of_runs,
-    is_higher_better,
-    pair_of,
+from pyg_recmetrics.metrics import Metric, definition, parse, parse_all
+from pyg_recmetrics.results.estimates import (
+    Basis,
+    Interval,
+    LargestOfAll,
+    PairedTest,
+    Sample,
+    Uncertainty,
+    alpha_of,
+    caution_on_differences,
+    caution_on_persons,
+    check_scipy,
+    holm,
+    paired_difference,
+    randomization_test,
+    uncertainty_of,
 )
-from pyg_recmetrics.results.protocol import Protocol
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runnable, common_metrics, every_run, means_of_all_users
-from pyg_recmetrics.results.same_numbers import check_same_numbers
+from pyg_recmetrics.results.runs import (
+    Name,
+    Runnable,
+    check_users_in_common,
+    common_metrics,
+    describe_samples,
+    every_run,
+    means_of_all_users,
+    read_name,
+    runs_by_name,
+    values_of_runs,
+)
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.samples import check_users_in_common, describe_samples
 from pyg_recmetrics.tables import (
     Best,
     Rows,
     Table,
+    format_level,
     format_mean,
     format_p,
     to_data_frame,
@@ -47,6 +65,653 @@ from pyg_recmetrics.tables import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
+
+_LARGEST_POWER = math.log(sys.float_info.max)
+
+#: A mean that is smaller than this share of what it is a mean of is due to rounding.
+_ROUNDING = 1e-12
+
+#: What a comparison says of `a`, beside `b`.
+Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
+
+
+class PairedDifference(NamedTuple):
+    """The difference of two recommenders in a metric.
+
+    Attributes:
+        metric: The metric, as `name@k`.
+        a: The name of one recommender.
+        b: The name of the other.
+        difference: The mean of `a` minus `b` over the users for whom both are defined.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+        p_value: The p-value of the hypothesis that there is no difference.
+        p_adjusted: The p-value, corrected for all tests of the comparison.
+        verdict: `"better"` or `"worse"` if `a` is that, significantly; `"equivalent"` if the
+            difference is too small to matter; or `"inconclusive"`. `None` without a test.
+        lift: The mean of `a` over that of `b`, minus one, in per cent.
+        lift_low: The lower end of its confidence interval.
+        lift_high: The upper end.
+        effect_size: Cohen's d of paired differences: the mean difference over the standard
+            deviation of the differences of users, for one run of each.
+        wins: The number of users for whom the metric of `a` is larger, on average over pairs of
+            runs.
+        ties: The number of users for whom it is the same.
+        losses: The number of users for whom it is smaller.
+        mean_a: The mean of `a` over the users for whom both are defined.
+        mean_b: The mean of `b`.
+        user_error: The standard error that comes from the choice of users.
+        run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> comparison = compare({"perfect": perfect, "popular": popular})
+        >>> row = comparison[0]
+        >>> row.wins, row.ties, row.losses
+        (3.0, 3.0, 0.0)
+    """
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    low: float = math.nan
+    high: float = math.nan
+    p_value: float = math.nan
+    p_adjusted: float = math.nan
+    verdict: Verdict | None = None
+    lift: float = math.nan
+    lift_low: float = math.nan
+    lift_high: float = math.nan
+    effect_size: float = math.nan
+    wins: float | None = None
+    ties: float | None = None
+    losses: float | None = None
+    mean_a: float = math.nan
+    mean_b: float = math.nan
+    user_error: float = math.nan
+    run_error: float = math.nan
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """The smallest difference that matters.
+
+    Attributes:
+        size: The difference, or its share of the mean of `b`.
+        is_share: Whether it is a share.
+    """
+
+    size: float
+    is_share: bool
+
+    @classmethod
+    def of(cls, value: float | str) -> "Equivalence":
+        """Reads a number, or a percentage such as `"2%"`.
+
+        Raises:
+            ValueError: If it is neither, or not positive.
+        """
+        is_share = isinstance(value, str)
+        if isinstance(value, str):
+            match = _PERCENTAGE.fullmatch(value)
+            size = float(match[1]) / 100 if match else math.nan
+        else:
+            size = check_finite_number(value, "equivalence")
+        if not size > 0:
+            raise ValueError(
+                f"'equivalence' needs to be a positive number or a percentage such as '2%' "
+                f"(got {value!r})"
+            )
+        return cls(size, is_share)
+
+    def bound(self, mean: float) -> float:
+        """Returns the smallest difference that matters beside a mean."""
+        return self.size * abs(mean) if self.is_share else self.size
+
+    def __str__(self) -> str:
+        return f"{100 * self.size:.4g}%" if self.is_share else f"{self.size:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The runs of two recommenders in a metric that every user has.
+
+    Attributes:
+        metric (Metric): The metric.
+        a (str): The name of one recommender.
+        b (str): The name of the other.
+        first (torch.Tensor): The values of `a`, of shape `[num_runs, num_paired_users]`.
+        second (torch.Tensor): The values of `b` for the same users.
+        is_paired (torch.Tensor): The users for whom both are defined, a mask `[num_users]`.
+        person (torch.Tensor or None): The person of each of the paired users.
+    """
+
+    metric: Metric
+    a: str
+    b: str
+    first: Tensor
+    second: Tensor
+    is_paired: Tensor
+    person: Tensor | None
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The difference of each user, on average over runs."""
+        return Sample.of(
+            paired_difference(self.first.mean(dim=0), self.second.mean(dim=0)), self.person
+        )
+
+    @cached_property
+    def difference(self) -> float:
+        """The mean difference; zero where it is only due to rounding."""
+        values = self.sample.values
+        return _unless_rounding(self.sample.mean, float(values.abs().mean()))
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """The uncertainty of the mean difference."""
+        return uncertainty_of(self.sample, [self.first, self.second])
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there are enough users or persons for an interval."""
+        return self.sample.num_drawn >= 2
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no user differs in any run."""
+        return self.difference == 0 and self.uncertainty.variance == 0
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of the paired t-test."""
+        return self.uncertainty.p_value(self.difference)
+
+    @property
+    def differences(self) -> Tensor:
+        """The difference of all users, `[num_users]`; `NaN` for those who are not paired."""
+        values = self.sample.values
+        full = torch.full(self.is_paired.shape, torch.nan, dtype=torch.double, device=values.device)
+        full[self.is_paired] = values
+        return full
+
+    def p_of_equivalence(self, bound: float) -> float:
+        """Returns the p-value of two one-sided tests that the difference is at least `bound`.
+
+        Source: Schuirmann, "A comparison of the two one-sided tests procedure and the power
+        approach for assessing the equivalence of average bioavailability" (1987).
+        """
+        if self.is_same:
+            return 0.0
+        room = bound - abs(self.difference)
+        tail = self.uncertainty.p_value(room) / 2
+        return tail if room > 0 else 1 - tail
+
+    def row(self, alpha: float) -> PairedDifference:
+        """Returns all that does not depend on other pairs, without a p-value.
+
+        Args:
+            alpha (float): One minus the level of the intervals.
+        """
+        wins, ties, losses, deviation = _by_pairs_of_runs(self.first, self.second)
+        mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
+        row = PairedDifference(
+            str(self.metric),
+            self.a,
+            self.b,
+            self.difference,
+            lift=_lift(mean_b, self.difference),
+            wins=wins,
+            ties=ties,
+            losses=losses,
+            mean_a=mean_a,
+            mean_b=mean_b,
+        )
+        if not self.has_test:
+            return row
+        uncertainty = self.uncertainty
+        low, high = uncertainty.interval_at(self.difference, alpha)
+        lift_low, lift_high = self._lift_interval(mean_a, mean_b, alpha)
+        return row._replace(
+            low=low,
+            high=high,
+            lift_low=lift_low,
+            lift_high=lift_high,
+            effect_size=_over(self.difference, deviation),
+            user_error=math.sqrt(uncertainty.of("users")),
+            run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
+        )
+
+    def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
+        """Returns the interval of the lift, which is one of the logarithm of the ratio."""
+        if mean_a <= 0 or mean_b <= 0:
+            return Interval(math.nan, math.nan)
+        values = [self.first / mean_a, self.second / mean_b]
+        sample = Sample.of(
+            paired_difference(values[0].mean(dim=0), values[1].mean(dim=0)), self.person
+        )
+        log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
+        ends = uncertainty_of(sample, values).interval_at(log_ratio, alpha)
+        return Interval(*(100 * (_exp(end) - 1) for end in ends))
+
+
+def is_higher_better(metric: str) -> bool:
+    """Returns whether higher values of a metric are better."""
+    return definition(parse(metric).name).higher_is_better
+
+
+def pair_of(
+    metric: Metric,
+    names: tuple[str, str],
+    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
+) -> Pair:
+    """Finds the users for whom both recommenders are defined in all of their runs."""
+    one = runs[0][0]
+    device, person = one.ranked.rank.device, one.person
+    values = [values_of_runs(of_one, metric, device) for of_one in runs]
+    is_paired = ~torch.cat(values).isnan().any(dim=0)
+    if person is not None:
+        person = person.to(device)[is_paired]
+    first_values, second_values = (of_runs[:, is_paired] for of_runs in values)
+    return Pair(metric, *names, first_values, second_values, is_paired, person)
+
+
+def difference_of_runs(
+    metric: Metric,
+    names: tuple[str, str],
+    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
+    alpha: float,
+) -> PairedDifference:
+    """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
+    if means_of_all_users([*runs[0], *runs[1]], metric) is None:
+        return pair_of(metric, names, runs).row(alpha)
+    means = (fmean(result[metric] for result in of_one) for of_one in runs)
+    return difference_of_means(metric, names, *means)
+
+
+def difference_of_means(
+    metric: Metric, names: tuple[str, str], mean_a: float, mean_b: float
+) -> PairedDifference:
+    """Returns the difference in a metric that has one value for all users together."""
+    difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
+    return PairedDifference(
+        str(metric),
+        *names,
+        difference,
+        lift=_lift(mean_b, difference),
+        mean_a=mean_a,
+        mean_b=mean_b,
+    )
+
+
+def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float, float]:
+    """Returns wins, ties, losses and the deviation of differences, on average over pairs of runs.
+
+    Means over runs would have fewer ties and a smaller deviation the more runs there are.
+    """
+    num_pairs = len(first) * len(second)
+    wins = losses = 0
+    variance = 0.0
+    for values in first:
+        difference = paired_difference(values, second)
+        wins += int((difference > 0).sum())
+        losses += int((difference < 0).sum())
+        variance += float(difference.var(dim=1).sum()) if first.size(1) > 1 else math.nan
+    ties = first.size(1) * num_pairs - wins - losses
+    deviation = math.sqrt(variance / num_pairs)
+    return wins / num_pairs, ties / num_pairs, losses / num_pairs, deviation
+
+
+def _exp(power: float) -> float:
+    """Returns the exponential function, which is infinite beyond what a number can hold."""
+    return math.exp(power) if power < _LARGEST_POWER else math.inf
+
+
+def _over(mean: float, deviation: float) -> float:
+    if mean == 0:
+        return 0.0
+    return mean / deviation if deviation else math.copysign(math.inf, mean)
+
+
+def _unless_rounding(mean: float, size: float) -> float:
+    """Returns a mean of numbers of some size, or zero if it is only due to rounding."""
+    return 0.0 if abs(mean) <= _ROUNDING * size else mean
+
+
+def _lift(mean_b: float, difference: float) -> float:
+    """Returns how much larger a mean is than that of `b`, in per cent."""
+    return 100 * difference / mean_b if mean_b else math.nan
+
+
+def claims(
+    rows: Iterable[PairedDifference],
+    uncovered: Collection[str],
+    bound: Callable[[PairedDifference], float | None],
+) -> tuple[str, ...]:
+    """Returns one sentence for each pair in which a metric was tested.
+
+    Args:
+        rows (iterable of PairedDifference): The differences.
+        uncovered (collection of str): The recommenders that might have had other runs.
+        bound (callable): Returns the smallest difference that matters.
+    """
+    by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
+    for row in rows:
+        if row.verdict is not None:
+            by_pair.setdefault((row.a, row.b), []).append(row)
+    return tuple(
+        _sentence(a, b, tested, not {a, b} & set(uncovered), bound)
+        for (a, b), tested in by_pair.items()
+    )
+
+
+def _sentence(
+    a: str,
+    b: str,
+    rows: Sequence[PairedDifference],
+    covers_training: bool,
+    bound: Callable[[PairedDifference], float | None],
+) -> str:
+    sentence = "; ".join(_clauses(a, b, _by_verdict(rows), bound))
+    if not covers_training:
+        return f"As trained here, {sentence}."
+    return f"{sentence}."
+
+
+def _by_verdict(rows: Iterable[PairedDifference]) -> dict[str, list[PairedDifference]]:
+    found: dict[str, list[PairedDifference]] = {}
+    for row in rows:
+        found.setdefault(str(row.verdict), []).append(row)
+    return found
+
+
+def _clauses(
+    a: str,
+    b: str,
+    rows: Mapping[str, Sequence[PairedDifference]],
+    bound: Callable[[PairedDifference], float | None],
+) -> Iterator[str]:
+    for verdict in ("better", "worse"):
+        if found := rows.get(verdict):
+            yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
+    if found := rows.get("equivalent"):
+        within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
+        yield f"{a} is as good as {b} in {_listed(within)}"
+    if found := rows.get("inconclusive"):
+        is_first = len(rows) == 1
+        who = f" between {a} and {b}" if is_first else ""
+        are = "is" if len(found) == 1 else "are"
+        yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
+
+
+def _with_size(row: PairedDifference) -> str:
+    return f"{row.metric} ({row.difference:+.4f}{_lift_in_words(row)})"
+
+
+def _with_p(row: PairedDifference) -> str:
+    return (
+        f"{row.metric} ({row.difference:+.4f}{_lift_in_words(row)}, p = {format_p(row.p_adjusted)})"
+    )
+
+
+def _lift_in_words(row: PairedDifference) -> str:
+    return "" if row.lift != row.lift else f", {row.lift:+.1f}%"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+_WORDS_ON_TESTS: dict[PairedTest, str] = {
+    "t-test": "paired t-test",
+    "randomization": "randomisation test of the mean difference",
+}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How differences were tested.
+
+    Attributes:
+        test (str): The paired test.
+        level (float): The level of the intervals and of all tests together.
+        equivalence (Equivalence or None): The smallest difference that matters.
+        primary (Metric or None): The only metric that was tested; `None` if all were.
+        simultaneous (bool): Whether all intervals hold together.
+        num_runs (mapping): The number of runs of each recommender.
+        deterministic (tuple of str): The recommenders that have no other runs.
+        unit (str): What was drawn: `"users"`, `"queries"` or `"persons"`.
+        caution (str or None): What makes intervals too narrow.
+        num_tests (int): How many tests p-values are corrected for. Those of differences that were
+            not selected are among them.
+        num_tested_metrics (int): How many metrics these tests are of.
+        sample (str or None): Whose users stand for all of the task, and how many they are.
+        means (str): What differences are means over: what was drawn, or `"edges"`.
+        num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, compare, evaluate
+        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
+        >>> task = RankingTask(truth, num_users=6, num_items=3)
+        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
+        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
+        >>> comparison = compare({"perfect": perfect, "popular": popular})
+        >>> comparison.protocol.test, comparison.protocol.level
+        ('t-test', 0.95)
+    """
+
+    test: PairedTest
+    level: float
+    equivalence: Equivalence | None
+    primary: Metric | None
+    simultaneous: bool
+    num_runs: Mapping[str, int]
+    deterministic: tuple[str, ...]
+    unit: str
+    caution: str | None = None
+    num_tests: int = 0
+    num_tested_metrics: int = 0
+    sample: str | None = None
+    means: str = "users"
+    num_data_sets: int = 1
+
+    @property
+    def alpha(self) -> float:
+        """The largest corrected p-value that is significant."""
+        return alpha_of(self.level)
+
+    @property
+    def are_together(self) -> bool:
+        """Whether there are several intervals that hold together."""
+        return self.simultaneous and self.num_tests > 1
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any recommender has several runs."""
+        return max(self.num_runs.values()) > 1
+
+    @property
+    def uncovered(self) -> list[str]:
+        """The recommenders with a single run that might have had others."""
+        singles = [name for name, number in self.num_runs.items() if number == 1]
+        return [name for name in singles if name not in self.deterministic]
+
+    def notes(self, rows: Sequence[PairedDifference]) -> Iterator[str]:
+        """Says how some of the differences were tested."""
+        tested = [row for row in rows if not math.isnan(row.p_value)]
+        yield self._on_intervals(rows)
+        yield from self._on_tests(tested)
+        if self.has_runs:
+            counts = ", ".join(f"{number} of {name}" for name, number in self.num_runs.items())
+            yield f"runs: {counts}; wins are averaged over pairs of runs"
+        yield from self._on_what_is_missing(tested)
+
+    def notes_on_data_set(self, rows: Sequence[PairedDifference]) -> Iterator[str]:
+        """Says how differences on one of several data sets were tested, below a table of all."""
+        yield self._on_intervals(rows)
+        tested = [row for row in rows if not math.isnan(row.p_value)]
+        if tested:
+            yield (
+                f"*: significant at {1 - self.level:.4g} by a {_WORDS_ON_TESTS[self.test]}, "
+                f"{self._on_correction()}; an interval is one of a single difference"
+            )
+            yield from self._on_equivalence()
+        yield from self._on_what_is_missing(tested)
+
+    def _on_what_is_missing(self, tested: Sequence[PairedDifference]) -> Iterator[str]:
+        compared = {name for row in tested for name in (row.a, row.b)}
+        if single := [name for name in self.uncovered if name in compared]:
+            yield (
+                f"(*): for these trained models; other seeds of {', '.join(single)} are not covered"
+            )
+        if self.sample:
+            yield self.sample
+        if self.caution:
+            yield self.caution
+
+    def _on_intervals(self, rows: Sequence[PairedDifference]) -> str:
+        if all(math.isnan(row.low) for row in rows):
+            return "a - b: the difference; an interval and a test need values of two users or more"
+        drawn = f", for other {self.unit}"
+        if self.has_runs:
+            drawn += " and other runs"
+        together = " of all differences together" if self.are_together else ""
+        return (
+            f"a - b: mean difference over {self.means} ± its {format_level(self.level)} confidence "
+            f"interval{together}{drawn}"
+        )
+
+    def _on_tests(self, tested: Sequence[PairedDifference]) -> Iterator[str]:
+        if not tested:
+            if self.primary is not None:
+                yield f"p: only {self.primary} is tested"
+            return
+        yield (
+            f"p: {_WORDS_ON_TESTS[self.test]}, {self._on_correction()}; "
+            f"*: at most {1 - self.level:.4g}"
+        )
+        if self.num_tests > 1 and not self.simultaneous:
+            # What draws signs of users has no users in common between data sets.
+            hint = "" if self.num_data_sets > 1 else "; 'simultaneous=True' corrects it, too"
+            yield f"an interval is one of a single difference{hint}"
+        yield from self._on_equivalence()
+
+    def _on_equivalence(self) -> Iterator[str]:
+        if self.equivalence is not None:
+            yield (
+                f"equivalent: the difference is smaller than {self.equivalence}"
+                f"{' of the mean of b' if self.equivalence.is_share else ''}, by two one-sided "
+                f"tests"
+            )
+
+    def _on_correction(self) -> str:
+        if self.num_tests == 1:
+            by_signs = f" by random signs of {self.unit}" if self.simultaneous else ""
+            return f"a single test{by_signs}"
+        how = "the largest of all" if self.simultaneous else "Holm's method"
+        metrics = f"{self.num_tested_metrics} metric{'' if self.num_tested_metrics == 1 else 's'}"
+        where = f" on {self.num_data_sets} data sets" if self.num_data_sets > 1 else ""
+        return f"adjusted for {self.num_tests} tests of {metrics}{where} by {how}"
+
+
+#: What of a difference depends on two recommenders alone, and not on the level or on other tests.
+_NUMBERS = (
+    *("mean_a", "mean_b", "difference", "wins", "ties", "losses"),
+    *("effect_size", "user_error", "run_error"),
+)
+
+#: Numbers of the same results differ by less than this, such as on different devices.
+_ROUNDING_OF_DEVICES = 1e-9
+
+
+def check_same_numbers(
+    rows: Iterable[PairedDifference],
+    protocol: Protocol,
+    runs: Mapping[str, Sequence[EvaluationResult]],
+) -> None:
+    """Raises if a comparison was not made of these results, or of equal ones.
+
+    Args:
+        rows (iterable of PairedDifference): Its differences.
+        protocol (Protocol): How they were tested.
+        runs (mapping): The runs of each recommender by name.
+
+    Raises:
+        ValueError: If it is one of other recommenders, of other numbers of runs, or of other
+            results. The error says what differs.
+    """
+    given, found = {name: len(of_name) for name, of_name in runs.items()}, protocol.num_runs
+    if given != found:
+        raise ValueError(
+            f"'comparison' needs to be of the results {list(given)} (got one that differs in "
+            f"{_differing(given, found)})"
+        )
+    for row in rows:
+        if said := _difference(row, protocol, runs):
+            raise ValueError(
+                f"'comparison' needs to be of these results (got one of others, {said})"
+            )
+
+
+def _differing(given: Mapping[str, int], found: Mapping[str, int]) -> str:
+    """Says which recommenders or numbers of runs differ."""
+    names = {**given, **found}
+    return ", ".join(
+        f"'{name}', of which it has {_count(found.get(name))} and not {_count(given.get(name))}"
+        for name in names
+        if given.get(name) != found.get(name)
+    )
+
+
+def _count(num_runs: int | None) -> str:
+    return f"{num_runs or 'no'} run{'' if num_runs == 1 else 's'}"
+
+
+def _difference(
+    row: PairedDifference, protocol: Protocol, runs: Mapping[str, Sequence[EvaluationResult]]
+) -> str | None:
+    """Says in which number a difference is not that of the runs; `None` if it is."""
+    try:
+        wanted = difference_of_runs(
+            parse(row.metric),
+            (row.a, row.b),
+            (runs[row.a], runs[row.b]),
+            protocol.alpha,
+        )
+    except ValueError as error:
+        return f"which know {row.metric}: {error}"
+    for number in _NUMBERS:
+        value, other = getattr(row, number), getattr(wanted, number)
+        if not _is_same(value, other):
+            return (
+                f"in which {number} of '{row.a}' and '{row.b}' in {row.metric} is {_format(value)} "
+                f"and not {_format(other)}"
+            )
+    return None
+
+
+def _is_same(value: float | None, other: float | None) -> bool:
+    if value is None or other is None:
+        return value is other
+    if math.isnan(value) or math.isnan(other):
+        return math.isnan(value) and math.isnan(other)
+    return math.isclose(value, other, rel_tol=_ROUNDING_OF_DEVICES, abs_tol=_ROUNDING_OF_DEVICES)
+
+
+def _format(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"
+
 
 #: For as many pairs as this, the printed table ends with a sentence on each.
 _NUM_CLAIMED = 6

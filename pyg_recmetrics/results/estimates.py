@@ -1,16 +1,132 @@
-"""Estimates that share their users, so that their differences and ratios have intervals, too."""
+"""Estimates, their intervals and tests: over users, over runs, and for several tests at once."""
 
 import math
 import sys
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.results.student import t_quantile
-from pyg_recmetrics.sums import exact_sum, exact_sums
+from pyg_recmetrics.checks import (
+    check_choice,
+    check_level,
+    check_natural_number,
+    check_positive_integer,
+)
+from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.results.recipe import USERS, Nouns
+from pyg_recmetrics.sums import exact_mean, exact_sum, exact_sums
+
+#: What a mean is over: rows, or persons with the mean over the rows of each.
+AverageOver: TypeAlias = Literal["user", "person"]
+
+
+def check_average_over(average_over: object, person: Tensor | None) -> AverageOver:
+    """Returns `average_over` if there are such means."""
+    check_choice(average_over, "average_over", get_args(AverageOver))
+    if average_over == "user":
+        return "user"
+    if person is None:
+        raise ValueError(
+            "'average_over' needs to be 'user' where persons are not known: pass 'person' to the "
+            "task, or use 'ranked.with_person' (got 'person')"
+        )
+    return "person"
+
+
+def check_averages(metrics: Iterable[Metric]) -> None:
+    """Raises if a metric is no mean over rows, so that there are no means of persons."""
+    for metric in metrics:
+        if metric.is_pooled:
+            raise ValueError(
+                f"'average_over' needs to be 'user' for '{metric}', which is no mean over rows "
+                f"(got 'person')"
+            )
+
+
+def check_has_rows(average_over: AverageOver, method: str) -> None:
+    """Raises if a method that looks at single rows is called for means over persons."""
+    if average_over == "person":
+        raise ValueError(f"'{method}' needs means over rows (got average_over='person')")
+
+
+def num_persons(person: Tensor | None) -> int:
+    """Returns how many persons there are."""
+    return int(person.max()) + 1 if person is not None and person.numel() else 0
+
+
+def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
+    """Returns the mean of the rows of each person that count: `[num_persons]`.
+
+    Args:
+        values (torch.Tensor): A value for every row, of shape `[num_users]`; `NaN` for those that
+            do not count.
+        person (torch.Tensor): The person to whom each row belongs, of shape `[num_users]`.
+    """
+    is_counted = ~values.isnan()
+    sums = values.new_zeros(num_persons(person))
+    sums.index_add_(0, person, values.nan_to_num(0.0))
+    counts = torch.bincount(person[is_counted], minlength=sums.numel())
+    return sums / counts
+
+
+# Quantiles of Student's t-distribution, which printed intervals need and torch does not have.
+#
+# SciPy is an extra, and what every result prints works without it.
+
+#: From here on, the expansion for many degrees of freedom is exact to 12 digits.
+_MANY_DEGREES = 1000
+
+#: How many points the integral is a sum of.
+_NUM_POINTS_OF_TAIL = 64
+
+#: How often the interval that holds the quantile is halved.
+_NUM_HALVINGS = 60
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(level: float, freedom: int) -> float:
+    r"""Returns how far from zero the middle share `level` of a t-distribution reaches.
+
+    With :math:`t = \sqrt{f} \tan \alpha`, the share is the integral of
+    :math:`c \cos^{f - 1} \alpha`, which is smooth.
+
+    Args:
+        level (float): The share, in :math:`(0, 1)`.
+        freedom (int): The degrees of freedom `f`, at least one.
+
+    Source: Abramowitz and Stegun, "Handbook of mathematical functions", 26.7 (1964).
+    """
+    if freedom >= _MANY_DEGREES:
+        return _expansion(NormalDist().inv_cdf((1 + level) / 2), freedom)
+    import numpy as np
+
+    points, weights = np.polynomial.legendre.leggauss(_NUM_POINTS_OF_TAIL)
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
+    low, high = 0.0, math.pi / 2
+    for _ in range(_NUM_HALVINGS):
+        angle = (low + high) / 2
+        density = np.cos(angle * (points + 1) / 2) ** (freedom - 1)
+        share = scale / math.sqrt(math.pi) * angle * float((weights * density).sum())
+        low, high = (angle, high) if share < level else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _expansion(x: float, freedom: int) -> float:
+    """Returns the quantile that follows from the quantile `x` of the normal distribution."""
+    terms = (
+        (x**3 + x) / 4,
+        (5 * x**5 + 16 * x**3 + 3 * x) / 96,
+        (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
+    )
+    return x + sum(term / math.pow(freedom, power) for power, term in enumerate(terms, start=1))
+
 
 _LARGEST_POWER = math.log(sys.float_info.max)
 
@@ -127,3 +243,758 @@ def t_margin(variance: float, num_drawn: int, level: float) -> float:
     if num_drawn < 2:
         return math.nan
     return t_quantile(level, num_drawn - 1) * math.sqrt(variance)
+
+
+# Inference over users: confidence intervals of a mean, and paired tests of a difference.
+#
+# Every function takes values of users. None of them knows about rankings.
+
+#: How to get from values to an interval of their mean.
+IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
+
+#: How to test whether the mean of paired differences is zero.
+PairedTest: TypeAlias = Literal["t-test", "randomization"]
+
+#: How many draws of the bootstrap are held at once: 16 MB of indices and 32 MB of values.
+_NUM_DRAWS = 2**22
+
+#: How many signs of the randomisation test are held at once: scipy takes some 50 bytes for each.
+_NUM_SIGNS = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One value for each of some users, who are a sample of all possible users.
+
+    If a person has several rows, such as sessions, their values depend on each other. The sample
+    is then one of persons, who are drawn with all of their rows.
+
+    Attributes:
+        values (torch.Tensor): The values, of shape `[num_users]`, in double precision.
+        person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
+            `[num_users]`, with no number left out; `None` if every row is a person.
+    """
+
+    values: Tensor
+    person: Tensor | None = None
+
+    @classmethod
+    def of(cls, values: Tensor, person: Tensor | None) -> "Sample":
+        """Takes the values that are not `NaN`, and the persons to whom they belong."""
+        is_counted = ~values.isnan()
+        if person is not None:
+            person = person.to(values.device)[is_counted].unique(return_inverse=True)[1]
+        return cls(values[is_counted], person)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return self.values.numel()
+
+    @cached_property
+    def num_drawn(self) -> int:
+        """How many users or persons were drawn."""
+        if self.person is None:
+            return self.num_rows
+        return int(self.person.max()) + 1 if self.person.numel() else 0
+
+    @cached_property
+    def num_hits(self) -> int:
+        """How many rows have another value than zero."""
+        return int((self.values != 0).sum())
+
+    @cached_property
+    def num_effective(self) -> float:
+        """How many persons with as many rows as each other would tell as much as those drawn."""
+        num_rows = self.by_person(torch.ones_like(self.values))
+        total, squares = map(float, exact_sums(num_rows, num_rows.square()))
+        return total**2 / squares if squares else 0.0
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of all rows."""
+        return exact_mean(self.values)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean, and what each of the drawn adds to its error."""
+        ones = torch.ones_like(self.values)
+        return ratio_of_sums(self.values, ones, self.person)
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of the mean; `NaN` if fewer than two were drawn."""
+        return self.estimate.variance
+
+    def margin(self, level: float) -> float:
+        """Returns half the width of the t-interval of the mean; `NaN` if fewer than two."""
+        return t_margin(self.variance, self.num_drawn, level)
+
+    def by_person(self, values: Tensor) -> Tensor:
+        """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
+        return values if self.person is None else sums_of_persons(values, self.person)
+
+
+def interval_of_mean(
+    sample: Sample,
+    level: float = 0.95,
+    method: IntervalMethod = "t",
+    *,
+    num_samples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """Returns the confidence interval of a mean, see :meth:`EvaluationResult.confidence_interval`.
+
+    Args:
+        sample (Sample): The values of users.
+        level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
+        method (str, optional): `"t"` or `"bootstrap"`. (default: `"t"`)
+        num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
+        seed (int, optional): The seed of the bootstrap samples. (default: `0`)
+
+    Raises:
+        ValueError: If `level` is not between 0 and 1, `method` is neither `"t"` nor `"bootstrap"`,
+            `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
+    """
+    level = check_level(level)
+    check_choice(method, "method", get_args(IntervalMethod))
+    num_samples = check_positive_integer(num_samples, "num_samples")
+    seed = check_natural_number(seed, "seed")
+    if sample.num_drawn < 2:
+        return Interval(math.nan, math.nan)
+    if method == "t":
+        margin = sample.margin(level)
+        return Interval(sample.mean - margin, sample.mean + margin)
+    means = bootstrap_means(sample, num_samples, seed)
+    low, high = torch.quantile(means, means.new_tensor(_bca_shares(sample, means, level))).tolist()
+    return Interval(low, high)
+
+
+def _bca_shares(sample: Sample, means: Tensor, level: float) -> list[float]:
+    """Returns at which shares of the bootstrap means the interval ends.
+
+    They allow for the bias and the skewness of the means. Without both, they are the two tails.
+
+    Source: Efron, "Better bootstrap confidence intervals" (1987).
+    """
+    normal = NormalDist()
+    below = float(
+        (means < sample.mean).double().mean() + (means == sample.mean).double().mean() / 2
+    )
+    if below in (0.0, 1.0):
+        return [(1 - level) / 2, (1 + level) / 2]
+    bias = normal.inv_cdf(below)
+    influence = sample.estimate.influence
+    total = float(influence.square().sum()) ** 1.5
+    skewness = float(influence.pow(3).sum()) / (6 * total) if total else 0.0
+
+    def share(tail: float) -> float:
+        shifted = bias + normal.inv_cdf(tail)
+        return normal.cdf(bias + shifted / (1 - skewness * shifted))
+
+    return [share((1 - level) / 2), share((1 + level) / 2)]
+
+
+def bootstrap_means(sample: Sample, num_samples: int, seed: int) -> Tensor:
+    """Returns the means of samples of users or persons with replacement: `[num_samples]`."""
+    num_drawn = sample.num_drawn
+    total = sample.by_person(sample.values)
+    num_rows = sample.by_person(torch.ones_like(sample.values))
+    # The CPU draws the samples, so that they are the same for every device.
+    generator = torch.Generator().manual_seed(seed)
+    num_at_once = max(1, _NUM_DRAWS // num_drawn)
+    means = []
+    for start in range(0, num_samples, num_at_once):
+        shape = (min(num_at_once, num_samples - start), num_drawn)
+        drawn = torch.randint(
+            num_drawn, shape, generator=generator, dtype=torch.int32, device="cpu"
+        ).to(total.device)
+        means.append(total[drawn].sum(dim=1) / num_rows[drawn].sum(dim=1))
+    return torch.cat(means)
+
+
+def paired_difference(a: Tensor, b: Tensor) -> Tensor:
+    """Returns the difference of each user, `[num_users]`; zero where it is only due to rounding."""
+    difference = a - b
+    is_rounding = difference.abs() <= 1e-12 * torch.maximum(a.abs(), b.abs())
+    return difference.masked_fill(is_rounding, 0.0)
+
+
+def randomization_test(difference: Sample, num_samples: int = 9999, seed: int = 0) -> float:
+    """Returns the two-sided p-value of the hypothesis that the two of a pair may be swapped.
+
+    Args:
+        difference (Sample): The difference of every user, at least two of which were drawn. All
+            rows of a person are swapped together.
+        num_samples (int, optional): How many random assignments of signs are drawn. All of them
+            are tried if there are fewer. (default: `9999`)
+        seed (int, optional): The seed of these draws. (default: `0`)
+    """
+    from scipy import stats
+
+    total = difference.by_person(difference.values).cpu().numpy()
+    # Swapping the two values of a user changes the sign of the difference. A tie stays a tie.
+    untied = total[total != 0]
+    if untied.size < 2:
+        return 1.0  # Both signs of a single difference are as far from zero.
+    result = stats.permutation_test(
+        (untied,),
+        lambda sample, axis: sample.mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=num_samples,
+        batch=max(1, _NUM_SIGNS // untied.size),
+        rng=seed,
+    )
+    return float(result.pvalue)
+
+
+def check_scipy(needed_by: str) -> None:
+    """Raises if scipy is not installed; the error says how to install it."""
+    with requires_extra("scipy", "statistics", needed_by):
+        import scipy  # noqa: F401 (only whether it is there)
+
+
+#: Below so many users, persons, and users with a value above zero, simulations find that 95%
+#: intervals of means hold in less than 93% of cases. Those of differences hold no more often where
+#: all who differ do so in the same direction.
+FEW_USERS, FEW_PERSONS, FEW_HITS = 100, 50, 20
+
+
+class Basis(NamedTuple):
+    """What an interval rests on.
+
+    Attributes:
+        metric: The metric.
+        num_drawn: How many users or persons were drawn.
+        num_persons: How many persons of one size they are worth; `None` if every user is one.
+        num_hits: How many users have another value than zero.
+    """
+
+    metric: str
+    num_drawn: int
+    num_persons: float | None
+    num_hits: int
+
+    @classmethod
+    def of(cls, metric: str, sample: Sample) -> "Basis":
+        """Counts what the values of users are."""
+        num_persons = None if sample.person is None else sample.num_effective
+        return cls(metric, sample.num_drawn, num_persons, sample.num_hits)
+
+    def few_persons(self, persons: str) -> str | None:
+        """Returns what to say if there are too few persons, who are called so."""
+        if self.num_persons is None or self.num_persons >= FEW_PERSONS:
+            return None
+        worth = f"worth {self.num_persons:.0f} of one size"
+        return f"there are few {persons} ({self.num_drawn}, {worth})"
+
+
+def caution(samples: Mapping[str, Sample], nouns: Nouns = USERS) -> str | None:
+    """Returns what makes the intervals of some means too narrow; `None` if nothing does.
+
+    Args:
+        samples (mapping): The values of the users who count, by metric.
+        nouns (Nouns, optional): What these users are called. (default: users)
+    """
+    bases = [Basis.of(name, sample) for name, sample in samples.items()]
+    rare = [basis.metric for basis in bases if basis.num_drawn > 1 and basis.num_hits < FEW_HITS]
+    return _said(_reasons(bases, rare, "have more than zero", nouns.means, nouns.drawn))
+
+
+def caution_on_differences(
+    bases: Sequence[Basis], unit: str = "users", means: str = "users"
+) -> str | None:
+    """Returns what makes the intervals of some differences too narrow; `None` if nothing does.
+
+    Args:
+        bases (sequence of Basis): What the interval of each metric and pair rests on.
+        unit (str, optional): What is drawn. (default: `"users"`)
+        means (str, optional): What differences are means over. (default: `"users"`)
+    """
+    # Results that are the same differ in nothing, and not for few users.
+    rare = [
+        basis.metric for basis in bases if basis.num_drawn > 1 and 0 < basis.num_hits < FEW_HITS
+    ]
+    return _said(_reasons(bases, rare, "differ", means, unit))
+
+
+def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
+    """Returns the same of persons with several rows; `None` if there are enough of them."""
+    return _said(filter(None, [Basis.of("", sample).few_persons(persons)]))
+
+
+def _said(reasons: Iterable[str]) -> str | None:
+    text = ", and ".join(reasons)
+    return f"intervals may be too narrow: {text}" if text else None
+
+
+def _reasons(
+    bases: Sequence[Basis], rare: Iterable[str], do: str, users: str, persons: str
+) -> Iterator[str]:
+    with_interval = [basis for basis in bases if basis.num_drawn > 1]
+    if not with_interval:
+        return
+    fewest = min(with_interval, key=lambda basis: basis.num_persons or basis.num_drawn)
+    if reason := fewest.few_persons(persons):
+        yield reason
+    elif fewest.num_drawn < FEW_USERS:
+        yield f"there are few {users} ({fewest.num_drawn})"
+        return
+    if names := ", ".join(dict.fromkeys(rare)):
+        yield f"few {users} {do} in {names}"
+
+
+# Where the variance of a mean comes from: the choice of users, and the runs of a recommender.
+#
+# Let :math:`x_{su}` be the value of user `u` in run `s` of a recommender: the sum of a mean, an
+# effect of the user, an effect of the run, and a rest. All of them are random: other users and
+# other runs might have been drawn. With `n` users and `m` runs, the variance of the mean is
+#
+# .. math::
+#     \frac{\sigma^2_\text{users}}{n} + \frac{\sigma^2_\text{runs}}{m}
+#     + \frac{\sigma^2_\text{rest}}{nm}
+#
+# Each part is estimated by a mean square. The means of users over runs vary by the first and the
+# last part. The values of a user in single runs vary by the last one. The means of runs vary by the
+# second and the last one; if they vary by less than users alone make them vary, the second part is
+# taken for zero. The difference of two recommenders has the effects of users in common, and the
+# runs of both.
+#
+# An interval has to allow for few runs, whose variance is hardly known. If :math:`v_i` are the
+# parts and :math:`f_i` their degrees of freedom, then Satterthwaite's interval is that of a
+# t-distribution with :math:`(\sum_i v_i)^2 / \sum_i v_i^2 / f_i` degrees of freedom. Cochran's
+# quantile is :math:`\sum_i t_i v_i / \sum_i v_i`, where :math:`t_i` are the quantiles for
+# :math:`f_i`. It is more careful, and too careful where several parts come from few runs. With one
+# run of each recommender, both are the interval of the paired t-test.
+#
+# Where two recommenders have several runs, simulations find that Satterthwaite's test of their
+# difference is wrong in 4 to 6% of cases from three runs on, and Cochran's in 1.5 to 5%. Where only
+# one has, or for a mean, Cochran's is wrong in 3 to 6%, and Satterthwaite's in up to 10%. So
+# Satterthwaite's is for two, and Cochran's for one.
+#
+# Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
+# approximate distribution of estimates of variance components" (1946); Cochran, "Approximate
+# significance levels of the Behrens-Fisher test" (1964).
+
+#: What is drawn anew if somebody repeats the evaluation.
+Source: TypeAlias = Literal["users", "runs"]
+
+#: A smaller p-value than this is zero.
+_SMALLEST_TAIL = 1e-150
+
+
+class Component(NamedTuple):
+    """A part of a variance.
+
+    Attributes:
+        variance: Its size.
+        num_users: How many users or persons it is divided by; `None` if it comes from runs alone.
+        num_runs: How many runs it is divided by; `None` if it comes from users alone.
+    """
+
+    variance: float
+    num_users: float | None
+    num_runs: float | None
+
+    @property
+    def freedom(self) -> float:
+        """Its degrees of freedom."""
+        number = self.num_runs if self.num_users is None else self.num_users
+        return (number or 0) - 1
+
+    def with_runs(self, number: float) -> "Component":
+        """Returns the part if there were another number of runs."""
+        if self.num_runs is None:
+            return self
+        return self._replace(variance=self.variance * self.num_runs / number, num_runs=number)
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """The variance of a mean or of a difference, by where it comes from.
+
+    Attributes:
+        components: Its parts.
+        is_conservative: Whether it has Cochran's quantile instead of Satterthwaite's.
+    """
+
+    components: tuple[Component, ...]
+    is_conservative: bool = False
+
+    @property
+    def variance(self) -> float:
+        """The variance."""
+        return sum(component.variance for component in self.components)
+
+    def of(self, source: Source) -> float:
+        """Returns the variance that comes from users, runs given; or from runs alone."""
+        is_of_runs = source == "runs"
+        return sum(x.variance for x in self.components if (x.num_users is None) == is_of_runs)
+
+    @property
+    def has_users(self) -> bool:
+        """Whether it comes from the choice of users at all."""
+        return any(part.num_users is not None for part in self.components)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any recommender has several runs."""
+        return any(part.num_runs is not None for part in self.components)
+
+    @property
+    def freedom(self) -> float:
+        """Satterthwaite's degrees of freedom; infinite without variance."""
+        parts = [part for part in self.components if part.variance]
+        # Variances are divided first, since the square of a small one may be zero.
+        shares = [(part.variance / self.variance) ** 2 / part.freedom for part in parts]
+        return 1 / sum(shares) if shares else math.inf
+
+    def margin(self, level: float) -> float:
+        """Returns half the width of the confidence interval."""
+        return self._margin((1 - level) / 2)
+
+    def interval(self, center: float, level: float) -> Interval:
+        """Returns the confidence interval around an estimate."""
+        return self.interval_at(center, 1 - level)
+
+    def interval_at(self, center: float, alpha: float) -> Interval:
+        """Returns the interval that leaves out all whose two-sided p-value is below `alpha`.
+
+        At an alpha of zero it leaves out nothing but what cannot differ at all.
+        """
+        is_certain = self.variance == 0 and (alpha > 0 or center == 0)
+        margin = 0.0 if is_certain else self._margin(alpha / 2) if alpha > 0 else math.inf
+        return Interval(center - margin, center + margin)
+
+    def p_value(self, difference: float) -> float:
+        """Returns the two-sided p-value of the hypothesis that there is no difference."""
+        from scipy import optimize, stats
+
+        if self.variance == 0:
+            return float(difference == 0)
+        if not self.is_conservative:
+            return float(2 * stats.t.sf(abs(difference) / math.sqrt(self.variance), self.freedom))
+        lowest = math.log(_SMALLEST_TAIL)
+
+        def excess(log_of_tail: float) -> float:
+            return self._margin(math.exp(log_of_tail)) - abs(difference)
+
+        if excess(lowest) <= 0:
+            return 0.0
+        if difference == 0:
+            return 1.0
+        return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
+
+    def with_runs(self, number: float) -> "Uncertainty":
+        """Returns the uncertainty if there were another number of runs of each recommender."""
+        return replace(self, components=tuple(part.with_runs(number) for part in self.components))
+
+    def _margin(self, tail: float) -> float:
+        """Returns half the width of the interval that leaves some probability at each end."""
+        from scipy import stats
+
+        parts = [part for part in self.components if part.variance]
+        if not self.is_conservative:
+            quantile = float(stats.t.isf(tail, self.freedom)) if parts else 0.0
+            return quantile * math.sqrt(self.variance)
+        quantiles = (float(stats.t.isf(tail, part.freedom)) * part.variance for part in parts)
+        return sum(quantiles) / math.sqrt(self.variance) if parts else 0.0
+
+
+def uncertainty_of(sample: Sample, runs: Iterable[Tensor]) -> Uncertainty:
+    """Returns the uncertainty of a mean over users.
+
+    Args:
+        sample (Sample): The mean of every user over the runs of a recommender, or the difference
+            of these for two recommenders.
+        runs (iterable of torch.Tensor): For each of these recommenders, the values of the users
+            of the sample in every run, of shape `[num_runs, num_users]`. What has one run is taken
+            as it is, as if it could have no other.
+    """
+    parts = [_variation(values, sample.person) for values in runs if len(values) > 1]
+    total = sample.variance
+    if total <= ROUNDING_OF_VARIANCE * sample.mean**2:
+        total = 0.0
+    return combine(total, sample.num_drawn, parts)
+
+
+def uncertainty_over_runs(values: Tensor, person: Tensor | None) -> tuple[Uncertainty, Tensor]:
+    """Returns the uncertainty of a mean over users and runs, and the mean of every run.
+
+    Args:
+        values (torch.Tensor): The values of users in two runs or more, of shape
+            `[num_runs, num_users]`. Users who are `NaN` in any run are left out of all of them.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+    """
+    counted = values[:, ~values.isnan().any(dim=0)]
+    sample = Sample.of(values.mean(dim=0), person)
+    return uncertainty_of(sample, [counted]), counted.mean(dim=1)
+
+
+def uncertainty_of_means(means: Tensor) -> Uncertainty:
+    """Returns the uncertainty of the mean of runs, of shape `[num_runs]`, for other runs alone."""
+    num_runs = means.numel()
+    return Uncertainty((Component(float(means.var()) / num_runs, None, num_runs),))
+
+
+class Variation(NamedTuple):
+    """How the numbers of the runs of a recommender vary.
+
+    Attributes:
+        num_runs: The number of runs.
+        of_runs: The variance of their mean.
+        of_rest: What users alone add to it.
+    """
+
+    num_runs: int
+    of_runs: float
+    of_rest: float
+
+    @classmethod
+    def of(cls, means: Tensor, variances: Iterable[float]) -> "Variation":
+        """Measures it.
+
+        Args:
+            means (torch.Tensor): The number of every run, of shape `[num_runs]`.
+            variances (iterable of float): The variance for other users of what sets each of these
+                apart from their mean.
+        """
+        num_runs = means.numel()
+        of_rest = sum(variances) / (num_runs - 1) / num_runs
+        return cls(num_runs, float(means.var()) / num_runs, of_rest)
+
+
+def combine(total: float, drawn: int, parts: Sequence[Variation]) -> Uncertainty:
+    """Returns the uncertainty of a number, by where it comes from.
+
+    Args:
+        total (float): Its variance for other users, given the runs.
+        drawn (int): How many users or persons were drawn.
+        parts (sequence of Variation): How the runs of each recommender vary that has several.
+    """
+    of_rest = sum(part.of_rest for part in parts)
+    # What is left for the rest if users differ by less than it alone makes them differ.
+    share = min(1.0, total / of_rest) if of_rest else 0.0
+    components = [Component(max(0.0, total - share * of_rest), drawn, None)]
+    for part in parts:
+        components.append(Component(share * part.of_rest, drawn, part.num_runs))
+        # Runs that differ by no more than users make them differ have no effect of their own.
+        components.append(Component(max(0.0, part.of_runs - part.of_rest), None, part.num_runs))
+    return Uncertainty(tuple(components), is_conservative=len(parts) < 2)
+
+
+def _variation(values: Tensor, person: Tensor | None) -> Variation:
+    """Measures how runs vary, given values of shape `[num_runs, num_users]`."""
+    rest = values - values.mean(dim=0)
+    return Variation.of(values.mean(dim=1), [Sample(row, person).variance for row in rest])
+
+
+E = TypeVar("E", bound="EstimateOfRuns")
+
+
+def mean_of_users_and_runs(values: Tensor, person: Tensor | None) -> Estimate:
+    """Estimates the mean over users and runs, over the users who count in every run.
+
+    Args:
+        values (torch.Tensor): The values of users in each run, of shape `[num_runs, num_users]`;
+            `NaN` for users who do not count.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+    """
+    if len(values) == 1:
+        return mean_of_users(values[0], person)
+    values = values.masked_fill(values.isnan().any(dim=0), torch.nan)
+    runs = [mean_of_users(row, person) for row in values]
+    means = values.new_tensor([run.value for run in runs])
+    influences = torch.stack([run.influence for run in runs])
+    return EstimateOfRuns.of(means, influences, runs[0].num_drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateOfRuns(Estimate):
+    """The mean of an estimate over runs, whose interval allows for other users and other runs.
+
+    Attributes:
+        values (torch.Tensor): The estimate of every run, of shape `[num_runs]`.
+        influences (torch.Tensor): What each user or person adds to the error of each of them, of
+            shape `[num_runs, num_drawn]`.
+    """
+
+    values: Tensor
+    influences: Tensor
+
+    @classmethod
+    def of(cls: type[E], values: Tensor, influences: Tensor, num_drawn: int) -> E:
+        """Takes the estimates of all runs."""
+        return cls(float(values.mean()), influences.mean(dim=0), num_drawn, values, influences)
+
+    @property
+    def variation(self) -> Variation:
+        """How runs vary."""
+        rest = self.influences - self.influence
+        return Variation.of(self.values, rest.square().sum(dim=1).tolist())
+
+    def margin(self, level: float) -> float:
+        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
+        if self.num_drawn < 2:
+            return math.nan
+        return combine(self.variance, self.num_drawn, [self.variation]).margin(level)
+
+    def minus(self, other: Estimate) -> "EstimateOfRuns":
+        """Returns the difference."""
+        values, influences = _in_runs(other)
+        num_drawn = min(self.num_drawn, other.num_drawn)
+        return EstimateOfRuns.of(self.values - values, self.influences - influences, num_drawn)
+
+    def over(self, other: Estimate) -> "RatioOfRuns":
+        """Returns the ratio of the means over runs, to the first order of the errors."""
+        values, influences = _in_runs(other)
+        divisor = other.value or math.nan
+        ratio = self.value / divisor
+        return RatioOfRuns.of(
+            ratio + (self.values - ratio * values) / divisor,
+            (self.influences - ratio * influences) / divisor,
+            min(self.num_drawn, other.num_drawn),
+        )
+
+
+class RatioOfRuns(EstimateOfRuns, Ratio):
+    """The ratio of two estimates of runs, whose interval is one of its logarithm."""
+
+
+def _in_runs(estimate: Estimate) -> tuple[Tensor, Tensor]:
+    """Returns the estimate of every run, and the influence of users on each."""
+    if isinstance(estimate, EstimateOfRuns):
+        return estimate.values, estimate.influences
+    # It is the same in every run.
+    return estimate.influence.new_tensor([estimate.value]), estimate.influence.unsqueeze(0)
+
+
+#: P-values that differ by no more than this share of them are the same, but for rounding.
+_ROUNDING = 1e-9
+
+#: Squares that are left over from a difference of so much larger ones have lost their last digits.
+_CANCELLED = 1e-3
+
+#: How many random signs are held at once: 32 MB.
+_NUM_SIGNS_AT_ONCE = 2**22
+
+
+def alpha_of(level: float) -> float:
+    """Returns the largest p-value that is significant at a level of confidence.
+
+    It is a hair larger than what the level leaves, so that a p-value that is equal to that is below
+    it however it was rounded. An interval of this alpha leaves zero out for the same p-values.
+
+    Example:
+        >>> 0.1 <= 1 - 0.9, 0.1 <= alpha_of(0.9)
+        (False, True)
+    """
+    # In binary, what is left of 1 depends on how the level is rounded.
+    return float(1 - Decimal(repr(level))) * (1 + _ROUNDING)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    r"""Corrects p-values for having tested several hypotheses, by Holm's step-down method.
+
+    The smallest of `m` p-values is multiplied by `m`, the next by `m - 1`, and so on. Corrected
+    p-values never decrease in this order, and never exceed one. If all hypotheses with a corrected
+    p-value of at most :math:`\alpha` are rejected, the chance that a true one is among them is at
+    most :math:`\alpha`. A p-value of `NaN` stands for a hypothesis that was not tested, and does
+    not count.
+
+    Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
+
+    Example:
+        >>> [round(p, 2) for p in holm([0.01, 0.04, 0.03, 0.005])]
+        [0.03, 0.06, 0.06, 0.02]
+    """
+    tested = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
+    adjusted = [math.nan] * len(p_values)
+    least = 0.0
+    for num_done, (p, index) in enumerate(tested):
+        least = max(least, min(1.0, p * (len(tested) - num_done)))
+        adjusted[index] = least
+    return adjusted
+
+
+class LargestOfAll:
+    r"""How large the largest of several test statistics is if there are no differences at all.
+
+    The differences of a user may have either sign then. The signs of users are drawn anew many
+    times, and the same sign goes to all differences of a user, so that tests stay as correlated as
+    they are. Each time, the largest t-statistic is kept, as the smallest p-value. Unlike Holm's
+    method, this knows how much tests have in common, and it has intervals that agree with it.
+
+    Args:
+        differences (torch.Tensor): The difference of each user in each test, of shape
+            `[num_users, num_tests]`; `NaN` for users who do not count.
+        person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
+            `[num_users]`. Rows of a person keep the same sign.
+        num_samples (int): How many times signs are drawn.
+        seed (int): The seed of the signs.
+
+    Sources: Westfall and Young, "Resampling-based multiple testing" (1993); Romano and Wolf, "Exact
+    and approximate stepdown methods for multiple hypothesis testing" (2005), whose first step this
+    is.
+    """
+
+    def __init__(
+        self, differences: Tensor, person: Tensor | None, num_samples: int, seed: int
+    ) -> None:
+        # The CPU draws the signs, so that they are the same for every device.
+        differences = differences.cpu().double()
+        total, count = differences.nan_to_num(0.0), (~differences.isnan()).double()
+        if person is not None:
+            total, count = (
+                torch.stack([sums_of_persons(x, person.cpu()) for x in each.T], dim=1)
+                for each in (total, count)
+            )
+        self._total, self._count = total, count
+        generator = torch.Generator().manual_seed(seed)
+        num_drawn = len(total)
+        num_at_once = max(1, _NUM_SIGNS_AT_ONCE // max(1, num_drawn))
+        smallest = []
+        for start in range(0, num_samples, num_at_once):
+            shape = (min(num_at_once, num_samples - start), num_drawn)
+            sign = torch.randint(2, shape, generator=generator, dtype=torch.int8, device="cpu")
+            smallest.append(self._smallest_p(2.0 * sign.double() - 1.0))
+        self._smallest = torch.cat(smallest).sort().values
+
+    def adjust(self, p_values: Sequence[float]) -> list[float]:
+        """Returns p-values of the tests as those of all of them together."""
+        p = torch.tensor(p_values, dtype=torch.double, device="cpu")
+        below = torch.searchsorted(self._smallest, p * (1 + _ROUNDING), right=True)
+        adjusted = (1.0 + below.double()) / (1 + self._smallest.numel())
+        return torch.where(p.isnan(), torch.nan, adjusted).tolist()
+
+    def alpha_of_each(self, level: float) -> float:
+        """Returns the alpha of single intervals all of which hold together at `level`.
+
+        An interval leaves zero out if and only if its adjusted p-value is significant. No interval
+        does if the alpha is zero.
+        """
+        num_allowed = math.floor(alpha_of(level) * (1 + self._smallest.numel())) - 1
+        return float(self._smallest[num_allowed]) / (1 + _ROUNDING) if num_allowed >= 0 else 0.0
+
+    def _smallest_p(self, sign: Tensor) -> Tensor:
+        """Returns the smallest p-value for each assignment of signs, `[num_assignments]`."""
+        from scipy import special
+
+        total, count = self._total, self._count
+        num_rows, num_drawn = count.sum(dim=0), (count > 0).sum(dim=0)
+        mean = sign @ total / num_rows
+        of_all = total.square().sum(dim=0)
+        squares = of_all - 2 * mean * (sign @ (total * count))
+        squares += mean.square() * count.square().sum(dim=0)
+        drawn, test = ((squares <= _CANCELLED * of_all) & (of_all > 0)).nonzero(as_tuple=True)
+        rest = sign[drawn] * total.T[test] - mean[drawn, test, None] * count.T[test]
+        squares[drawn, test] = rest.square().sum(dim=1)
+        freedom = num_drawn - 1
+        variance = squares / num_rows.square() * num_drawn / freedom
+        variance[variance <= ROUNDING_OF_VARIANCE * mean.square()] = 0.0
+        t = mean.abs() / variance.sqrt()
+        # Users who all agree have no variance, and no difference at all is none in any order.
+        t = torch.where(mean == 0, 0.0, t)
+        p = 2 * special.stdtr(freedom.double().numpy(), -t.numpy())
+        return torch.from_numpy(p).amin(dim=1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.nouns import USERS, Nouns
+from pyg_recmetrics.results.recipe import USERS, Nouns
 from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_level, to_data_frame
 
 if TYPE_CHECKING:

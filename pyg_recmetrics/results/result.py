@@ -1,10 +1,12 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -13,15 +15,18 @@ from torch_geometric.utils import index_to_mask
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
+    check_choice,
     check_labels,
     check_level,
     check_natural_number,
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.frozen import Frozen
+from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.frozen import Frozen, FrozenDict
+from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import singular, warn
+from pyg_recmetrics.messages import list_some, singular, warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.empty_target_action import (
@@ -31,40 +36,377 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.metrics.registry import AggregateDefinition, check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results import archive, cohorts, frames, item_groups
-from pyg_recmetrics.results.averages import (
+from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.results import archive, cohorts
+from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
+from pyg_recmetrics.results.estimates import (
     AverageOver,
+    Interval,
+    IntervalMethod,
+    Sample,
+    caution,
+    caution_on_persons,
     check_average_over,
     check_averages,
     check_has_rows,
+    interval_of_mean,
     means_of_persons,
     num_persons,
 )
-from pyg_recmetrics.results.by_metric import ByMetric, PerUser
-from pyg_recmetrics.results.cautions import caution, caution_on_persons
-from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
-from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
-from pyg_recmetrics.results.nouns import Nouns
-from pyg_recmetrics.results.observations import Observations
 from pyg_recmetrics.results.recipe import (
+    Nouns,
+    Observations,
     Ranking,
+    UserCounts,
     note_on_intervals,
     summarize_users,
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling, check_sampling
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges
-from pyg_recmetrics.results.tracker_names import Separator, spell
-from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.sums import exact_mean, exact_sums
-from pyg_recmetrics.tables import Table, Tabular, format_mean
+from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+V = TypeVar("V")
+
+
+class ByMetric(FrozenDict[str, V]):
+    """A mapping of `name@k` to a value, which says why a metric is not in it.
+
+    A key is a :class:`~pyg_recmetrics.metrics.Metric`, or a string that `metrics.parse` reads as
+    the same metric: spaces and the order of arguments do not matter.
+    """
+
+    def __getitem__(self, metric: str | Metric) -> V:
+        if isinstance(metric, str) and metric in self._items:
+            return self._items[metric]
+        try:
+            metric = parse(metric)
+        except (TypeError, ValueError) as error:
+            raise KeyError(str(error)) from error
+        if str(metric) not in self._items:
+            raise KeyError(self._why_missing(metric))
+        return self._items[str(metric)]
+
+    def _why_missing(self, metric: Metric) -> str:
+        return f"{metric} was not evaluated, only {', '.join(self)}"
+
+
+class PerUser(ByMetric[Tensor]):
+    """The values of every user by metric: tensors of shape `[num_users]`."""
+
+    def _why_missing(self, metric: Metric) -> str:
+        if metric.is_aggregate:
+            return f"{metric} has one value for all users together, and none for each"
+        return f"{metric} was not evaluated per user, only {', '.join(self)}"
+
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+        # Without this, pandas would make a column of the names.
+        raise TypeError(
+            "values by metric make no array or data frame by themselves: use "
+            "'result.to_pandas(per_user=True)'"
+        )
+
+
+def frame_of_means(means: Mapping[Metric, float]) -> "pd.DataFrame":
+    """Returns a row for every metric: `metric`, `k` and `value`."""
+    rows = [(metric.label, metric.k, mean) for metric, mean in means.items()]
+    frame = to_data_frame(rows, ["metric", "k", "value"], index=[str(metric) for metric in means])
+    return frame.astype({"k": "Int64"})
+
+
+def frame_of_users(
+    ranked: RankedEdges, query: Tensor | None, values: Mapping[str, Tensor]
+) -> "pd.DataFrame":
+    """Returns a row for every user who is evaluated: `user`, `degree`, and a column per metric.
+
+    If each row is an edge, `item` takes the place of `degree`. Queries have a column for each of
+    theirs, from `query_0` on.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        query (torch.Tensor, optional): The columns of every query, of shape
+            `[num_users, num_columns]`.
+        values (mapping): The value of every row by metric, of shape `[num_users]`.
+    """
+    rows = ranked.is_evaluated.nonzero().squeeze(1)
+    users = rows if ranked.user_of_row is None else ranked.user_of_row[rows]
+    of_query = () if query is None else query.unbind(1)
+    columns = {f"query_{number}": column[users] for number, column in enumerate(of_query)}
+    if ranked.user_of_row is None:
+        columns["degree"] = ranked.degree[rows]
+    columns |= {name: value[rows] for name, value in values.items()}
+    frame = frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
+    if ranked.user_of_row is not None:
+        items = named_ids(ranked.edge_label_index[1], ranked.item_ids)
+        frame.insert(1 + len(of_query), "item", items)
+    return frame
+
+
+def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> "pd.DataFrame":
+    """Returns a row for every item in the top `k`: `user`, `rank`, `item` and `is_relevant`.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth, with lists.
+        k (int): The cut-off.
+        users (iterable, optional): The original ids of the users, or their row numbers if there
+            are no others; `None` for all users.
+
+    Raises:
+        TypeError: If `users` does not hold ids.
+        ValueError: If lists were not kept down to `k`, or `users` holds others than those who are
+            evaluated.
+    """
+    with requires_extra("pandas", "frames", "top_k"):
+        import pandas as pd
+    user, rank, item = ranked.lists_down_to(k).places(k, _numbers_of(users, ranked))
+    return pd.DataFrame(
+        {
+            "user": named_ids(user, ranked.user_ids),
+            "rank": rank.cpu().numpy(),
+            "item": named_ids(item, ranked.item_ids),
+            "is_relevant": _is_truth(ranked, user, item).cpu().numpy(),
+        }
+    )
+
+
+def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFrame":
+    """Returns a row for every item of the truth: `item`, `degree`, `hits`, and their ratio.
+
+    There is a column `popularity`, too, if seen edges are known.
+
+    Args:
+        ranked (RankedEdges): The ranked ground truth.
+        is_hit (torch.Tensor): Whether each edge counts as retrieved, of shape `[num_edges]`.
+        name (str): What the ratio is called.
+    """
+    items, index, degree = ranked.edge_label_index[1].unique(
+        return_inverse=True, return_counts=True
+    )
+    hits = torch.bincount(index[is_hit], minlength=items.numel())
+    columns = {"degree": degree, "hits": hits, name: hits.double() / degree}
+    if ranked.catalogue is not None and ranked.catalogue.seen is not None:
+        columns["popularity"] = ranked.catalogue.popularity[items]
+    return frame_by_id("item", items, ranked.item_ids, columns, "per_item")
+
+
+def frame_by_id(
+    key: str,
+    numbers: Tensor,
+    ids: Sequence[Any] | None,
+    columns: Mapping[str, Tensor],
+    needed_by: str,
+) -> "pd.DataFrame":
+    """Returns a row for each of some users or items: its original id, and the given columns.
+
+    Args:
+        key (str): The name of the column of ids.
+        numbers (torch.Tensor): The numbers of users or items, of shape `[num_rows]`.
+        ids (sequence, optional): The original ids of all users or items; `None` if there are none.
+        columns (mapping): The other columns by name, of shape `[num_rows]`.
+        needed_by (str): The function that an error names if pandas is not installed.
+    """
+    with requires_extra("pandas", "frames", needed_by):
+        import pandas as pd
+    frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
+    frame.insert(0, key, named_ids(numbers, ids))
+    return frame
+
+
+def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
+    """Returns the original ids of users or items, a column of the type that these have."""
+    import pandas as pd
+
+    rows = numbers.cpu().numpy()
+    return rows if ids is None else pd.Index(ids, tupleize_cols=False)[rows]
+
+
+def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
+    """Returns the row numbers of users, in the order in which they are asked for."""
+    import pandas as pd
+
+    evaluated = ranked.is_evaluated.nonzero().squeeze(1)
+    if users is None:
+        return evaluated
+    # Tensors, arrays and series return their values as Python's own.
+    asked = users.tolist() if hasattr(users, "tolist") else users
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
+    asked = list(asked)
+    known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
+    try:
+        place = known.get_indexer(pd.Index(asked, tupleize_cols=False))
+    except TypeError as error:
+        raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
+    if unknown := [asked[index] for index in (place < 0).nonzero()[0]]:
+        named = list_some([repr(id_) for id_ in unknown])
+        raise ValueError(f"'users' needs to hold ids of evaluated users (got {named})")
+    return evaluated[torch.from_numpy(place).to(evaluated.device)]
+
+
+def _is_truth(ranked: RankedEdges, user: Tensor, item: Tensor) -> Tensor:
+    """Returns whether each pair of a user and an item is a ground-truth edge."""
+    user_of_edge, item_of_edge = ranked.edge_label_index
+    num_items = max_id(item, item_of_edge) + 1
+    return torch.isin(user * num_items + item, user_of_edge * num_items + item_of_edge)
+
+
+#: The ways to rank ties that may flatter a recommender.
+_FLATTERING: tuple[Ties, ...] = ("index", "best")
+
+#: How many metrics a warning names.
+_MAX_NAMED = 4
+
+
+class TieRange(NamedTuple):
+    """The lowest and the highest mean of a metric, over all orders of equal scores."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        low, high = (f"{mean:.4f}".removeprefix("0") for mean in self)
+        return f"{low} to {high}"
+
+
+class TieRanges:
+    """How far the order of ties can move the means of a ranking."""
+
+    def __init__(self, ranked: RankedEdges) -> None:
+        self.ranked = ranked
+
+    @cached_property
+    def num_tied(self) -> int | None:
+        """How many edges have the score of another candidate; `None` if scores are unknown."""
+        if self.ranked.num_tied is None:
+            return None
+        return int(self._is_tied.sum())
+
+    @cached_property
+    def num_edges(self) -> int:
+        """How many edges there are."""
+        return self.ranked.rank.numel()
+
+    def can_tell(self, metric: Metric) -> bool:
+        """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
+        is_deep_enough = self.ranked.depth is None or metric.depth is not None
+        return metric.needs_truth and is_deep_enough
+
+    def range(
+        self,
+        metric: Metric,
+        contributed: Tensor,
+        contribute: Callable[[RankedEdges], Tensor],
+        average: Callable[[Tensor], float],
+    ) -> TieRange:
+        """Returns the lowest and the highest mean of a metric.
+
+        Args:
+            metric (Metric): The metric.
+            contributed (torch.Tensor): What every user contributes to it, of shape `[num_users]`.
+            contribute (callable): Returns the same for another order of ties.
+            average (callable): Returns the mean of what users contribute.
+        """
+        if not (metric.needs_truth and self.num_tied):
+            mean = average(contributed)
+            return TieRange(mean, mean)
+        # The value of a user without ties stays as it is, unless it depends on other users.
+        means = [
+            average(torch.where(self._has_tie, contribute(ranked), contributed))
+            for ranked in (self._orders_of_all if metric.is_pooled else self._orders_of_tied)
+        ]
+        return TieRange(min(means), max(means))
+
+    @property
+    def may_flatter(self) -> bool:
+        """Whether the order of ties may flatter, or is all that there is."""
+        return bool(self.num_tied) and (self.ranked.ties in _FLATTERING or self._is_all_tied)
+
+    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> None:
+        """Warns of metrics whose mean depends more on the order of ties than on the users.
+
+        Args:
+            ranges (mapping): The range of the mean of each metric.
+            margin_of (callable): Returns half the width of the confidence interval of a mean.
+        """
+        movable = [
+            f"{name} is {span}"
+            for name, span in ranges.items()
+            if span.high > span.low and not span.high - span.low <= self._width(margin_of(name))
+        ]
+        if movable:
+            warn(
+                f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
+                f"{self.num_tied:,} of {self.num_edges:,} ground-truth edges have the "
+                f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
+            )
+
+    def _width(self, margin: float) -> float:
+        # A single user has no interval.
+        return 0.0 if self._is_all_tied else 2 * margin
+
+    @cached_property
+    def _is_all_tied(self) -> bool:
+        is_constant = self.ranked.has_constant_scores[self.ranked.edge_label_index[0]]
+        return bool(is_constant.all())
+
+    @cached_property
+    def _has_tie(self) -> Tensor:
+        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
+        return self.ranked.sum(self._is_tied) > 0
+
+    @property
+    def _is_tied(self) -> Tensor:
+        """Whether each edge has the score of another candidate, `[num_edges]`."""
+        if self.ranked.num_tied is None:
+            return torch.zeros_like(self.ranked.rank, dtype=torch.bool)
+        return self.ranked.num_tied > 0
+
+    @cached_property
+    def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
+        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
+
+    @cached_property
+    def _orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
+        tied = self.ranked.select_users(self._has_tie)
+        return tied.with_ties("worst"), tied.with_ties("best")
+
+
+#: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
+Separator: TypeAlias = Literal["@", "_", "-", "."]
+
+
+def spell(metrics: Iterable[str | Metric], sep: Separator = "@") -> list[str]:
+    """Returns the names of metrics; with another separator than `@`, names that trackers take.
+
+    Raises:
+        ValueError: If there is no such separator, or two metrics would have one name.
+
+    Example:
+        >>> spell(["recall@20", "ndcg(gain=exponential)@20", "r_precision"], sep="_")
+        ['recall_20', 'ndcg_gain_exponential_20', 'r_precision']
+    """
+    check_choice(sep, "sep", get_args(Separator))
+    names = [str(metric) for metric in metrics]
+    if sep == "@":
+        return names
+    spelled = [sep.join(re.findall(r"[A-Za-z0-9_]+", name)) for name in names]
+    sources = defaultdict(list)
+    for name, source in zip(spelled, names, strict=True):
+        sources[name].append(source)
+    if taken := {name: of for name, of in sources.items() if len(of) > 1}:
+        name, of = next(iter(taken.items()))
+        raise ValueError(
+            f"'sep' needs to give each metric a name of its own (got {sep!r}, which makes "
+            f"{name!r} of {of})"
+        )
+    return spelled
 
 
 class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
@@ -619,7 +961,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         )
         group = group.to(self.ranked.rank.device)
         intervals = self._intervals(check_level(level))
-        return item_groups.measure_item_groups(recall, group, labels, intervals)
+        return cohorts.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
@@ -653,7 +995,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             2     1     1     0         True
             3     1     2     2        False
         """
-        return frames.frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
+        return frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
 
     def per_item(self, metric: str | Metric) -> "pd.DataFrame":
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
@@ -685,7 +1027,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
+        return frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
 
     def to_dict(self, sep: Separator = "@") -> dict[str, float]:
         r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
@@ -742,8 +1084,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """
         if check_boolean(per_user, "per_user"):
             query = None if self.task is None else self.task.query
-            return frames.frame_of_users(self.ranked, query, self.per_user)
-        return frames.frame_of_means({metric: self[metric] for metric in self.metrics})
+            return frame_of_users(self.ranked, query, self.per_user)
+        return frame_of_means({metric: self[metric] for metric in self.metrics})
 
     def save(self, path: str | Path) -> None:
         """Saves everything that the result was computed from, for :meth:`load`.

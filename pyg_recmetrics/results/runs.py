@@ -1,14 +1,16 @@
-"""Runs: what several runs of a recommender say together, such as one for each seed."""
+"""Runs: what several runs of a recommender say together, and results by name."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_level
+from pyg_recmetrics.checks import check_choice, check_level
+from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.results import archive
@@ -20,22 +22,57 @@ from pyg_recmetrics.results.cohorts import (
     by_popularity,
     group_by_degree,
 )
-from pyg_recmetrics.results.inference import check_scipy
-from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.samples import describe_samples
-from pyg_recmetrics.results.tie_range import TieRange
-from pyg_recmetrics.results.uncertainty import (
+from pyg_recmetrics.results.estimates import (
     Uncertainty,
+    check_scipy,
     uncertainty_of_means,
     uncertainty_over_runs,
 )
+from pyg_recmetrics.results.recipe import note_on_intervals
+from pyg_recmetrics.results.result import EvaluationResult, TieRange
+from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
 from pyg_recmetrics.task.catalogue import check_has
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def check_users_in_common(results: Mapping[str, EvaluationResult]) -> None:
+    """Raises if there is no user whom all results have ranked."""
+    ranked = [result.ranked.users for result in results.values()]
+    some = [users.cpu() for users in ranked if users is not None]
+    if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
+        raise ValueError(
+            f"'results' needs to have users whom all have ranked (got none for "
+            f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
+        )
+
+
+def describe_samples(
+    results: Mapping[str, EvaluationResult], purpose: str = "are compared"
+) -> str | None:
+    """Returns whose users stand for all of the task; `None` if nobody's do.
+
+    Args:
+        results (mapping): Results of one task by name.
+        purpose (str, optional): What becomes of the users whom all results have ranked.
+    """
+    samples = {
+        name: result.sampling
+        for name, result in results.items()
+        if result.sampling is not None and not result.sampling.is_complete
+    }
+    if not samples:
+        return None
+    first = next(iter(samples.values()))
+    users = next(iter(results.values())).nouns.users
+    sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in samples.items()]
+    return (
+        f"of {first.num_users:,} {users}, a 'margin' drew {list_some(sizes)}; those whom all have "
+        f"ranked {purpose}"
+    )
+
 
 #: One result of a recommender, or several.
 Runnable: TypeAlias = EvaluationResult | Sequence[EvaluationResult]
@@ -599,3 +636,85 @@ def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
     return tuple(
         metric for metric in first.metrics if all(str(metric) in other for other in others)
     )
+
+
+#: What a recommender may be called. A number is the name that it prints as.
+Name: TypeAlias = str | int | float
+
+#: What a recommender has: one run, or several.
+RUNNABLE = (EvaluationResult | Sequence, "'EvaluationResult' or 'Runs'")
+
+
+def by_name(results: Any, kinds: Any, what: str, argument: str = "results") -> dict[str, Any]:
+    """Returns what a mapping holds by name.
+
+    Args:
+        results (Any): What the caller gave.
+        kinds (type or types.UnionType): What the mapping has to hold.
+        what (str): What the error calls these types.
+        argument (str): The name of the argument.
+
+    Raises:
+        TypeError: If it is no mapping, a name is neither a string nor a number, or something has
+            another type.
+        ValueError: If it is empty, or two names print alike.
+    """
+    return _read(results, kinds, what, argument, f"{argument} by name")
+
+
+def one_or_by_name(
+    results: Any, kinds: Any, what: str, argument: str = "results"
+) -> dict[str, Any]:
+    """Returns what a mapping holds by name, or a single object without a name.
+
+    Arguments and errors are those of :func:`by_name`.
+    """
+    if isinstance(results, kinds):
+        return {"": results}
+    return _read(results, kinds, what, argument, f"one {what}, or {argument} by name")
+
+
+def runs_by_name(results: Mapping[str, Runnable]) -> dict[str, tuple[EvaluationResult, ...]]:
+    """Returns the runs of each recommender by name."""
+    return {name: runs_of(result) for name, result in by_name(results, *RUNNABLE).items()}
+
+
+def read_name(name: Name, argument: str, names: Sequence[str]) -> str:
+    """Returns a name as results have it, by which they may be numbers.
+
+    Raises:
+        ValueError: If it is none of `names`.
+    """
+    return check_choice(str(name) if isinstance(name, Name) else name, argument, names)
+
+
+def results_or_runs_by_name(
+    results: Runnable | Mapping[str, Runnable],
+) -> dict[str, EvaluationResult | Runs]:
+    """Returns recommenders with one run or several by name; a single one has no name."""
+    found = one_or_by_name(results, *RUNNABLE)
+    return {name: result_or_runs(result) for name, result in found.items()}
+
+
+def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> dict[str, Any]:
+    if not isinstance(results, Mapping) or isinstance(results, EvaluationResult):
+        raise TypeError(
+            f"'{argument}' needs to be {wanted}, as in {{'A': a, 'B': b}} "
+            f"(got {type(results).__name__})"
+        )
+    if not results:
+        raise ValueError(f"'{argument}' needs to hold at least one {what} (got none)")
+    for name, result in results.items():
+        if not isinstance(name, Name):
+            raise TypeError(f"'{argument}' needs strings or numbers as names (got {name!r})")
+        if not isinstance(result, kinds) or isinstance(result, str):
+            hint = "; choose one of the runs, such as runs[0]" if isinstance(result, Runs) else ""
+            raise TypeError(
+                f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}'{hint})"
+            )
+        if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
+            raise ValueError(f"'{argument}' needs names that can be written (got {name!r})")
+    named = {str(name): result for name, result in results.items()}
+    if len(named) < len(results):
+        raise ValueError(f"'{argument}' needs a name of its own for each (got {list(results)})")
+    return named

@@ -9,7 +9,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.nouns import USERS, Nouns
+from pyg_recmetrics.results.recipe import USERS, Nouns
 from pyg_recmetrics.sequential import FEW_USERS, Forecast
 from pyg_recmetrics.tables import format_level
 from pyg_recmetrics.task import RankingTask

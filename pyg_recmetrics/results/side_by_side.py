@@ -10,13 +10,15 @@ from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists
-from pyg_recmetrics.results.averages import check_has_rows
-from pyg_recmetrics.results.by_name import by_name
-from pyg_recmetrics.results.frames import frame_by_id
-from pyg_recmetrics.results.inference import Sample, interval_of_mean, paired_difference
-from pyg_recmetrics.results.nouns import Nouns
-from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.estimates import (
+    Sample,
+    check_has_rows,
+    interval_of_mean,
+    paired_difference,
+)
+from pyg_recmetrics.results.recipe import Nouns, note_on_intervals
+from pyg_recmetrics.results.result import EvaluationResult, frame_by_id
+from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 

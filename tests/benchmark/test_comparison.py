@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, compare, evaluate
-from pyg_recmetrics.results.multiple_tests import holm
+from pyg_recmetrics.results.estimates import holm
 from pyg_recmetrics.tables import Faint
 from tests.support.cases.drawn_results import DrawnResult
 from tests.support.cases.random_tasks import random_scores, random_task

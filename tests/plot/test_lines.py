@@ -5,7 +5,7 @@ import pytest
 from pyg_recmetrics import metrics, plot
 from pyg_recmetrics.plot.picture import description_of
 from pyg_recmetrics.results import Race, RacedPair
-from pyg_recmetrics.results.nouns import QUERIES
+from pyg_recmetrics.results.recipe import QUERIES
 from tests.results.test_race import ENTRANTS, PAIRS
 
 pytest.importorskip("matplotlib")

@@ -1,18 +1,29 @@
 """compare(), against scipy and plain loops over users."""
 
 import math
-from itertools import combinations
+import re
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 import torch
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
-from pyg_recmetrics.results import multiple_tests
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate, metrics
+from pyg_recmetrics.results import PairedDifference as PairedDifferenceOfProtocol
+from pyg_recmetrics.results import Protocol, estimates
+from pyg_recmetrics.results.comparison import (
+    Equivalence,
+    Pair,
+    PairedDifference,
+    claims,
+    difference_of_means,
+)
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines.missing_packages import hide_package
 
 stats = pytest.importorskip("scipy.stats")
+pytest.importorskip("scipy")
+
 
 COLUMNS = [
     *("metric", "a", "b", "difference", "low", "high", "p_value", "p_adjusted", "verdict"),
@@ -82,7 +93,7 @@ class TestNumbers:
             assert row.wins == sum(x > y for x, y in pairs)
             assert row.ties == sum(x == y for x, y in pairs)
             assert row.losses == sum(x < y for x, y in pairs)
-        assert frame.p_adjusted.tolist() == multiple_tests.holm(frame.p_value.tolist())
+        assert frame.p_adjusted.tolist() == estimates.holm(frame.p_value.tolist())
 
     def test_swapping_two_results_swaps_signs(self, results):
         forwards = compare({"a": results["good"], "b": results["none"]})
@@ -405,8 +416,8 @@ class TestFamily:
                 for i, (name, skill) in enumerate(skills.items())
             }
             for level in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
-                for metrics in (None, "mrr"):
-                    comparison = compare(found, metrics=metrics, level=level, simultaneous=True)
+                for asked in (None, "mrr"):
+                    comparison = compare(found, metrics=asked, level=level, simultaneous=True)
                     for row in comparison:
                         leaves_out = not row.low <= 0 <= row.high
                         assert comparison.is_significant(row) == leaves_out
@@ -543,3 +554,430 @@ class TestVerdicts:
         for wrong in ("2", "-2%", "0%", "%", 0, -1, math.nan, math.inf, True):
             with pytest.raises(ValueError, match="'equivalence' needs to be"):
                 compare(pair, equivalence=wrong)
+
+
+def row(metric, verdict, difference=0.01, lift=5.0, p=0.01, a="A", b="B"):
+    return PairedDifference(
+        metric, a, b, difference, p_value=p, p_adjusted=p, verdict=verdict, lift=lift, mean_b=0.2
+    )
+
+
+def say(*rows, uncovered=(), bound=None):
+    return claims(rows, uncovered, lambda row: bound)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([row("x@1", "better")], "A is better than B in x@1 (+0.0100, +5.0%)."),
+        (
+            [row("x@1", "worse", -0.02, -10.0)],
+            "A is worse than B in x@1 (-0.0200, -10.0%).",
+        ),
+        (
+            [row("x@1", "better"), row("y", "better", 0.5, 250.0), row("z", "inconclusive", p=0.2)],
+            "A is better than B in x@1 (+0.0100, +5.0%) and y (+0.5000, +250.0%); "
+            "z (+0.0100, +5.0%, p = 0.2000) is undecided.",
+        ),
+        (
+            [row("x@1", "inconclusive", p=0.3), row("y", "inconclusive", lift=float("nan"), p=1.0)],
+            "x@1 (+0.0100, +5.0%, p = 0.3000) and y (+0.0100, p = 1.0000) are undecided between A "
+            "and B.",
+        ),
+        ([row("x@1", None)], None),
+    ],
+)
+def test_one_sentence_says_all_of_a_pair(rows, sentence):
+    assert say(*rows) == (() if sentence is None else (sentence,))
+
+
+def test_what_is_equivalent():
+    assert say(row("x@1", "equivalent"), row("y", "equivalent"), bound=0.005) == (
+        "A is as good as B in x@1 (within ± 0.005) and y (within ± 0.005).",
+    )
+
+
+def test_single_models_are_named():
+    rows = row("x@1", "better"), row("x@1", "better", a="A", b="C")
+    assert say(*rows, uncovered=["C"]) == (
+        "A is better than B in x@1 (+0.0100, +5.0%).",
+        "As trained here, A is better than C in x@1 (+0.0100, +5.0%).",
+    )
+
+
+METRIC = "ndcg@3"
+
+
+def make_runs(task, skill, seeds):
+    """Results of scores to which `skill` is added where an item is relevant."""
+    results = []
+    for seed in seeds:
+        scores = random_scores(task, seed)
+        scores[tuple(task.truth)] += skill
+        results.append(evaluate(scores, task, METRIC))
+    return results
+
+
+@pytest.fixture(scope="module")
+def task_of_paired():
+    return random_task(150, 20, truth_share=0.15, seen_share=0.2)
+
+
+@pytest.fixture(scope="module")
+def runs(task_of_paired):
+    return {
+        "a": make_runs(task_of_paired, 0.3, range(4)),
+        "b": make_runs(task_of_paired, 0.2, range(10, 13)),
+    }
+
+
+def values_of(results):
+    values = np.array([result.per_user[METRIC].tolist() for result in results])
+    return values[:, ~np.isnan(values).any(axis=0)]
+
+
+def pair_of_values(first, second):
+    """Two recommenders with one run each, by the values of users."""
+    values = [torch.tensor([x], dtype=torch.double) for x in (first, second)]
+    is_paired = torch.ones(len(first), dtype=torch.bool)
+    return Pair(metrics.parse(METRIC), "a", "b", *values, is_paired, None)
+
+
+class TestRuns:
+    """Aggregates over users that do not depend on how many runs there are."""
+
+    def test_wins_and_effect_sizes_are_averages_over_pairs_of_runs(self, runs):
+        (row,) = compare(runs)
+        first, second = values_of(runs["a"]), values_of(runs["b"])
+        pairs = [x - y for x, y in product(first, second)]
+        assert row.wins == pytest.approx(np.mean([(d > 0).sum() for d in pairs]))
+        assert row.ties == pytest.approx(np.mean([(d == 0).sum() for d in pairs]))
+        assert row.losses == pytest.approx(np.mean([(d < 0).sum() for d in pairs]))
+        deviation = math.sqrt(np.mean([d.var(ddof=1) for d in pairs]))
+        assert row.effect_size == pytest.approx(row.difference / deviation)
+
+    def test_equal_runs_are_one_run(self, runs):
+        (one,) = compare({"a": runs["a"][0], "b": runs["b"][0]})
+        (several,) = compare({"a": runs["a"][:1] * 3, "b": runs["b"][:1] * 2})
+        assert several.run_error == 0
+        same = several._replace(run_error=math.nan)
+        numbers = [i for i, field in enumerate(one) if isinstance(field, float)]
+        assert [same[i] for i in numbers] == pytest.approx([one[i] for i in numbers], nan_ok=True)
+
+
+class TestNoDifference:
+    def test_what_is_the_same_is_equivalent_within_any_bound(self):
+        """A share of a mean of zero is zero."""
+        task = random_task(30, 20, truth_share=0.1, seen_share=0.0)
+        scores = torch.zeros(30, 20)
+        scores[tuple(task.truth)] = -1.0 - torch.rand(task.truth.size(1))
+        last = evaluate(scores, task, "ndcg@3")
+        first = evaluate(-scores, task, "ndcg@3")
+        assert last["ndcg@3"] == 0
+        for bound in ("2%", 0.01, 1e-300):
+            (row,) = compare({"a": last, "b": last}, equivalence=bound)
+            assert row.verdict == "equivalent"
+            (row,) = compare({"a": [last, last], "b": [last] * 3}, equivalence=bound)
+            assert row.verdict == "equivalent"
+        (row,) = compare({"a": first, "b": last}, equivalence="2%")
+        assert row.verdict == "better"
+        assert compare({"a": last, "b": last}, equivalence="2%").claims() == (
+            "As trained here, a is as good as b in ndcg@3 (within ± 0).",
+        )
+
+    def test_what_differs_is_not_equivalent_within_nothing(self):
+        pair = pair_of_values([0.1, 0.3, -0.1, -0.3], [0.0] * 4)
+        assert pair.difference == 0
+        assert pair.p_of_equivalence(0.0) == pytest.approx(0.5)
+        assert not pair.is_same
+
+    def test_rounding_is_no_difference(self):
+        pair = pair_of_values([0.1, 0.2, 0.0], [0.0, 0.0, 0.3])
+        assert pair.sample.mean != 0
+        row = pair.row(0.05)
+        assert (row.difference, row.lift, row.effect_size) == (0, 0, 0)
+        assert row.low == -row.high
+        assert pair.p_value == 1
+        same = difference_of_means(metrics.parse("coverage@3"), ("a", "b"), 0.1 + 0.2, 0.3)
+        assert (same.difference, same.lift) == (0, 0)
+        other = difference_of_means(metrics.parse("coverage@3"), ("a", "b"), 0.3001, 0.3)
+        assert other.difference == pytest.approx(1e-4)
+
+    def test_nobody_has_no_difference(self):
+        assert math.isnan(pair_of_values([], []).row(0.05).difference)
+
+
+class TestLift:
+    def test_its_interval_is_that_of_the_logarithm(self, runs):
+        """The delta method, with each user's share of both means."""
+        (row,) = compare({"a": runs["a"][0], "b": runs["b"][0]}, level=0.9)
+        x, y = (values_of([runs[name][0]])[0] for name in "ab")
+        assert row.lift == pytest.approx(100 * (x.mean() / y.mean() - 1))
+        error = stats.sem(x / x.mean() - y / y.mean())
+        margin = stats.t.ppf(0.95, len(x) - 1) * error
+        ratio = x.mean() / y.mean()
+        assert row.lift_low == pytest.approx(100 * (ratio * math.exp(-margin) - 1))
+        assert row.lift_high == pytest.approx(100 * (ratio * math.exp(margin) - 1))
+
+    def test_several_runs_widen_it(self, runs):
+        (row,) = compare(runs)
+        users = stats.sem(
+            values_of(runs["a"]).mean(axis=0) / row.mean_a
+            - values_of(runs["b"]).mean(axis=0) / row.mean_b
+        )
+        width = math.log((100 + row.lift_high) / (100 + row.lift_low)) / 2
+        assert width >= stats.norm.ppf(0.975) * users
+
+    @pytest.mark.slow
+    def test_it_holds_as_often_as_it_says(self):
+        generator = np.random.default_rng(0)
+        held = 0
+        for _ in range(1000):
+            common = generator.gamma(0.5, size=300)
+            x, y = (common * scale + generator.gamma(1, size=300) for scale in (2.0, 1.0))
+            values = [torch.tensor(v).unsqueeze(0) for v in (x, y)]
+            pair = make_pair(*values)
+            row = pair.row(0.05)
+            held += row.lift_low <= 100 * (2.0 / 1.5 - 1) <= row.lift_high
+        assert 0.935 <= held / 1000 <= 0.965
+
+    def test_nothing_has_no_lift(self, task_of_paired):
+        scores = torch.zeros(task_of_paired.num_users, task_of_paired.num_items)
+        scores[tuple(task_of_paired.truth)] = -1.0
+        nothing = evaluate(scores, task_of_paired, "ndcg@1")
+        assert nothing["ndcg@1"] == 0
+        (row,) = compare({"a": nothing, "b": nothing})
+        assert all(map(math.isnan, (row.lift, row.lift_low, row.lift_high)))
+        assert (row.difference, row.effect_size, row.verdict) == (0, 0, "inconclusive")
+
+
+def make_pair(first, second):
+    from pyg_recmetrics.metrics import parse
+    from pyg_recmetrics.results.comparison import Pair
+
+    mask = torch.ones(first.size(1), dtype=torch.bool)
+    return Pair(parse(METRIC), "a", "b", first, second, mask, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.005, "0.005"), ("2%", "2%"), (" .5 % ", "0.5%"), (1, "1")]
+)
+def test_equivalence_prints_as_it_was_given(value, text):
+    assert str(Equivalence.of(value)) == text
+
+
+TESTED = PairedDifferenceOfProtocol("mrr", "A", "B", 0.1, 0.05, 0.15, p_value=0.01)
+DESCRIBED = PairedDifferenceOfProtocol("map", "A", "B", 0.1, 0.05, 0.15)
+OF_ALL = PairedDifferenceOfProtocol("coverage@3", "A", "B", 0.1)
+
+
+def make(**options):
+    wanted = {
+        "test": "t-test",
+        "level": 0.95,
+        "equivalence": None,
+        "primary": None,
+        "simultaneous": False,
+        "num_runs": {"A": 1, "B": 1, "C": 1},
+        "deterministic": ("A", "B"),
+        "unit": "users",
+        "num_tests": 1,
+        "num_tested_metrics": 1,
+    }
+    return Protocol(**{**wanted, **options})
+
+
+def notes(*rows, **options):
+    return list(make(**options).notes(rows or (TESTED,)))
+
+
+INTERVAL = "a - b: mean difference over users ± its 95% confidence interval, for other users"
+
+
+def test_a_single_test():
+    assert notes() == [INTERVAL, "p: paired t-test, a single test; *: at most 0.05"]
+    assert notes(simultaneous=True, unit="persons") == [
+        INTERVAL.replace("other users", "other persons"),
+        "p: paired t-test, a single test by random signs of persons; *: at most 0.05",
+    ]
+
+
+def test_several_tests_are_counted_whether_they_are_shown_or_not():
+    several = {"num_tests": 12, "num_tested_metrics": 2}
+    assert notes(**several)[1:] == [
+        "p: paired t-test, adjusted for 12 tests of 2 metrics by Holm's method; *: at most 0.05",
+        "an interval is one of a single difference; 'simultaneous=True' corrects it, too",
+    ]
+    assert notes(**several, simultaneous=True, level=0.9) == [
+        "a - b: mean difference over users ± its 90% confidence interval of all differences "
+        "together, for other users",
+        "p: paired t-test, adjusted for 12 tests of 2 metrics by the largest of all; *: at most "
+        "0.1",
+    ]
+    assert "12 tests of 1 metric by" in notes(num_tests=12, num_tested_metrics=1)[1]
+
+
+def test_what_is_not_tested_needs_no_words_on_tests():
+    untested = {"num_tests": 0, "num_tested_metrics": 0, "equivalence": Equivalence.of(0.1)}
+    assert notes(OF_ALL, **untested, deterministic=()) == [
+        "a - b: the difference; an interval and a test need values of two users or more"
+    ]
+    assert notes(DESCRIBED, primary=metrics.parse("mrr"), deterministic=()) == [
+        INTERVAL,
+        "p: only mrr is tested",
+    ]
+
+
+def test_stars_in_brackets_are_explained_where_they_may_stand():
+    said = "(*): for these trained models; other seeds of A, B are not covered"
+    assert notes(deterministic=())[-1] == said
+    assert notes(deterministic=("B", "C"))[-1] == said.replace("A, B", "A")
+
+
+def test_runs_and_equivalence_and_a_caution():
+    found = notes(
+        num_runs={"A": 3, "B": 1},
+        equivalence=Equivalence.of("2%"),
+        caution="intervals may be too narrow: there are few users (9)",
+    )
+    assert found == [
+        f"{INTERVAL} and other runs",
+        "p: paired t-test, a single test; *: at most 0.05",
+        "equivalent: the difference is smaller than 2% of the mean of b, by two one-sided tests",
+        "runs: 3 of A, 1 of B; wins are averaged over pairs of runs",
+        "intervals may be too narrow: there are few users (9)",
+    ]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95])
+def test_a_p_value_of_alpha_is_significant(level):
+    assert round(1 - level, 9) <= make(level=level).alpha
+    assert round(1 - level, 9) + 1e-8 > make(level=level).alpha
+
+
+METRICS_OF_SAME_NUMBERS = ["ndcg@3", "recall@3", "coverage@3"]
+
+
+@pytest.fixture(scope="module")
+def task_of_same_numbers():
+    return random_task(60, 20, truth_share=0.15, seen_share=0.2)
+
+
+def run(task, seed, metrics=METRICS_OF_SAME_NUMBERS, skill=0.0):
+    scores = random_scores(task, seed)
+    scores[tuple(task.truth)] += skill
+    return evaluate(scores, task, metrics)
+
+
+@pytest.fixture(scope="module")
+def results_of_same_numbers(task_of_same_numbers):
+    return {
+        "a": [run(task_of_same_numbers, seed) for seed in range(3)],
+        "b": [run(task_of_same_numbers, 5, skill=0.3)],
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"level": 0.8, "simultaneous": True},
+        {"equivalence": "5%"},
+        {"baseline": "a", "primary": "ndcg@3", "deterministic": "b"},
+        {"metrics": ["mrr@2", "r_precision"]},
+    ],
+)
+def test_equal_results_are_these_results(
+    task_of_same_numbers, results_of_same_numbers, options, tmp_path
+):
+    comparison = compare(results_of_same_numbers, **options)
+    comparison.check_results(results_of_same_numbers)
+    comparison.select(name="b").check_results(results_of_same_numbers)
+    again = {
+        "b": [run(task_of_same_numbers, 5, skill=0.3)],
+        "a": [run(task_of_same_numbers, seed) for seed in range(3)],
+    }
+    comparison.check_results(again)
+    results_of_same_numbers["b"][0].save(tmp_path / "b.npz")
+    comparison.check_results(
+        {**results_of_same_numbers, "b": [EvaluationResult.load(tmp_path / "b.npz")]}
+    )
+
+
+@pytest.mark.parametrize("changed", ["a", "b"])
+def test_other_results_are_named(task_of_same_numbers, results_of_same_numbers, changed):
+    other = {
+        **results_of_same_numbers,
+        changed: [*results_of_same_numbers[changed][:-1], run(task_of_same_numbers, 77)],
+    }
+    message = (
+        r"of these results \(got one of others, in which mean_[ab] of 'a' and 'b' in ndcg@3 is 0"
+    )
+    with pytest.raises(ValueError, match=message):
+        compare(other).check_results(results_of_same_numbers)
+
+
+def test_equal_means_of_other_users_are_no_equal_results(
+    task_of_same_numbers, results_of_same_numbers
+):
+    """Users swap their scores, truth and seen items, so that means stay and pairs change."""
+    flipped = RankingTask(
+        torch.stack(
+            [
+                task_of_same_numbers.num_users - 1 - task_of_same_numbers.truth[0],
+                task_of_same_numbers.truth[1],
+            ]
+        ),
+        num_users=task_of_same_numbers.num_users,
+        num_items=task_of_same_numbers.num_items,
+        seen=torch.stack(
+            [
+                task_of_same_numbers.num_users - 1 - task_of_same_numbers.seen[0],
+                task_of_same_numbers.seen[1],
+            ]
+        ),
+    )
+    scores = random_scores(task_of_same_numbers, 5)
+    straight = {
+        "a": [run(task_of_same_numbers, 0)],
+        "b": [evaluate(scores, task_of_same_numbers, METRICS_OF_SAME_NUMBERS)],
+    }
+    mixed = {"a": straight["a"], "b": [evaluate(scores.flip(0), flipped, METRICS_OF_SAME_NUMBERS)]}
+    assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
+    with pytest.raises(ValueError, match=r"of these results .* 'a' and 'b' in ndcg@3 is"):
+        compare(straight).check_results(mixed)
+
+
+def test_other_recommenders_and_numbers_of_runs_are_named(
+    task_of_same_numbers, results_of_same_numbers
+):
+    comparison = compare({**results_of_same_numbers, "c": run(task_of_same_numbers, 9)})
+    for given, message in (
+        (
+            results_of_same_numbers,
+            "['a', 'b'] (got one that differs in 'c', of which it has 1 run and not no runs)",
+        ),
+        (
+            {
+                **results_of_same_numbers,
+                "c": [run(task_of_same_numbers, 9)] * 2,
+                "d": [run(task_of_same_numbers, 8)],
+            },
+            "['a', 'b', 'c', 'd'] (got one that differs in 'c', of which it has 1 run and not "
+            "2 runs, 'd', of which it has no runs and not 1 run)",
+        ),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"needs to be of the results {message}")):
+            comparison.check_results(given)
+
+
+def test_a_metric_that_these_results_do_not_know_is_named(
+    task_of_same_numbers, results_of_same_numbers
+):
+    shallow = {
+        "a": [run(task_of_same_numbers, seed, "ndcg@1") for seed in range(3)],
+        "b": [run(task_of_same_numbers, 5, "mrr@1")],
+    }
+    message = r"of others, which know ndcg@3: 'k' needs to be at most 1"
+    with pytest.raises(ValueError, match=message):
+        compare(results_of_same_numbers).check_results(shallow)

@@ -1,16 +1,22 @@
 """EvaluationResult: its mapping of means, its values per user, and how it prints."""
 
 import copy
+import datetime
 import math
 import pickle
+import re
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import (
     EvaluationResult,
+    Evaluator,
     RankedEdges,
     RankingTask,
     Runs,
@@ -19,8 +25,14 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from pyg_recmetrics.results.result import ByMetric, PerUser, TieRange, spell
 from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.cases.small_task import GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package
+from tests.support.tools.laws import values_of
+
+pd = pytest.importorskip("pandas", reason="needs pandas")
+
 
 METRICS = ["recall@2", "ndcg@3", "r_precision"]
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
@@ -252,3 +264,634 @@ class TestCurve:
             result.curve("mrr@2", max_k=2)
         with pytest.raises(TypeError, match="'metric' needs to be a string"):
             result.curve(3, max_k=2)
+
+
+VALUES = {"recall@3": 0.5, "mrr": 0.25}
+
+
+@pytest.mark.parametrize("kind", [ByMetric, PerUser])
+class TestMapping:
+    def test_it_is_a_mapping_in_the_order_that_was_given(self, kind):
+        values = kind(VALUES)
+        assert isinstance(values, Mapping)
+        assert list(values.items()) == [("recall@3", 0.5), ("mrr", 0.25)]
+        assert len(values) == 2
+        assert values == VALUES
+        assert not kind({})
+
+    def test_what_it_is_made_of_is_copied(self, kind):
+        given = dict(VALUES)
+        values = kind(given)
+        given["recall@3"] = 0.75
+        assert values["recall@3"] == 0.5
+
+    def test_printing(self, kind):
+        assert repr(kind(VALUES)) == f"{kind.__name__}({{'recall@3': 0.5, 'mrr': 0.25}})"
+
+
+class TestResultOfByMetric:
+    @pytest.fixture
+    def ranked(self):
+        lists = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
+        return RankedEdges.from_topk(lists, torch.tensor([[0, 0, 1], [1, 2, 2]]))
+
+    @pytest.fixture
+    def result(self, ranked):
+        return EvaluationResult(ranked, ["recall@1", "recall@3", "r_precision", "mrr@3"])
+
+    def test_a_metric_can_be_spelled_in_other_ways(self, ranked):
+        result = EvaluationResult(ranked, ["ndcg(gain=linear)@3"])
+        assert result["ndcg(gain=linear)@3"] == result["ndcg( gain=linear ) @3"]
+
+    def test_a_metric_that_was_not_evaluated_is_a_key_error(self, result):
+        with pytest.raises(KeyError, match=r"recall@2 was not evaluated, only recall@1, "):
+            result["recall@2"]
+        with pytest.raises(KeyError, match="known metrics, such as"):
+            result["recal@1"]
+        assert "recall@2" not in result
+        assert "recal@1" not in result
+        assert "recall@1" in result
+
+
+class TestLookingUp:
+    """Means, values per user and definitions are looked up by the same names."""
+
+    @pytest.fixture
+    def result(self):
+        task = random_task(30, 9, truth_share=0.25, seen_share=0.25, seed=3)
+        names = ["recall@3", "ndcg(gain=exponential)@3", "r_precision", "coverage@3"]
+        return evaluate(random_scores(task, 1), task, names, convention="standard")
+
+    @pytest.mark.parametrize("spelled", ["recall@3", "recall @ 3", " recall@3 "])
+    def test_any_spelling_will_do(self, result, spelled):
+        for values in (result, result.per_user, result.definitions):
+            assert spelled in values
+            assert values[spelled] is values["recall@3"]
+            assert values.get(spelled) is values["recall@3"]
+
+    def test_so_will_a_metric(self, result):
+        for spelled in ("recall@3", "ndcg( gain = exponential )@3", "r_precision"):
+            metric = metrics.parse(spelled)
+            for values in (result, result.per_user, result.definitions):
+                assert metric in values
+                assert values[metric] is values[str(metric)]
+        assert result.definitions[metrics.parse("recall@3")] == metrics.parse("recall@3")
+
+    def test_what_cannot_be_a_metric_is_not_in_it(self, result):
+        for values in (result, result.per_user, result.definitions):
+            for key in (5, None, 0.5, ("recall", 3), "recal@3", "recall", "recall@0", ""):
+                assert key not in values
+                assert values.get(key) is None
+            assert "recall@4" not in values
+            assert metrics.parse("recall@4") not in values
+
+    def test_an_error_says_why(self, result):
+        for values in (result, result.definitions):
+            with pytest.raises(KeyError, match=r"recall@4 was not evaluated, only recall@3, ndcg"):
+                values["recall@4"]
+            with pytest.raises(KeyError, match=r"recall@4 was not evaluated, only"):
+                values[metrics.parse("recall@4")]
+        for values in (result, result.per_user, result.definitions):
+            with pytest.raises(KeyError, match=r"known metrics, such as \['recall'.*'recal'"):
+                values["recal@3"]
+            with pytest.raises(KeyError, match="'recall' needs a cut-off"):
+                values["recall"]
+            with pytest.raises(
+                KeyError, match=r"needs to be a string or a list of strings \(got int\)"
+            ):
+                values[5]
+        with pytest.raises(KeyError, match="recall@4 was not evaluated per user, only recall@3, "):
+            result.per_user[metrics.parse("recall@4")]
+        with pytest.raises(KeyError, match="coverage@3 has one value for all users together"):
+            result.per_user[metrics.parse("coverage@3")]
+        assert metrics.parse("coverage@3") in result
+        assert metrics.parse("coverage@3") not in result.per_user
+
+    def test_names_are_spelled_alike_everywhere(self, result):
+        assert list(result) == list(result.definitions) == list(result.to_dict())
+        assert list(result) == [*result.per_user, "coverage@3"]
+
+    def test_none_of_them_can_be_changed(self, result):
+        for values in (result, result.per_user, result.definitions):
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                values["recall@3"] = 0
+
+
+METRICS_OF_FRAMES = ["recall@3", "ndcg@5", "r_precision", "coverage@5"]
+LISTS_OF_FRAMES = torch.tensor([[2, 0, 1], [1, -1, 2], [0, 0, 2], [-1, -1, -1]])
+TRUTH_OF_FRAMES = torch.tensor([[0, 0, 1, 2, 3], [1, 2, 2, 2, 0]])
+
+
+@pytest.fixture
+def task():
+    """Some users have no truth, some have seen nearly everything, and some are not evaluated."""
+    task = random_task(60, 12, truth_share=0.15, seen_share=0.6)
+    users = torch.arange(0, 60, 3)
+    return random_task(60, 12, truth_share=0.15, seen_share=0.6, users=users, seen=task.seen)
+
+
+@pytest.fixture
+def scores(task):
+    return random_scores(task, 1)
+
+
+@pytest.fixture
+def result_of_frames(task, scores):
+    return evaluate(scores, task, METRICS_OF_FRAMES, keep_items=True)
+
+
+@pytest.fixture
+def ranked_of_frames():
+    return RankedEdges.from_topk(LISTS_OF_FRAMES, TRUTH_OF_FRAMES)
+
+
+def rankings(task, scores):
+    """The candidates of every evaluated user, best first, and the set of those that are true."""
+    seen, truth = (
+        {tuple(edge) for edge in edges.t().tolist()} for edges in (task.seen, task.truth)
+    )
+    found = {}
+    for user in task.users.tolist():
+        items = [item for item in range(task.num_items) if (user, item) not in seen]
+        items.sort(key=lambda item: -scores[user, item].item())
+        found[user] = items, {item for item in items if (user, item) in truth}
+    return found
+
+
+class TestUsers:
+    def test_there_is_a_row_for_everybody_who_is_evaluated(self, task, scores, result_of_frames):
+        frame = result_of_frames.to_pandas(per_user=True)
+        assert list(frame) == ["user", "degree", "recall@3", "ndcg@5", "r_precision"]
+        assert frame["user"].tolist() == task.users.tolist()
+        rows = frame.set_index("user")
+        for user, (items, relevant) in rankings(task, scores).items():
+            assert rows["degree"][user] == len(relevant)
+            found = len(relevant & set(items[:3]))
+            recall = found / len(relevant) if relevant else math.nan
+            assert rows["recall@3"][user] == pytest.approx(recall, nan_ok=True)
+        assert frame["recall@3"].isna().any()
+
+    def test_the_mean_of_a_column_is_the_metric(self, result_of_frames):
+        frame = result_of_frames.to_pandas(per_user=True)
+        for metric in result_of_frames.per_user:
+            assert frame[metric].mean() == pytest.approx(result_of_frames[metric], rel=1e-12)
+
+    def test_users_have_their_original_ids(self, ranked_of_frames):
+        named = replace(ranked_of_frames, user_ids=("ann", "bob", "eve", "joe"))
+        frame = EvaluationResult(named, "recall@2").to_pandas(per_user=True)
+        assert frame["user"].tolist() == ["ann", "bob", "eve", "joe"]
+        assert frame["recall@2"].tolist() == [0.5, 0.0, 0.0, 0.0]
+
+    def test_a_result_without_values_per_user(self, task, scores):
+        frame = evaluate(scores, task, "coverage@5").to_pandas(per_user=True)
+        assert list(frame) == ["user", "degree"]
+        assert len(frame) == task.users.numel()
+
+    def test_the_means_are_asked_for_by_default(self, result_of_frames):
+        assert list(result_of_frames.to_pandas()) == ["metric", "k", "value"]
+        with pytest.raises(TypeError, match=r"'per_user' needs to be a boolean \(got 1\)"):
+            result_of_frames.to_pandas(per_user=1)
+
+
+class TestLists:
+    @pytest.mark.parametrize("k", [1, 2, 5])
+    def test_they_are_the_best_candidates(self, task, scores, result_of_frames, k):
+        wanted = [
+            (user, rank, item, item in relevant)
+            for user, (items, relevant) in rankings(task, scores).items()
+            for rank, item in enumerate(items[:k], start=1)
+        ]
+        frame = result_of_frames.top_k(k)
+        assert list(frame) == ["user", "rank", "item", "is_relevant"]
+        assert list(frame.itertuples(index=False, name=None)) == wanted
+        assert frame["is_relevant"].any()
+
+    def test_they_say_what_recall_says(self, result_of_frames):
+        users = result_of_frames.to_pandas(per_user=True).set_index("user")
+        hits = result_of_frames.top_k(3).groupby("user")["is_relevant"].sum()
+        recall = (hits.reindex(users.index, fill_value=0) / users["degree"]).dropna()
+        assert recall.tolist() == pytest.approx(users["recall@3"].dropna().tolist())
+
+    def test_padding_and_repeated_items_keep_their_rank(self, ranked_of_frames):
+        frame = EvaluationResult(ranked_of_frames, "recall@3").top_k(3)
+        assert list(frame.itertuples(index=False, name=None)) == [
+            (0, 1, 2, True),
+            (0, 2, 0, False),
+            (0, 3, 1, True),
+            (1, 1, 1, False),
+            (1, 3, 2, True),
+            (2, 1, 0, False),
+            (2, 3, 2, True),
+        ]
+
+    @pytest.mark.parametrize(
+        "ids",
+        [
+            ("ann", "bob", "eve", "joe"),
+            (30, 10, 20, 40),
+            (("a", 1), ("a", 2), ("b", 1), ("b", 2)),
+            (7, "seven", 7.5, ("7",)),
+            tuple(datetime.datetime(2020, 1, day) for day in (3, 1, 2, 4)),
+        ],
+        ids=["words", "numbers", "pairs", "mixed", "times"],
+    )
+    def test_ids_may_be_of_any_type(self, ranked_of_frames, ids):
+        named = replace(ranked_of_frames, user_ids=ids, item_ids=ids[::-1])
+        result = EvaluationResult(named, "recall@3")
+        frame = result.top_k(1, users=[ids[2], ids[0]])
+        assert frame["user"].tolist() == [ids[2], ids[0]]
+        assert frame["item"].tolist() == [ids[3], ids[1]]
+        assert result.per_item("recall@3")["item"].tolist() == [ids[3], ids[2], ids[1]]
+
+    @pytest.mark.parametrize("form", [list, tuple, torch.tensor, pd.Series, pd.Index, iter])
+    def test_users_come_in_the_order_in_which_they_are_asked_for(self, result_of_frames, form):
+        everybody = result_of_frames.top_k(2)
+        frame = result_of_frames.top_k(2, users=form([9, 3]))
+        wanted = pd.concat([everybody[everybody["user"] == user] for user in (9, 3)])
+        assert list(frame.itertuples(index=False)) == list(wanted.itertuples(index=False))
+        assert result_of_frames.top_k(2, users=form([])).empty
+
+    def test_lists_that_were_given_are_all_there_is(self, ranked_of_frames):
+        result = EvaluationResult(ranked_of_frames, "recall@3")
+        assert result.top_k(9).equals(result.top_k(3))
+
+    def test_lists_of_different_length(self, tmp_path):
+        (tmp_path / "run").write_text(
+            "a Q0 x 1 3 me\na Q0 y 2 2 me\na Q0 z 3 1 me\nb Q0 y 1 1 me\n"
+        )
+        (tmp_path / "qrels").write_text("a 0 y 1\nb 0 x 1\nc 0 x 1\n")
+        ranked = RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
+        frame = EvaluationResult(ranked, "recall@2").top_k(2)
+        assert list(frame.itertuples(index=False, name=None)) == [
+            ("a", 1, "x", False),
+            ("a", 2, "y", True),
+            ("b", 1, "y", False),
+        ]
+
+    def test_wrong_users_are_named(self, task, result_of_frames):
+        with pytest.raises(ValueError, match=r"ids of evaluated users \(got 60, 'a'\)"):
+            result_of_frames.top_k(2, users=[60, 3, "a"])
+        with pytest.raises(ValueError, match=r"evaluated users \(got 1, 2, 4, 5, 7 and 1 more\)"):
+            result_of_frames.top_k(2, users=[1, 2, 4, 5, 7, 8])
+        for users in (3, "ann", torch.tensor(3)):
+            with pytest.raises(TypeError, match="'users' needs to be a sequence of user ids"):
+                result_of_frames.top_k(2, users=users)
+        with pytest.raises(TypeError, match=r"'users' needs to hold user ids \(got an unhashable"):
+            result_of_frames.top_k(2, users=[[3, 6]])
+
+    def test_what_was_not_kept_is_asked_for(self, task, scores, result_of_frames):
+        with pytest.raises(ValueError, match=r"at most 5, .* unless .* 'keep_items=6' \(got 6\)"):
+            result_of_frames.top_k(6)
+        with pytest.raises(ValueError, match="'keep_items=True'"):
+            evaluate(scores, task, "recall@3").top_k(2)
+        with pytest.raises(ValueError, match="'k' needs to be a positive integer"):
+            result_of_frames.top_k(0)
+
+
+class TestItems:
+    @pytest.mark.parametrize("metric", ["recall@3", "hit_rate@3", "r_precision"])
+    def test_which_relevant_items_are_found(self, task, scores, result_of_frames, metric):
+        degree, hits = [0] * task.num_items, [0] * task.num_items
+        for items, relevant in rankings(task, scores).values():
+            k = len(relevant) if metric == "r_precision" else 3
+            for item in relevant:
+                degree[item] += 1
+                hits[item] += item in items[:k]
+        seen = task.seen[1].tolist()
+        frame = result_of_frames.per_item(metric)
+        assert list(frame) == ["item", "degree", "hits", metric, "popularity"]
+        assert list(frame.itertuples(index=False, name=None)) == [
+            (item, degree[item], hits[item], hits[item] / degree[item], seen.count(item))
+            for item in range(task.num_items)
+            if degree[item]
+        ]
+        assert 0 < frame["hits"].sum() < frame["degree"].sum()
+
+    def test_only_users_who_count(self, task, scores):
+        metric = "r_precision(users=hit)"
+        result = evaluate(scores, task, metric)
+        counted = [
+            (len(relevant & set(items[: len(relevant)])), len(relevant))
+            for items, relevant in rankings(task, scores).values()
+        ]
+        assert any(degree and not hits for hits, degree in counted)
+        frame = result.per_item(metric)
+        assert frame["degree"].sum() == sum(degree for hits, degree in counted if hits)
+        assert frame["hits"].sum() == sum(hits for hits, _ in counted)
+
+    def test_popularity_is_there_if_it_is_known(self, ranked_of_frames):
+        frame = EvaluationResult(ranked_of_frames, "recall@2").per_item("recall@1")
+        assert list(frame.itertuples(index=False, name=None)) == [
+            (0, 1, 0, 0.0),
+            (1, 1, 0, 0.0),
+            (2, 3, 1, 1 / 3),
+        ]
+
+    def test_metrics_that_do_not_say_where_to_find_an_item(self, result_of_frames):
+        for metric in ("ndcg@5", "precision@5", "mrr@3", "coverage@5"):
+            with pytest.raises(ValueError, match=f"'metric' needs to be 'recall@k', .*{metric}"):
+                result_of_frames.per_item(metric)
+        with pytest.raises(ValueError, match="'k' needs to be at most 5, the depth"):
+            result_of_frames.per_item("recall@6")
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("to_pandas", lambda result: result.to_pandas(per_user=True)),
+        ("top_k", lambda result: result.top_k(2)),
+        ("per_item", lambda result: result.per_item("recall@2")),
+    ],
+)
+def test_pandas_is_asked_for_by_name(ranked_of_frames, monkeypatch, name, ask):
+    result = EvaluationResult(ranked_of_frames, "recall@2")
+    hide_package(monkeypatch, "pandas")
+    with pytest.raises(ImportError, match=rf"'{name}' needs pandas: pip install '.*\[frames\]'"):
+        ask(result)
+
+
+def test_frames_of_a_result_on_any_device(task, scores, device):
+    result = evaluate(scores.to(device), task.to(device), METRICS_OF_FRAMES, keep_items=True)
+    wanted = evaluate(scores, task, METRICS_OF_FRAMES, keep_items=True)
+    assert result.to_pandas(per_user=True).equals(wanted.to_pandas(per_user=True))
+    assert result.top_k(4, users=[6, 0]).equals(wanted.top_k(4, users=[6, 0]))
+    assert result.per_item("recall@4").equals(wanted.per_item("recall@4"))
+
+
+#: Metrics of which the value of each user is only its own, and others.
+METRICS_OF_TIE_RANGE = [
+    "recall@3",
+    "ndcg@5",
+    "recall(average=micro)@3",
+    "roc_auc(weight=candidates)",
+    "roc_auc(weight=relevant)",
+    "adjusted_mean_rank_index",
+    "mrr",
+    "mrr(hits=all)@9",
+    "r_precision(users=hit)",
+]
+
+
+def one_against(num_others, num_users=50):
+    """Every user has one relevant item, the first, and sampled candidates."""
+    user = torch.arange(num_users).repeat_interleave(num_others + 1)
+    item = torch.arange(num_others + 1).repeat(num_users)
+    truth = torch.stack([torch.arange(num_users), torch.zeros(num_users, dtype=torch.long)])
+    return RankingTask(
+        truth,
+        num_users=num_users,
+        num_items=num_others + 1,
+        candidates=torch.stack([user, item]),
+    )
+
+
+@pytest.fixture
+def task_of_tie_range():
+    return random_task(40, 60, truth_share=0.1, seen_share=0.1)
+
+
+class TestWarning:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_of_a_constant_model(self, task_of_tie_range, dtype):
+        with pytest.warns(UserWarning, match=r"recall@20 is \.0000 to 1\.0000, .* depending"):
+            evaluate(torch.ones(60, dtype=dtype), task_of_tie_range)
+
+    def test_of_a_positive_in_front_of_sampled_negatives(self):
+        with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000 depending on the order"):
+            result = evaluate(lambda users: torch.zeros(len(users), 100), one_against(99), "mrr")
+        assert result["mrr"] == 1  # which is why there is a warning
+        assert result.num_tied == 50
+
+    def test_the_line_that_is_blamed_is_the_callers(self):
+        evaluator = Evaluator(one_against(9), "mrr")
+        for call in (evaluator, lambda scores: evaluate(scores, one_against(9), "mrr")):
+            with pytest.warns(UserWarning, match="order of ties") as warned:
+                call(torch.ones(10))
+            assert warned[0].filename == __file__
+
+    def test_of_scored_pairs(self):
+        ranked = RankedEdges.from_pairs(
+            torch.zeros(100), torch.arange(100) == 0, torch.zeros(100, dtype=torch.long)
+        )
+        with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000"):
+            EvaluationResult(ranked, "mrr")
+
+    def test_of_a_flattering_order_that_was_asked_for(self):
+        with pytest.warns(UserWarning, match="depending on the order of ties"):
+            evaluate(torch.ones(100), one_against(99), "mrr", ties="best")
+
+    @pytest.mark.parametrize("ties", ["mean", "worst", "random"])
+    def test_no_word_if_ties_do_not_flatter(self, ties):
+        scores = torch.ones(100)
+        scores[-1] = 0
+        result = evaluate(scores, one_against(99), "mrr", ties=ties)
+        assert result.num_tied == 50
+        assert result["mrr"] < 0.15
+
+    @pytest.mark.parametrize("ties", ["mean", "worst", "random"])
+    def test_of_a_constant_model_however_ties_are_ranked(self, ties):
+        with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000 depending"):
+            evaluate(torch.ones(100), one_against(99), "mrr", ties=ties)
+
+    def test_of_a_single_user(self):
+        scores = torch.ones(1, 100)
+        scores[0, 99] = 2
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=100)
+        with pytest.warns(UserWarning, match=r"mrr@10 is \.0000 to \.5000 depending"):
+            evaluate(scores, task, "mrr@10")
+
+    def test_no_word_of_scores_that_differ(self, task_of_tie_range):
+        scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
+        result = evaluate(scores, task_of_tie_range)
+        assert result.num_tied == 0
+        assert "same score" not in str(result)
+
+    def test_no_word_if_few_ties_move_a_mean_less_than_its_interval(self, task_of_tie_range):
+        scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
+        user, item = task_of_tie_range.truth[:, 0].tolist()
+        scores[user, (item + 1) % 60] = scores[user, item]
+        result = evaluate(scores, task_of_tie_range, full_metrics := ["mrr", "roc_auc"])
+        assert result.num_tied >= 1
+        assert "ground-truth edges have the same score as another candidate" in str(result)
+        for name in full_metrics:
+            low, high = result.tie_range(name)
+            assert low <= result[name] <= high
+
+    def test_no_word_if_no_metric_moves(self):
+        evaluate(torch.ones(10), one_against(9), "recall@10")
+
+    def test_no_word_of_a_trained_model(self, lastfm):
+        task = RankingTask.from_data(lastfm)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            model = LightGCN(task.num_users + task.num_items, embedding_dim=16, num_layers=2)
+        user, item = task.seen + torch.tensor([[0], [task.num_users]])
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for shift in range(1, 6):
+            negative = task.num_users + (item + shift) % task.num_items
+            pairs = torch.stack([torch.cat([user, user]), torch.cat([item, negative])])
+            positive, negative = model(task.edge_index, pairs).chunk(2)
+            loss = model.recommendation_loss(positive, negative, node_id=user.unique())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            evaluate(model, task)
+
+
+class TestRange:
+    @pytest.mark.usefixtures("expect_ties")
+    @pytest.mark.parametrize("metric", METRICS_OF_TIE_RANGE)
+    @pytest.mark.parametrize("action", ["skip", "neg"])
+    def test_it_is_that_of_the_best_and_the_worst_order(self, task_of_tie_range, metric, action):
+        generator = torch.Generator().manual_seed(1)
+        scores = torch.randint(0, 12, (40, 60), generator=generator).float()
+        scores[::3] = torch.rand(14, 60, generator=generator)  # these users have no ties
+        options = {"empty_target_action": action}
+        result = evaluate(scores, task_of_tie_range, metric, **options)
+        worst, best = (
+            evaluate(scores, task_of_tie_range, metric, ties=ties, **options)[metric]
+            for ties in ("worst", "best")
+        )
+        assert worst < best
+        assert result.tie_range(metric) == pytest.approx((worst, best), rel=1e-12)
+
+    def test_it_is_the_mean_where_nothing_ties(self, task_of_tie_range):
+        scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
+        result = evaluate(scores, task_of_tie_range, ["recall@3", "novelty@3"], keep_items=True)
+        for metric, mean in result.items():
+            assert result.tie_range(metric) == pytest.approx((mean, mean))
+        lists = evaluate(scores.argsort(descending=True), task_of_tie_range, "recall@3")
+        assert lists.num_tied is None
+        assert lists.tie_range("recall@3") == pytest.approx((lists["recall@3"],) * 2)
+
+    def test_a_metric_of_all_ranks_needs_a_whole_ranking_for_its_range(self):
+        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=4)
+        result = EvaluationResult(rank(torch.zeros(4), task, k=2), ["roc_auc"])
+        assert result["roc_auc"] == 1
+        with pytest.raises(ValueError, match="rank of every"):
+            result.tie_range("roc_auc")
+
+    def test_it_prints_as_the_table_does(self):
+        assert str(TieRange(0.0, 1.0)) == ".0000 to 1.0000"
+
+
+@pytest.mark.usefixtures("expect_ties")
+class TestOptions:
+    def test_evaluate_and_evaluator_rank_ties_as_asked(self):
+        task = one_against(9)
+        for ties, place in (("index", 1), ("best", 1), ("worst", 10), ("mean", 5.5)):
+            result = evaluate(torch.ones(10), task, "mean_rank", ties=ties)
+            assert result["mean_rank"] == place
+            assert Evaluator(task, "mean_rank", ties=ties)(torch.ones(10))["mean_rank"] == place
+            assert result.ranked.ties == ties
+        one, other = (
+            evaluate(torch.ones(10), task, "mean_rank", ties="random", seed=seed)["mean_rank"]
+            for seed in (0, 1)
+        )
+        assert 4 < one < 7
+        assert one != other
+
+    def test_a_convention_may_say_how(self):
+        from dataclasses import replace
+
+        from pyg_recmetrics import conventions
+
+        fair = replace(conventions.get("standard"), name="fair", ties="mean")
+        task = one_against(9)
+        assert evaluate(torch.ones(10), task, "mean_rank", convention=fair)["mean_rank"] == 5.5
+        lists = torch.arange(10).repeat(50, 1)
+        assert evaluate(lists, task, "mrr@10", convention=fair)["mrr@10"] == 1
+        asked = evaluate(torch.ones(10), task, "mean_rank", convention=fair, ties="worst")
+        assert asked["mean_rank"] == 10
+
+    def test_wrong_ways_are_named_before_anything_is_ranked(self):
+        with pytest.raises(ValueError, match="'ties' needs to be one of"):
+            Evaluator(one_against(9), "mrr", ties="first")
+
+    def test_the_recipe_of_lists_says_nothing_of_scores(self):
+        lists = torch.arange(10).repeat(50, 1)
+        assert "equal scores" not in evaluate(lists, one_against(9), "mrr@10").recipe()
+
+    @pytest.mark.parametrize("ties", ["index", "mean"])
+    def test_the_recipe_says_how(self, ties):
+        recipe = evaluate(torch.ones(10), one_against(9), "mrr", ties=ties).recipe()
+        words = {"index": "rank the lower item id first", "mean": "the mean of their best and"}
+        assert words[ties] in " ".join(recipe.split())
+
+    def test_they_survive_a_file(self, tmp_path):
+        result = evaluate(torch.ones(10), one_against(9), "mrr", ties="mean")
+        result.save(tmp_path / "result.npz")
+        again = EvaluationResult.load(tmp_path / "result.npz")
+        assert again.ranked.rank.tolist() == result.ranked.rank.tolist() == [5.5] * 50
+        assert (again.num_tied, again["mrr"]) == (50, result["mrr"])
+        assert again.tie_range("mrr") == result.tie_range("mrr") == pytest.approx((0.1, 1.0))
+        assert metrics.mrr(again.ranked).tolist() == [1 / 5.5] * 50
+
+
+#: What MLflow says a name may be made of.
+VALID = re.compile(r"[A-Za-z0-9_\-. /]+")
+
+
+def all_spellings():
+    """Every metric with each value of its parameters, with and without a cut-off."""
+    for name in metrics.names():
+        definition = metrics.definition(name)
+        for k in {20 if definition.has_cut_off else None, 20 if definition.needs_cut_off else None}:
+            arguments = [
+                ((parameter.name, value),)
+                for parameter in definition.parameters.values()
+                for value in values_of(parameter, k)
+            ]
+            for chosen in [(), *arguments]:
+                yield metrics.Metric(name, k, chosen)
+
+
+@pytest.mark.parametrize("sep", ["_", "-", "."])
+def test_every_metric_has_a_valid_name_of_its_own(sep):
+    asked = list(dict.fromkeys(all_spellings()))
+    names = spell(asked, sep)
+    assert all(VALID.fullmatch(name) for name in names)
+    assert len(set(names)) == len(asked) > 60
+
+
+@pytest.mark.parametrize(
+    ("metric", "sep", "name"),
+    [
+        ("recall@20", "_", "recall_20"),
+        ("r_precision", "_", "r_precision"),
+        ("r_precision", "-", "r_precision"),
+        ("ndcg(gain=exponential)@20", "_", "ndcg_gain_exponential_20"),
+        ("ndcg(gain=exponential,ideal=k)@20", "-", "ndcg-gain-exponential-ideal-k-20"),
+        ("recall(normalizer=min)@5", ".", "recall.normalizer.min.5"),
+        ("r_precision(users=hit)", "_", "r_precision_users_hit"),
+    ],
+)
+def test_the_separator_stands_for_all_signs(metric, sep, name):
+    assert spell([metric], sep) == [name]
+    assert spell([metrics.parse(metric)]) == [metric]
+
+
+def test_two_metrics_never_share_a_name():
+    with pytest.raises(ValueError, match=r"got '_', which makes 'recall_20' of \['recall@20', 're"):
+        spell(["mrr", "recall@20", "recall_20"], "_")
+    assert spell(["recall@20", "recall_20"], "-") == ["recall-20", "recall_20"]
+
+
+@pytest.mark.parametrize("sep", ["/", "", "__", None, 1])
+def test_wrong_separators_are_named(sep):
+    result = evaluate(GOOD_SCORES, TASK, "recall@2")
+    with pytest.raises(ValueError, match=r"'sep' needs to be one of \['@', '_', '-', '\.'\] \(got"):
+        result.to_dict(sep=sep)
+
+
+def test_values_stay_with_their_names():
+    result = evaluate(GOOD_SCORES, TASK, ["recall@1", "ndcg(gain=exponential)@2", "mean_rank"])
+    assert result.to_dict() == result.to_dict("@") == dict(result)
+    assert result.to_dict("_") == {
+        "recall_1": result["recall@1"],
+        "ndcg_gain_exponential_2": result["ndcg(gain=exponential)@2"],
+        "mean_rank": result["mean_rank"],
+    }
+    assert len({*result.values()}) == 3

@@ -6,15 +6,32 @@ import numpy as np
 import pytest
 import torch
 
-from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, Runs, compare, evaluate
-from pyg_recmetrics.results.inference import Sample, randomization_test
-from pyg_recmetrics.results.runs import exposure_of_runs, num_tied_in_runs, tie_range_of_runs
-from pyg_recmetrics.results.uncertainty import uncertainty_of
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    Evaluator,
+    RankedEdges,
+    RankingTask,
+    Runs,
+    compare,
+    evaluate,
+    plot,
+    report,
+    side_by_side,
+)
+from pyg_recmetrics.results.estimates import Sample, randomization_test, uncertainty_of
+from pyg_recmetrics.results.runs import (
+    exposure_of_runs,
+    num_tied_in_runs,
+    results_or_runs_by_name,
+    tie_range_of_runs,
+)
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.bootstrap import bca_quantiles
 from tests.support.references.variance_components import margin_over_runs
 
 stats = pytest.importorskip("scipy.stats")
+
 
 METRICS = ["recall@3", "ndcg@3", "coverage@1"]
 
@@ -480,3 +497,82 @@ class TestFewRuns:
         results = [evaluate(random_scores(x, 1), x, METRICS) for x in (task, whole)]
         with pytest.raises(ValueError, match="differ in exclude_seen"):
             compare(dict(zip("ab", results, strict=True)))
+
+
+TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+RESULT = evaluate(torch.tensor([0.1, 0.3, 0.2]), TASK, "recall@2", keep_items=True)
+
+SEVERAL = {"compare": compare, "side_by_side": side_by_side}
+ONE_OR_SEVERAL = {
+    "metric_at_k": plot.metric_at_k,
+    "precision_recall_curve": plot.precision_recall_curve,
+    "distribution": lambda results: plot.distribution(results, "recall@2"),
+    "metric_by_degree": lambda results: plot.metric_by_degree(results, "recall@2"),
+    "long_tail": plot.long_tail,
+    "report": lambda results: report(results, "nowhere/report.html"),
+}
+
+
+@pytest.fixture
+def needs_extras():
+    pytest.importorskip("scipy")
+    pytest.importorskip("matplotlib")
+
+
+@pytest.mark.usefixtures("needs_extras")
+@pytest.mark.parametrize("call", [pytest.param(x[1], id=x[0]) for x in SEVERAL.items()])
+@pytest.mark.parametrize("results", [RESULT, [RESULT, RESULT], 0.5, None])
+def test_several_have_names(call, results):
+    kind = type(results).__name__
+    message = rf"'results' needs to be results by name, as in {{'A': a, 'B': b}} \(got {kind}\)"
+    with pytest.raises(TypeError, match=message):
+        call(results)
+
+
+@pytest.mark.usefixtures("needs_extras")
+@pytest.mark.parametrize(
+    "call", [pytest.param(x[1], id=x[0]) for x in (SEVERAL | ONE_OR_SEVERAL).items()]
+)
+@pytest.mark.parametrize(
+    ("results", "error", "message"),
+    [
+        ({}, ValueError, "'results' needs to hold at least one 'EvaluationResult'.* \\(got none"),
+        ({None: RESULT}, TypeError, "needs strings or numbers as names \\(got None\\)"),
+        ({3: RESULT, "3": RESULT}, ValueError, "a name of its own for each \\(got \\[3, '3'\\]\\)"),
+        ({"a": RESULT, "b": "abc"}, TypeError, "\\(got str as 'b'\\)"),
+        ({"a": RESULT, "b": 0.5}, TypeError, "'results' needs to hold .* \\(got float as 'b'\\)"),
+        (0.5, TypeError, "'results' needs to be .*results by name, as in .* \\(got float\\)"),
+    ],
+)
+def test_errors_are_the_same_everywhere(call, results, error, message):
+    with pytest.raises(error, match=message):
+        call(results)
+
+
+@pytest.mark.usefixtures("needs_extras")
+def test_histories_are_called_so():
+    history = Evaluator(TASK, "recall@1").history
+    assert plot.history({"a": history})
+    with pytest.raises(TypeError, match="needs to be one 'History', or histories by name"):
+        plot.history([history])
+
+
+@pytest.mark.usefixtures("needs_extras")
+def test_numbers_of_a_sweep_are_names():
+    differences = compare({64: RESULT, 0.5: RESULT})
+    assert (differences[0].a, differences[0].b) == ("64", "0.5")
+
+
+@pytest.mark.usefixtures("needs_extras")
+def test_options_are_no_names():
+    named = compare({"level": RESULT, "test": RESULT})
+    assert (named[0].a, named[0].b) == ("level", "test")
+
+
+@pytest.mark.usefixtures("needs_extras")
+def test_a_recommender_has_one_run_or_several():
+    found = results_or_runs_by_name({"one": RESULT, "list": [RESULT], "two": [RESULT, RESULT]})
+    assert found["one"] is found["list"] is RESULT
+    assert isinstance(found["two"], Runs)
+    assert results_or_runs_by_name(found["two"]) == {"": found["two"]}
+    assert results_or_runs_by_name(RESULT) == {"": RESULT}

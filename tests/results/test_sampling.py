@@ -3,7 +3,7 @@
 import pytest
 
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.nouns import USERS
+from pyg_recmetrics.results.recipe import USERS
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.sequential import Forecast
 
