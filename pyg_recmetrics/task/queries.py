@@ -1,19 +1,25 @@
-"""Reads queries of several columns, such as an entity and a relation, and numbers them."""
+"""Reads queries of several columns, triples and events, and numbers them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import (
+    check_boolean,
+    check_choice,
     check_device,
     check_ids,
     check_integers,
     check_num_pairs,
+    check_positive_integer,
 )
 from pyg_recmetrics.inputs import TensorLike, as_integer, as_tensor
+from pyg_recmetrics.kernels.entries import max_id, spread
 from pyg_recmetrics.labels import read_labels
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
 
@@ -228,3 +234,242 @@ def _read_items(
 def _shape_in_words(value: Any) -> str:
     shape = getattr(value, "shape", None)
     return type(value).__name__ if shape is None else f"shape {list(shape)}"
+
+
+class Events(NamedTuple):
+    """Queries at a moment, with what their source saw before.
+
+    Attributes:
+        rows: The source and the moment of each query, of shape `[num_queries, 2]`.
+        truth: The queries over the destinations at their moment, of shape `[2, num_edges]`.
+        seen: The queries over the destinations strictly before, each of them once.
+    """
+
+    rows: Tensor
+    truth: Tensor
+    seen: Tensor
+
+
+def read_events(
+    src: TensorLike,
+    dst: TensorLike,
+    t: TensorLike,
+    is_test: TensorLike,
+    *,
+    num_items: int,
+    repeats: bool,
+) -> Events:
+    """Reads events in any order. Memory is that of the edges that are left out.
+
+    Raises:
+        TypeError: If `repeats` is not a boolean, or events do not hold numbers.
+        ValueError: If shapes, dtypes or devices do not fit, ids are out of range, or there is no
+            event to rank.
+    """
+    source, item, time = _read_events(src, dst, t, num_items)
+    is_asked = _read_mask(is_test, source)
+    sources, source = source.unique(return_inverse=True)
+    moments, moment = time.unique(return_inverse=True)
+    check_num_pairs("src", sources.numel(), num_items)
+    # What a source is connected to is seen from the first time on.
+    pairs, pair = (source * num_items + item).unique(return_inverse=True)
+    first = scatter(moment, pair, dim_size=pairs.numel(), reduce="min")
+    if not check_boolean(repeats, "repeats"):
+        is_asked = is_asked & (first[pair] == moment)
+    if not bool(is_asked.any()):
+        raise ValueError(
+            "'is_test' needs to be true for an event"
+            + ("" if repeats else " that is the first of its source and destination")
+            + " (got none)"
+        )
+    source_of_pair = pairs.div(num_items, rounding_mode="floor")
+    met, order = (source_of_pair * moments.numel() + first).sort()
+    asked = RowNumbers([source[is_asked], moment[is_asked]])
+    start_of_source = asked.rows[:, 0] * moments.numel()
+    start = torch.searchsorted(met, start_of_source)
+    end = torch.searchsorted(met, start_of_source + asked.rows[:, 1])
+    query, place = spread(start, end - start)
+    return Events(
+        rows=torch.stack([sources[asked.rows[:, 0]], moments[asked.rows[:, 1]]], dim=1),
+        truth=torch.stack([asked.number, item[is_asked]]),
+        seen=torch.stack([query, pairs[order[place]] % num_items]),
+    )
+
+
+def _read_events(
+    src: TensorLike, dst: TensorLike, t: TensorLike, num_items: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    source, item, time = (
+        check_integers(value, name) for name, value in (("src", src), ("dst", dst), ("t", t))
+    )
+    for name, column in (("src", source), ("dst", item), ("t", time)):
+        if column.dim() != 1 or column.numel() != source.numel():
+            raise ValueError(
+                f"'{name}' needs to have shape [num_events], as 'src' has it "
+                f"(got {list(column.shape)})"
+            )
+        check_device(column, name, source.device, "src")
+    if source.numel() and int(source.min()) < 0:
+        raise ValueError(f"'src' needs to hold no negative numbers (got {int(source.min())})")
+    check_ids(item, "dst", "item", num_items)
+    return source, item, time
+
+
+def _read_mask(is_test: TensorLike, source: Tensor) -> Tensor:
+    mask = as_tensor(is_test, "is_test")
+    if mask.dtype != torch.bool or mask.shape != source.shape:
+        raise ValueError(
+            f"'is_test' needs to be a mask of shape {list(source.shape)} (got {mask.dtype}, "
+            f"{list(mask.shape)})"
+        )
+    check_device(mask, "is_test", source.device, "src")
+    return mask
+
+
+#: Triples `(head, relation, tail)`, of shape `[3, num_triples]`.
+TriplesLike: TypeAlias = TensorLike | Sequence[TensorLike]
+
+#: Which of the two entities of a triple is asked for.
+Directions: TypeAlias = Literal["both", "tail", "head"]
+
+
+class Edges(NamedTuple):
+    """Queries with an item each.
+
+    Attributes:
+        query: The entity and the relation of each query. Where the head is asked for, the number of
+            relations is added to the relation.
+        item: The entity that is asked for.
+    """
+
+    query: tuple[Tensor, Tensor]
+    item: Tensor
+
+
+class Triples(NamedTuple):
+    """What a task of triples is made of.
+
+    Attributes:
+        test: The queries that are asked, with their answers.
+        known: All answers that are known from elsewhere; `None` if there are none.
+        candidates: The items of each query, or those of all; `None` for all items.
+        num_relations: The number of relations.
+    """
+
+    test: Edges
+    known: Edges | None
+    candidates: Edges | TensorLike | None
+    num_relations: int
+
+
+def read_triples(
+    test: TriplesLike,
+    known: Any,
+    candidates: TensorLike | None,
+    *,
+    num_entities: int,
+    num_relations: int | None,
+    directions: Directions,
+) -> Triples:
+    """Reads triples, and warns if none of the training are known.
+
+    Raises:
+        TypeError: If triples do not hold numbers.
+        ValueError: If ids are out of range, or shapes, dtypes or devices do not fit.
+    """
+    num_entities = check_positive_integer(num_entities, "num_entities")
+    check_choice(directions, "directions", get_args(Directions))
+    asked = _read(test, "test", num_entities)
+    others = [_read(part, "known", num_entities) for part in _parts(known)]
+    if num_relations is None:
+        num_relations = 1 + max_id(*(triples[1] for triples in (asked, *others)))
+    num_relations = check_positive_integer(num_relations, "num_relations")
+    check_ids(asked[1], "test", "relation", num_relations)
+    for triples in others:
+        check_ids(triples[1], "known", "relation", num_relations)
+        check_device(triples, "known", asked.device, "test")
+    if not others:
+        warn(
+            "'known' is not given, so triples that the model was trained on compete with those of "
+            "'test'. For filtered ranks, pass the parts of the split, as in known=[train, valid]"
+        )
+    edges = _edges(asked, num_relations, directions)
+    return Triples(
+        test=edges,
+        known=_edges(torch.cat(others, dim=1), num_relations, directions) if others else None,
+        candidates=_read_candidates(candidates, edges, num_entities, num_relations, directions),
+        num_relations=num_relations,
+    )
+
+
+def _parts(known: Any) -> list[Any]:
+    """Returns the parts of a split: none, one or several."""
+    if known is None:
+        return []
+    is_one = not isinstance(known, tuple | list) or (len(known) == 3 and _num_dims(known) == 2)
+    return [known] if is_one else list(known)
+
+
+def _num_dims(value: Any) -> int:
+    if isinstance(value, tuple | list):
+        return 1 + (_num_dims(value[0]) if value else 0)
+    return int(getattr(value, "ndim", 0))
+
+
+def _read(triples: TriplesLike, name: str, num_entities: int) -> Tensor:
+    """Returns triples of shape `[3, num_triples]`."""
+    read = check_integers(triples, name)
+    if read.dim() != 2 or read.size(0) != 3:
+        is_transposed = read.dim() == 2 and read.size(1) == 3
+        raise ValueError(
+            f"'{name}' needs to hold heads, relations and tails in shape [3, num_triples] "
+            f"(got {list(read.shape)}{'; transpose it' if is_transposed else ''})"
+        )
+    for entity in (read[0], read[2]):
+        check_ids(entity, name, "entity", num_entities)
+    return read
+
+
+def _edges(triples: Tensor, num_relations: int, directions: Directions) -> Edges:
+    head, relation, tail = triples
+    tails, heads = Edges((head, relation), tail), Edges((tail, relation + num_relations), head)
+    if directions == "both":
+        query = tuple(torch.cat(columns) for columns in zip(tails.query, heads.query, strict=True))
+        return Edges((query[0], query[1]), torch.cat([tails.item, heads.item]))
+    return tails if directions == "tail" else heads
+
+
+def _read_candidates(
+    candidates: TensorLike | None,
+    edges: Edges,
+    num_entities: int,
+    num_relations: int,
+    directions: Directions,
+) -> Edges | TensorLike | None:
+    """Returns the entities that all queries share, or those that fit the relation of each."""
+    if candidates is None:
+        return None
+    read = as_tensor(candidates, "candidates")
+    if read.dim() == 1 and read.dtype != torch.bool:
+        return read
+    allowed = [2 * num_relations] if directions == "both" else [num_relations, 2 * num_relations]
+    shapes = [(size, num_entities) for size in allowed]
+    if read.dtype != torch.bool or tuple(read.shape) not in shapes:
+        raise ValueError(
+            f"'candidates' needs to hold entity ids of shape [num_candidates], or booleans of "
+            f"shape {' or '.join(str(list(shape)) for shape in shapes)} for directions="
+            f"{directions!r}: which entities are tails of each relation, and then which are heads "
+            f"(got {read.dtype} of shape {list(read.shape)})"
+        )
+    check_device(read, "candidates", edges.item.device, "test")
+    return _of_each_query(read, edges, num_relations)
+
+
+def _of_each_query(is_candidate: Tensor, edges: Edges, num_relations: int) -> Edges:
+    """Returns all queries, each with the entities that its relation allows."""
+    entity, relation = torch.stack(edges.query).unique(dim=1)
+    row = relation if is_candidate.size(0) > num_relations else relation % num_relations
+    degree = is_candidate.sum(dim=1)
+    item = is_candidate.nonzero()[:, 1]
+    query, index = spread((degree.cumsum(0) - degree)[row], degree[row])
+    return Edges((entity[query], relation[query]), item[index])

@@ -28,12 +28,17 @@ from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.task.events import read_events
-from pyg_recmetrics.task.given_edges import read_given_edges
-from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
+from pyg_recmetrics.task.graph import is_reversed, read_data, read_given_edges, to_homogeneous
 from pyg_recmetrics.task.preparation import Missing
-from pyg_recmetrics.task.queries import Queries, QueriesLike, without
-from pyg_recmetrics.task.triples import Directions, TriplesLike, read_triples
+from pyg_recmetrics.task.queries import (
+    Directions,
+    Queries,
+    QueriesLike,
+    TriplesLike,
+    read_events,
+    read_triples,
+    without,
+)
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame

@@ -1,5 +1,6 @@
 """Queries of several columns: as a naive loop over tuples numbers them."""
 
+import warnings
 from collections import defaultdict
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankingTask
+from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.task.queries import RowNumbers
 from tests.support.cases.strategies import pairs
 from tests.support.tools.largest_tensor import LargestTensor
@@ -275,3 +276,407 @@ def test_memory_is_that_of_the_edges():
         expected |= {(number, other) for other in by_row[tuple(row)]} - truth
     assert pairs(made.seen) == expected
     assert expected
+
+
+NUM_ITEMS = 5
+
+#: A source, a destination, a moment, and whether the event is ranked.
+EVENT = st.tuples(
+    st.sampled_from([0, 3, 10**18]),
+    st.integers(0, NUM_ITEMS - 1),
+    st.sampled_from([-(10**18), -1, 0, 1, 2, 10**18]),
+    st.booleans(),
+)
+EVENTS = st.lists(EVENT, min_size=1, max_size=20)
+
+
+def task_of_events(events, **options):
+    src, dst, t, is_test = (torch.tensor(column) for column in zip(*events, strict=True))
+    return RankingTask.from_events(src, dst, t, is_test, num_items=NUM_ITEMS, **options)
+
+
+def read_by_a_loop(events, *, repeats, exclude_seen):
+    """The truth and the seen destinations of each source and moment, one event after the other."""
+    truth, seen = {}, {}
+    for source, item, moment, is_test in events:
+        before = {d for s, d, t, _ in events if s == source and t < moment}
+        if is_test and (repeats or item not in before):
+            truth.setdefault((source, moment), set()).add(item)
+            seen[source, moment] = before
+    if exclude_seen:
+        seen = {query: seen[query] - items for query, items in truth.items()}
+    return truth, seen
+
+
+def by_query(edges, query):
+    found = {}
+    for user, item in pairs(edges):
+        found.setdefault(tuple(query[user].tolist()), set()).add(item)
+    return found
+
+
+class TestNaiveOfEvents:
+    @pytest.mark.parametrize("repeats", [True, False])
+    @pytest.mark.parametrize("exclude_seen", [True, False])
+    @given(events=EVENTS)
+    def test_it_is_the_task_of_a_loop_over_events(self, events, repeats, exclude_seen):
+        options = {"repeats": repeats, "exclude_seen": exclude_seen}
+        truth, seen = read_by_a_loop(events, **options)
+        if not truth:
+            with pytest.raises(ValueError, match="'is_test' needs to be true for an event"):
+                task_of_events(events, **options)
+            return
+        made = task_of_events(events, **options)
+        assert made.query.tolist() == [list(query) for query in sorted(truth)]
+        assert by_query(made.truth, made.query) == truth
+        assert by_query(made.seen, made.query) == {q: items for q, items in seen.items() if items}
+        sources = sorted({source for source, _ in truth})
+        assert made.person.tolist() == [sources.index(source) for source, _ in sorted(truth)]
+
+    @given(EVENTS, st.randoms())
+    def test_the_order_of_events_does_not_matter(self, events, random):
+        if not any(is_test for *_, is_test in events):
+            events = [(*events[0][:3], True), *events[1:]]
+        shuffled = random.sample(events, len(events))
+        for name, value in task_of_events(events).to_dict().items():
+            other = getattr(task_of_events(shuffled), name)
+            assert torch.equal(value, other) if isinstance(value, torch.Tensor) else value == other
+
+    @given(EVENTS, st.integers(0, 2**31))
+    def test_ranks_are_those_of_a_loop(self, events, seed):
+        events = [(*events[0][:3], True), *events[1:]]
+        made = task_of_events(events)
+        shape = (made.num_users, NUM_ITEMS)
+        generator = torch.Generator().manual_seed(seed)
+        scores = torch.rand(shape, generator=generator)
+        ranked = rank(scores, made, full=True)
+        truth, seen = read_by_a_loop(events, repeats=True, exclude_seen=True)
+        for user, item, found in zip(
+            *ranked.edge_label_index.tolist(), ranked.rank.tolist(), strict=True
+        ):
+            query = tuple(made.query[user].tolist())
+            allowed = {*range(NUM_ITEMS)} - seen[query]
+            assert item in truth[query]
+            assert found == 1 + sum(bool(scores[user, i] > scores[user, item]) for i in allowed)
+
+
+class TestEvents:
+    EVENTS = ((0, 1, 10, False), (0, 2, 20, True), (0, 1, 30, True), (0, 3, 30, True))
+
+    def test_what_was_seen_before_is_truth_again(self):
+        made = task_of_events(self.EVENTS)
+        assert made.query.tolist() == [[0, 20], [0, 30]]
+        assert pairs(made.truth) == {(0, 2), (1, 1), (1, 3)}
+        assert pairs(made.seen) == {(0, 1), (1, 2)}
+        assert repr(made).endswith("seen=[2, 2], person=[2], query=[2, 2])")
+
+    def test_or_is_not_ranked(self):
+        made = task_of_events(self.EVENTS, repeats=False)
+        assert pairs(made.truth) == {(0, 2), (1, 3)}
+        assert pairs(made.seen) == {(0, 1), (1, 1), (1, 2)}
+
+    def test_candidates_are_those_of_all(self):
+        assert task_of_events(self.EVENTS, candidates=[3, 2, 1]).num_candidates.tolist() == [2, 2]
+
+    def test_any_device(self, device):
+        columns = [torch.tensor(column).to(device) for column in zip(*self.EVENTS, strict=True)]
+        made = RankingTask.from_events(*columns, num_items=NUM_ITEMS)
+        assert made.query.device.type == device.type
+        for name in ("query", "truth", "seen", "person", "num_candidates"):
+            assert (
+                getattr(made, name).tolist() == getattr(task_of_events(self.EVENTS), name).tolist()
+            )
+
+    def test_memory_is_that_of_what_is_left_out(self):
+        generator = torch.Generator().manual_seed(0)
+        src = torch.randint(0, 500, (20000,), generator=generator)
+        dst = torch.randint(0, 1000, (20000,), generator=generator)
+        t = torch.arange(20000)
+        with LargestTensor() as largest:
+            made = RankingTask.from_events(src, dst, t, t >= 15000, num_items=1000)
+        assert made.num_users == 5000  # a dense comparison has 5000 * 20000 entries
+        assert largest.numel <= 2.1 * made.seen.size(1) < 2**19
+
+
+SRC, DST, T = torch.tensor([0, 1, 1]), torch.tensor([2, 0, 3]), torch.tensor([5, 6, 7])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"src": SRC.float()}, "'src' needs to hold integers"),
+        ({"t": T.float()}, "'t' needs to hold integers"),
+        ({"src": SRC - 1}, r"'src' needs to hold no negative numbers \(got -1\)"),
+        ({"src": SRC[None]}, r"'src' needs to have shape \[num_events\], .*\(got \[1, 3\]\)"),
+        ({"dst": DST[:2]}, r"'dst' needs to have shape \[num_events\], .*\(got \[2\]\)"),
+        ({"t": T[:, None]}, r"'t' needs to have shape \[num_events\], .*\(got \[3, 1\]\)"),
+        ({"dst": DST + 2}, r"'dst' needs to hold item ids in \[0, 5\) \(got 5\)"),
+        ({"dst": DST.to("meta")}, r"'dst' .* device of 'src', cpu \(got meta\)"),
+        ({"is_test": T}, r"'is_test' needs to be a mask of shape \[3\] \(got torch.int64, \[3\]"),
+        ({"is_test": T[:2] > 5}, r"'is_test' .*\(got torch.bool, \[2\]\)"),
+        ({"is_test": T < 0}, r"'is_test' needs to be true for an event \(got none\)"),
+        (
+            {"src": SRC * 0, "dst": DST * 0, "is_test": T > 5, "repeats": False},
+            r"an event that is the first of its source and destination \(got none\)",
+        ),
+        ({"num_items": 0}, "'num_items' needs to be a positive integer"),
+        (
+            {
+                "num_items": 2**53 - 1,
+                "src": torch.arange(2**11),
+                "dst": torch.zeros(2**11).long(),
+                "t": torch.arange(2**11),
+                "is_test": torch.arange(2**11) > 0,
+            },
+            r"'src' .* 2\*\*63",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_of_events(options, message):
+    options = {"src": SRC, "dst": DST, "t": T, "is_test": T > 5, "num_items": 5, **options}
+    with pytest.raises(ValueError, match=message):
+        RankingTask.from_events(**options)
+
+
+@pytest.mark.parametrize("name", ["repeats", "exclude_seen"])
+def test_options_are_booleans(name):
+    with pytest.raises(TypeError, match=f"'{name}' needs to be a boolean"):
+        RankingTask.from_events(SRC, DST, T, T > 5, num_items=5, **{name: 1})
+
+
+NUM_ENTITIES, NUM_RELATIONS = 6, 3
+TRAIN = torch.tensor([[0, 0, 3, 4], [1, 1, 2, 0], [3, 5, 0, 4]])
+TEST = torch.tensor([[0, 3], [1, 2], [2, 1]])
+
+TRIPLE = st.tuples(
+    st.integers(0, NUM_ENTITIES - 1),
+    st.integers(0, NUM_RELATIONS - 1),
+    st.integers(0, NUM_ENTITIES - 1),
+)
+
+
+def stacked(triples):
+    return torch.tensor(triples, dtype=torch.long).reshape(-1, 3).t()
+
+
+def task_of_triples(test=TEST, known=TRAIN, **options):
+    options = {"num_entities": NUM_ENTITIES, "num_relations": NUM_RELATIONS, **options}
+    return RankingTask.from_triples(test, known, **options)
+
+
+def filtered_rank(scores, answer, others):
+    """The rank of an answer as the mean of the best and the worst, without the other answers."""
+    above = below = 1
+    for entity, score in enumerate(scores):
+        if entity != answer and entity not in others:
+            above += score > scores[answer]
+            below += score >= scores[answer]
+    return (above + below) / 2
+
+
+def ranks_of_a_loop(scores, test, known):
+    """The rank of the tail and of the head of each triple, from scores `[h][r][t]`."""
+    true, ranks = {*test, *known}, {}
+    for h, r, t in {*test}:
+        tails = {other for head, relation, other in true if (head, relation) == (h, r)}
+        heads = {other for other, relation, tail in true if (relation, tail) == (r, t)}
+        ranks[h, r, t] = (
+            filtered_rank(scores[h][r], t, tails),
+            filtered_rank([row[r][t] for row in scores], h, heads),
+        )
+    return ranks
+
+
+def ranks_of_triples(ranked, query, num_relations):
+    """The same from one ranking: of what is above an edge, the other truth of its query is known.
+
+    The truth of a query stands in the order of its ranks, or shares the mean of some of them. Then
+    `rank - position + 1` of the first and the last of equal ones are those without each other.
+    """
+    user, item = ranked.edge_label_index
+    above = ranked.num_above
+    same = user[:, None] == user
+    others_above = (same & (above < above[:, None])).sum(dim=1)
+    others_tied = (same & (above == above[:, None])).sum(dim=1) - 1
+    best = above - others_above + 1
+    mean = best + (ranked.num_tied - others_tied) / 2
+    entity, relation = query[user].t()
+    found = {}
+    for known, r, answer, value in zip(
+        entity.tolist(), relation.tolist(), item.tolist(), mean.tolist(), strict=True
+    ):
+        is_head = r >= num_relations
+        triple = (answer, r - num_relations, known) if is_head else (known, r, answer)
+        found.setdefault(triple, [None, None])[is_head] = value
+    return {triple: tuple(values) for triple, values in found.items()}
+
+
+def scores_of_queries(scores, query, num_relations):
+    """Scores of all entities for each query."""
+    rows = [
+        scores[entity, relation]
+        if relation < num_relations
+        else scores[:, relation % num_relations, entity]
+        for entity, relation in query.tolist()
+    ]
+    return torch.stack(rows)
+
+
+class TestNaiveOfTriples:
+    @given(
+        st.lists(TRIPLE, min_size=1, max_size=12),
+        st.lists(TRIPLE, min_size=1, max_size=25),
+        st.integers(0, 2**31),
+    )
+    def test_each_triple_has_the_rank_of_a_filtered_loop(self, test, known, seed):
+        generator = torch.Generator().manual_seed(seed)
+        shape = (NUM_ENTITIES, NUM_RELATIONS, NUM_ENTITIES)
+        scores = torch.randint(-2, 3, shape, generator=generator)
+        made = task_of_triples(stacked(test), stacked(known))
+        given_scores = scores_of_queries(scores.float(), made.query, NUM_RELATIONS)
+        ranked = rank(given_scores, made, full=True)
+        found = ranks_of_triples(ranked, made.query, NUM_RELATIONS)
+        assert found == ranks_of_a_loop(scores.tolist(), test, known)
+
+    @given(st.lists(TRIPLE, min_size=1, max_size=12), st.lists(TRIPLE, min_size=1, max_size=25))
+    def test_both_directions_are_each_of_them(self, test, known):
+        both = task_of_triples(stacked(test), stacked(known))
+        tails, heads = (
+            task_of_triples(stacked(test), stacked(known), directions=name)
+            for name in ("tail", "head")
+        )
+        is_head = both.query[:, 1] >= NUM_RELATIONS
+        assert set(map(tuple, both.query[~is_head].tolist())) == {(h, r) for h, r, _ in test}
+        assert both.query[~is_head].tolist() == tails.query.tolist()
+        assert both.query[is_head].tolist() == heads.query.tolist()
+        for name in ("truth", "seen"):
+            edges = {
+                (*both.query[user].tolist(), item) for user, item in pairs(getattr(both, name))
+            }
+            of_each = {
+                (*one.query[user].tolist(), item)
+                for one in (tails, heads)
+                for user, item in pairs(getattr(one, name))
+            }
+            assert edges == of_each
+
+
+class TestFormsOfTriples:
+    def test_the_queries_of_a_small_graph(self):
+        made = task_of_triples()
+        assert made.query.tolist() == [[0, 1], [1, 5], [2, 4], [3, 2]]
+        assert pairs(made.truth) == {(0, 2), (1, 3), (2, 0), (3, 1)}
+        assert pairs(made.seen) == {(0, 3), (0, 5), (3, 0)}
+        assert repr(made).endswith("seen=[2, 3], query=[4, 2], num_relations=3)")
+        assert made.person is None
+
+    @pytest.mark.parametrize(
+        "known",
+        [
+            TRAIN,
+            tuple(TRAIN),
+            TRAIN.tolist(),
+            TRAIN.numpy(),
+            [TRAIN],
+            [TRAIN[:, :3], TRAIN[:, 3:]],
+            [TRAIN[:, :1], TRAIN[:, 1:2], TRAIN[:, 2:]],
+            (tuple(TRAIN[:, :1]), tuple(TRAIN[:, 1:2]), tuple(TRAIN[:, 2:])),
+            [TRAIN, TEST, TRAIN[:, :0]],
+        ],
+    )
+    def test_what_is_known_comes_in_one_part_or_in_several(self, known):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for test in (TEST, tuple(TEST), TEST.int()):
+                made = task_of_triples(test, known)
+                assert torch.equal(made.seen, task_of_triples().seen)
+                assert torch.equal(made.truth, task_of_triples().truth)
+
+    def test_relations_are_counted(self):
+        assert task_of_triples(num_relations=None).num_relations == 3
+        assert task_of_triples(TEST[:, :1], TRAIN[:, :2], num_relations=None).num_relations == 2
+        assert task_of_triples(TEST[:, :1], TRAIN, num_relations=None).num_relations == 3
+
+    def test_without_other_triples_there_is_one_warning(self):
+        for known in (None, []):
+            with pytest.warns(UserWarning, match=r"'known' is not given, .*\[train, valid\]") as w:
+                made = task_of_triples(known=known)
+            assert len(w) == 1
+            assert w[0].filename == __file__
+            assert made.seen.shape == (2, 0)
+
+    def test_any_device(self, device):
+        types = torch.ones(2 * NUM_RELATIONS, NUM_ENTITIES, dtype=torch.bool)
+        made = task_of_triples(TEST.to(device), [TRAIN.to(device)], candidates=types.to(device))
+        assert made.query.device.type == device.type
+        assert made.query.tolist() == task_of_triples().query.tolist()
+        assert made.seen.tolist() == task_of_triples().seen.tolist()
+        assert made.num_candidates.tolist() == task_of_triples().num_candidates.tolist()
+
+
+class TestCandidates:
+    def test_entities_that_all_queries_share(self):
+        assert task_of_triples(candidates=torch.tensor([3, 1, 2, 0])).candidates.tolist() == [
+            0,
+            1,
+            2,
+            3,
+        ]
+
+    @pytest.mark.parametrize("directions", ["both", "tail", "head"])
+    def test_what_fits_a_relation(self, directions):
+        types = torch.rand(6, 6, generator=torch.Generator().manual_seed(3)) < 0.7
+        types[TEST[1], TEST[2]] = types[TEST[1] + 3, TEST[0]] = True
+        made = task_of_triples(candidates=types, directions=directions)
+        allowed = [set(row.nonzero().flatten().tolist()) for row in types]
+        expected = {
+            (number, item)
+            for number, (_, relation) in enumerate(made.query.tolist())
+            for item in allowed[relation]
+        }
+        assert pairs(made.candidates) == expected
+        if directions != "both":
+            half = types[:3] if directions == "tail" else types[3:]
+            again = task_of_triples(candidates=half, directions=directions)
+            assert torch.equal(again.candidates, made.candidates)
+
+    def test_a_relation_that_allows_nothing(self):
+        types = torch.ones(6, 6, dtype=torch.bool)
+        types[2] = False
+        made = task_of_triples(candidates=types)
+        assert int((~made.is_candidate).sum()) == 1
+        assert made.num_candidates.tolist() == [4, 6, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": TEST.t()}, r"'test' .* shape \[3, num_triples\] \(got \[2, 3\]; transpose it\)"),
+        ({"test": TEST[:2]}, r"'test' needs to hold heads, relations and tails .*\(got \[2, 2\]\)"),
+        ({"test": TEST.float()}, "'test' needs to hold integers"),
+        ({"test": TEST[:, :0]}, "at least one query"),
+        ({"test": (TEST[0], TEST[1], TEST[2, :1])}, "'test' needs to hold parts of one shape"),
+        ({"known": TRAIN.t()}, r"'known' .*\(got \[4, 3\]; transpose it\)"),
+        ({"known": [TRAIN, TEST[0]]}, r"'known' .*\(got \[2\]\)"),
+        ({"known": TRAIN.to("meta")[:, :0]}, r"'known' .* device of 'test', cpu \(got meta\)"),
+        ({"num_entities": 3}, r"'test' needs to hold entity ids in \[0, 3\) \(got 3\)"),
+        ({"num_entities": 4}, r"'known' needs to hold entity ids in \[0, 4\) \(got 4\)"),
+        ({"num_entities": 0}, "'num_entities' needs to be a positive integer"),
+        ({"num_relations": 2}, r"'test' needs to hold relation ids in \[0, 2\) \(got 2\)"),
+        ({"num_relations": 0}, "'num_relations' needs to be a positive integer"),
+        ({"test": TEST - 1}, r"'test' .* entity ids in \[0, 6\) \(got -1\)"),
+        ({"directions": "tails"}, r"'directions' .*\['both', 'tail', 'head'\].*\(got 'tails'\)"),
+        ({"candidates": torch.ones(3, 6) > 0}, r"\[6, 6\] for directions='both'.*\[3, 6\]\)"),
+        ({"candidates": torch.ones(6, 5) > 0}, r"'candidates' .* of shape \[6, 6\] .*\[6, 5\]"),
+        ({"candidates": torch.ones(6, 6)}, r"'candidates' .*\(got torch.float32 of shape"),
+        ({"candidates": torch.ones(6) > 0}, r"'candidates' .*\(got torch.bool of shape \[6\]"),
+        (
+            {"candidates": torch.ones(4, 6) > 0, "directions": "tail"},
+            r"\[3, 6\] or \[6, 6\] for directions='tail'",
+        ),
+        ({"candidates": torch.tensor([6])}, "'candidates' needs to hold item ids"),
+    ],
+)
+def test_what_is_wrong_is_named_of_triples(options, message):
+    with pytest.raises(ValueError, match=message):
+        task_of_triples(**options)
