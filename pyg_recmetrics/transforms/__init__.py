@@ -25,11 +25,9 @@ need them, and loaders sample their own.
 """
 
 from pyg_recmetrics.transforms.candidates import SampledCandidates
-from pyg_recmetrics.transforms.k_core import KCore
-from pyg_recmetrics.transforms.leave_last_out import LeaveLastOut
-from pyg_recmetrics.transforms.per_user import PerUserSplit
+from pyg_recmetrics.transforms.interactions import KCore
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
-from pyg_recmetrics.transforms.temporal import TemporalSplit
+from pyg_recmetrics.transforms.splits import LeaveLastOut, PerUserSplit, TemporalSplit
 from pyg_recmetrics.transforms.users import JoinedUsers, SeparatedUsers
 
 __all__ = [

@@ -1,15 +1,22 @@
-"""The user-item edges of a graph, wherever they are stored, and the distinct pairs among them."""
+"""The user-item edges of a graph, wherever they are stored, renumbered, and their core."""
 
+import copy
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import EdgeStorage
+from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import index_to_mask, scatter
+from torch_geometric.utils import index_to_mask, scatter, select
 
-from pyg_recmetrics.checks import check_bipartite, check_device, check_finite
+from pyg_recmetrics.checks import (
+    check_bipartite,
+    check_device,
+    check_finite,
+    check_positive_integer,
+)
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.graph import (
     check_graph,
@@ -238,3 +245,128 @@ def _check_time(value: object, name: str, user: Tensor) -> Tensor:
     check_device(time, name, user.device, "edge_index")
     check_finite(time, name)
     return time
+
+
+def remember_ids(data: Data | HeteroData, node_type: str | None) -> None:
+    """Writes down the number of each node as `n_id`, unless the nodes already have one."""
+    store = data.node_stores[0] if node_type is None else data[node_type]
+    if "n_id" not in store:
+        device = data.edge_stores[0]["edge_index"].device
+        store["n_id"] = torch.arange(store.num_nodes, device=device)
+
+
+def users_first(
+    data: Data | HeteroData, interactions: Interactions, users: Tensor
+) -> Data | HeteroData:
+    """Renumbers users so that the given `users` are first. All other nodes stay in order."""
+    is_other = ~index_to_mask(users, interactions.num_users)
+    order = torch.cat([users, is_other.nonzero().flatten()])
+    if interactions.user_type is None:
+        items = torch.arange(interactions.num_items, device=users.device)
+        order = torch.cat([order, items + interactions.num_users])
+    return _reorder(data, interactions.user_type, order)
+
+
+def _reorder(data: Data | HeteroData, node_type: str | None, order: Tensor) -> Data | HeteroData:
+    data = copy.copy(data)
+    remember_ids(data, node_type)
+    store = data.node_stores[0] if node_type is None else data[node_type]
+    for key in store.node_attrs():
+        store[key] = select(store[key], order, data.__cat_dim__(key, store[key], store))
+    new_id = torch.empty_like(order)
+    new_id[order] = torch.arange(order.numel(), device=order.device)
+    for edges in data.edge_stores:
+        ends = (None, None) if node_type is None else (edges._key[0], edges._key[2])
+        for key, value in list(edges.items()):
+            # `edge_index`, `edge_label_index`, and whatever else holds pairs of nodes.
+            if key.endswith("edge_index") or key.endswith("edge_label_index"):
+                rows = zip(value, ends, strict=True)
+                renumbered = [new_id[row] if end == node_type else row for row, end in rows]
+                edges[key] = torch.stack(renumbered)
+    return data
+
+
+class KCore(BaseTransform):
+    r"""Keeps the largest graph in which each user has at least `k` items, and each item `k` users.
+
+    The transform removes users and items with fewer. This leaves others with fewer, so it repeats
+    until nothing changes. Repeated edges count once. Apply this transform before a split.
+
+    The remaining users and items are renumbered without gaps, in the order they had, as PyG's
+    :class:`~torch_geometric.transforms.LargestConnectedComponents` does it. Removed items are
+    therefore no longer candidates. All attributes of nodes and edges, and edges of other types,
+    follow. `n_id` of the nodes is the number that each had before.
+
+    Args:
+        k (int): The smallest number of distinct edges of a user or item that is kept.
+        edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
+        rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
+        num_users (int, optional): See :class:`PerUserSplit`. `num_users` of the result is the
+            number of users that are left. (default: `None`)
+
+    Raises:
+        TypeError: If `data` is neither `Data` nor `HeteroData`.
+        ValueError: If `k` is not a positive integer, the edges of the data are not found, they
+            are already split, or nothing is left.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from pyg_recmetrics.transforms import KCore
+        >>> data = Data(num_nodes=6, num_users=3)  # three users, three items
+        >>> data.edge_index = torch.tensor([[0, 1, 1, 1, 2, 2], [3, 3, 4, 5, 4, 5]])
+        >>> core = KCore(2)(data)
+        >>> core.n_id.tolist(), core.num_users
+        ([1, 2, 4, 5], 2)
+        >>> core.edge_index.tolist()
+        [[0, 0, 1, 1], [2, 3, 2, 3]]
+    """
+
+    def __init__(
+        self,
+        k: int,
+        edge_type: EdgeType | None = None,
+        rev_edge_type: EdgeType | None = None,
+        num_users: int | None = None,
+    ) -> None:
+        self.k = check_positive_integer(k, "k")
+        self.edge_type = edge_type
+        self.rev_edge_type = rev_edge_type
+        self.num_users = num_users
+
+    def forward(self, data: Data | HeteroData) -> Data | HeteroData:
+        """Returns the graph that is left."""
+        interactions = read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
+        for group in interactions.groups:
+            if label := next((key for key in group.store(data) if "label_index" in key), None):
+                raise ValueError(f"'data' needs to be filtered before it is split (got {label!r})")
+        has_user, has_item = self._core(interactions)
+        if not bool(has_user.any()):
+            raise ValueError(f"'k' needs to leave a user and an item (got {self.k})")
+        edge_type = interactions.groups[0].edge_type
+        if edge_type is None:
+            remember_ids(data, None)
+            core = data.subgraph(torch.cat([has_user, has_item]))
+            core.num_users = int(has_user.sum())
+            return core
+        kept = {edge_type[0]: has_user, edge_type[2]: has_item}
+        for node_type in kept:
+            remember_ids(data, node_type)
+        for other in {key[end] for key in data.edge_types for end in (0, 2)} - set(kept):
+            # Without a mask, PyG would keep all nodes, too, but it would number them on the CPU.
+            kept[other] = torch.ones_like(has_user[:1]).expand(data[other].num_nodes)
+        return data.subgraph(kept)
+
+    def _core(self, interactions: Interactions) -> tuple[Tensor, Tensor]:
+        """Returns the users and the items that are left, as masks."""
+        user, item = interactions.pairs.user, interactions.pairs.item
+        while True:
+            num_items = torch.bincount(user, minlength=interactions.num_users)
+            num_users = torch.bincount(item, minlength=interactions.num_items)
+            stays = (num_items[user] >= self.k) & (num_users[item] >= self.k)
+            if bool(stays.all()):
+                return num_items > 0, num_users > 0
+            user, item = user[stays], item[stays]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.k})"

@@ -15,8 +15,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.transforms.cut import NO_STAGE, TRAIN, VAL, Assignment
-from pyg_recmetrics.transforms.interactions import Interactions
-from pyg_recmetrics.transforms.renumber import users_first
+from pyg_recmetrics.transforms.interactions import Interactions, users_first
 
 
 @dataclass(frozen=True, kw_only=True)
