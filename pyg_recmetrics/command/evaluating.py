@@ -87,10 +87,8 @@ def _reads_ratings(table: Table, options: argparse.Namespace) -> bool:
     unused = reading.find_column(["rating"], table.columns)
     if unused is None or table.in_words == "TREC":
         return unused is not None
-    note(
-        f"{table.path}: {unused!r} is not used, so all rows are equally relevant; "
-        f"--rating-column {unused} and --threshold use it"
-    )
+    why = f"{unused!r} is not used, so all rows are equally relevant"
+    note(f"{table.path}: {why}; --rating-column {unused} and --threshold use it")
     return False
 
 
@@ -98,10 +96,8 @@ def _warn_about_new(truth: pd.DataFrame, seen: pd.DataFrame) -> None:
     """Warns about ids that only the truth has."""
     for kind in ("user", "item"):
         if new := truth[kind][~truth[kind].isin(seen[kind])].unique().tolist():
-            warn(
-                f"nothing could be learned about {len(new):,} {kind}s of the truth, which are not "
-                f"among the training interactions ({list_some(new)})"
-            )
+            named = f"{len(new):,} {kind}s of the truth that --train does not have"
+            warn(f"nothing could be learned about {named} ({list_some(new)})")
 
 
 def _make_task(
@@ -111,10 +107,9 @@ def _make_task(
     user_ids, user = reading.number_ids([frame["user"] for frame in frames])
     more = [] if items is None else [items]
     item_ids, item = reading.number_ids([*(frame["item"] for frame in frames), *more])
-    num_more = len(item_ids) - len(np.unique(np.concatenate(item[: len(frames)])))
-    if num_more:
-        where = _file_of("item", options)
-        note(f"{where}: {num_more:,} items without interactions are candidates, too")
+    if num_more := len(item_ids) - len(np.unique(np.concatenate(item[: len(frames)]))):
+        named = f"{num_more:,} items without interactions"
+        note(f"{_file_of('item', options)}: {named} are candidates, too")
     truth, *seen = (torch.from_numpy(np.stack(pair)) for pair in zip(user, item, strict=False))
     rating = frames[0].get("rating")
     if rating is not None and options.threshold is None and bool((rating == 1).all()):
@@ -158,15 +153,12 @@ def _file_of(kind: str, options: argparse.Namespace) -> str:
 
 def _rows_of(ids: Any, rows: Texts, kind: str, file: str) -> Numbers:
     """Returns the row of each id."""
-    if rows.duplicated().any():
-        of = f"got {len(rows):,} of {rows.nunique():,} ids"
-        raise ValueError(f"{file}: every id needs one row ({of})")
-    row_of = pd.Index(rows).get_indexer([str(id_) for id_ in ids])
+    if num_repeated := len(rows) - rows.nunique():
+        raise ValueError(f"{file}: every id needs one row (got {num_repeated:,} more)")
+    row_of = pd.Index(rows).get_indexer(pd.Index([str(id_) for id_ in ids]))
     if missing := [repr(id_) for id_, row in zip(ids, row_of, strict=True) if row < 0]:
-        raise ValueError(
-            f"{file}: every {kind} of the interactions needs a row, and --{kind}-ids names the "
-            f"{kind} of each row of an array (got none for {len(missing):,}: {list_some(missing)})"
-        )
+        named = f"{len(missing):,} {kind}s of the interactions, {list_some(missing)}, have no row"
+        raise ValueError(f"{file}: {named}; --{kind}-ids names the {kind} of each row of an array")
     if num_others := len(rows) - len(ids):
         note(f"{file}: {num_others:,} {kind}s without interactions are left out")
     return np.asarray(row_of, dtype=np.int64)
@@ -191,7 +183,7 @@ def _read_recommender(options: argparse.Namespace) -> _Given:
         return _read_embeddings(options)
     if options.scores is not None:
         return _read_scores(options)
-    rows = {} if options.item_ids is None else {"item": _ids_in(options.item_ids, "item")}
+    rows = {} if options.item_ids is None else {"item": _ids_in(options.item_ids)}
     if options.lists is not None and reading.is_array_file(options.lists):
         return _Given((_lists_of_rows(options.lists, options),), rows)
     is_run = options.run is not None
@@ -246,17 +238,16 @@ def _row_ids(num_rows: int, kind: str, file: str, options: argparse.Namespace) -
     if given is None:
         note(f"{file}: row 0 is {kind} 0, and row {num_rows - 1} is {kind} {num_rows - 1}")
         return pd.Series(map(str, range(num_rows)), dtype=object)
-    ids = _ids_in(given, kind)
+    ids = _ids_in(given)
     if len(ids) != num_rows:
-        needed = f"{num_rows:,} ids are needed, one for every row of {file}"
-        raise ValueError(f"{given}: {needed} (got {len(ids):,})")
+        raise ValueError(f"{given}: {file} needs {num_rows:,} ids, one a row (got {len(ids):,})")
     return ids
 
 
-def _ids_in(file: str, kind: str) -> Texts:
+def _ids_in(file: str) -> Texts:
     """Returns the ids in an array, or in the lines of a file."""
     if reading.is_array_file(file):
-        ids = [str(id_) for id_ in np.asarray(reading.read_array(file, kind)).tolist()]
+        ids = [str(id_) for id_ in np.asarray(reading.read_array(file, "id")).tolist()]
     else:
         ids = Path(file).read_text(encoding="utf-8-sig").splitlines()
     if "" in ids:
@@ -268,8 +259,7 @@ def _lists_of_rows(file: str, options: argparse.Namespace) -> pd.DataFrame:
     """Returns lists of items, where each row is that of a user."""
     lists = np.asarray(reading.read_array(file, "list"))
     if lists.ndim != 2 or lists.dtype.kind not in "iu":
-        got = f"{lists.dtype} of shape {list(lists.shape)}"
-        raise ValueError(f"{file}: lists need to be integers of shape [num_users, K] (got {got})")
+        raise ValueError(f"{file}: lists need to be a matrix of integers (got {lists.dtype})")
     if ((lists[:, :-1] == -1) & (lists[:, 1:] != -1)).any():
         raise ValueError(f"{file}: -1 needs to stand behind all items of a row (got it before one)")
     users = _row_ids(len(lists), "user", file, options)
@@ -288,15 +278,12 @@ def _read_lists(table: Table, options: argparse.Namespace) -> pd.DataFrame:
         return _best_first(table, by, options)
     user, item = table.find("user", options), table.find("item", options)
     if not table.holds_lists(item):
-        raise ValueError(
-            f"{table.path}: the order of items needs a column of ranks or scores, which "
-            f"--rank-column or --score-column names (got {', '.join(map(repr, table.columns))})"
-        )
+        wanted = "the order of items needs a column that --rank-column or --score-column names"
+        raise ValueError(f"{table.path}: {wanted} (got {', '.join(map(repr, table.columns))})")
     table.say(user=user, item=item)
     users, (items, lengths) = table.ids(user), table.lists(item)
     if users.duplicated().any():
-        got = f"got {len(users):,} rows of {users.nunique():,} users"
-        raise ValueError(f"{table.path}: every user needs one row with a list ({got})")
+        raise ValueError(f"{table.path}: every user needs one row with a list (got more)")
     return pd.DataFrame({"user": users.to_numpy().repeat(lengths), "item": items})
 
 
@@ -312,11 +299,8 @@ def _best_first(table: Table, by: str, options: argparse.Namespace) -> pd.DataFr
     wanted = frame.groupby("user", sort=False).cumcount().to_numpy() + 1
     if by == "rank" and (is_wrong := value != wanted).any():
         row = int(is_wrong.argmax())
-        raise ValueError(
-            f"{table.path}: ranks of a user need to be 1, 2, 3 and so on (got {value[row]:g} in "
-            f"place of {wanted[row]} for user {frame['user'].iloc[row]!r}); --score-column names a "
-            f"column that may hold any numbers, higher for better items"
-        )
+        got = f"got {value[row]:g} in place of {wanted[row]} for user {frame['user'].iloc[row]!r}"
+        raise ValueError(f"{table.path}: ranks of a user need to be 1, 2, 3 and so on ({got})")
     return frame
 
 

@@ -1,6 +1,7 @@
 """The subcommands `metrics` and `conventions`, which explain definitions."""
 
 import argparse
+from contextlib import suppress
 from typing import Any
 
 from pyg_recmetrics import conventions as all_conventions
@@ -19,11 +20,10 @@ def metrics(options: argparse.Namespace) -> int:
     if options.name is None:
         described = [_describe(name) for name in all_metrics.names()]
         rows = [[each["spelling"], each["range"], each["summary"]] for each in described]
-        print_result(
-            Table(["metric", "range", "what it says"], rows, num_left=3), described, options
-        )
+        table = Table(["metric", "range", "what it says"], rows, num_left=3)
+        print_result(table, described, options)
         return DONE
-    name = parse(_with_cut_off(options.name)).name
+    name = _name_of(options.name)
     described_one = _describe(name)
     definition = all_metrics.definition(name)
     elsewhere = _elsewhere(name)
@@ -55,14 +55,11 @@ def conventions(options: argparse.Namespace) -> int:
     described = _describe_convention(convention)
     rows = [[name, spelled] for name, spelled in described["metrics"].items()]
     about = f"{convention.source}. {convention.note}".rstrip()
-    notes: tuple[str, ...] = (
-        about,
-        f"users without ground truth: {convention.empty_target_action}",
-    )
+    notes = [about, f"users without ground truth: {convention.empty_target_action}"]
     if conditions := convention.population.describe():
-        notes += (f"evaluates users with {', '.join(conditions)}",)
+        notes.append(f"evaluates users with {', '.join(conditions)}")
     head = [f"in {convention.name}", "the same spelled out"]
-    print_result(Table(head, rows, notes, num_left=2), described, options)
+    print_result(Table(head, rows, tuple(notes), num_left=2), described, options)
     return DONE
 
 
@@ -106,14 +103,10 @@ def _resolved(convention: Convention, name: str) -> str:
     return str(convention.resolve(Metric(name, k)))
 
 
-def _with_cut_off(name: str) -> str:
-    """Returns a name that can be parsed, whether or not its metric needs a cut-off."""
-    return name if "@" in name else f"{name}@{_K}" if _needs_cut_off(name) else name
-
-
-def _needs_cut_off(name: str) -> bool:
-    try:
-        parse(name)
-    except ValueError:
-        return True
-    return False
+def _name_of(given: str) -> str:
+    """Returns the name of a metric, whether or not it is given with a cut-off that it needs."""
+    if "@" not in given:
+        with suppress(ValueError):
+            return parse(given).name
+        given = f"{given}@{_K}"
+    return parse(given).name

@@ -256,10 +256,10 @@ def _number(text: str, wanted: str) -> float:
 class _Completion(argparse.Action):
     """Prints what a shell needs to complete the command."""
 
-    def __call__(self, parser: Any, *given: Any, **_: Any) -> NoReturn:
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any, **_: Any) -> NoReturn:
         try:
             import shtab
         except ImportError:
             parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[command]'")
         print(shtab.complete(parser, str(given[1])))
-        parser.exit(notes.DONE)
+        sys.exit(notes.DONE)

@@ -52,12 +52,6 @@ _QRELS_COLUMNS = ("user", "iteration", "item", "relevance")
 #: How an integer is written, in up to 18 digits.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
-#: What readers raise where a file is not as they need it.
-_UNREADABLE = (
-    EOFError, ValueError, pa.ArrowException, pd.errors.ParserWarning,
-    gzip.BadGzipFile, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Table:
@@ -91,11 +85,10 @@ class Table:
         given = getattr(options, f"{what}_column")
         column = given or find_column([*first, what], self.columns)
         if self.columns.count(column) != 1:
-            raise ValueError(
-                f"{self.path}: one column needs to have {repr(given) if given else 'a usual name'} "
-                f"for {what}s: --{what}-column names another, and --columns all columns of a file "
-                f"without a header (got {', '.join(map(repr, self.columns[:20]))})"
-            )
+            name = "a usual name" if given is None else repr(given)
+            hint = f"--{what}-column names another, and --columns all if there is no header"
+            got = f"{hint} (got {', '.join(map(repr, self.columns[:20]))})"
+            raise ValueError(f"{self.path}: one column needs to have {name} for {what}s; {got}")
         return str(column)
 
     def say(self, **found: str) -> None:
@@ -108,10 +101,8 @@ class Table:
         found = {what: self.find(what, options) for what in ("user", "item", *more)}
         self.say(**found)
         frame = pd.DataFrame({what: self.ids(found[what]) for what in ("user", "item")})
-        for what in more:
-            read = self.times if what == "time" else self.reals
-            frame[what] = read(found[what])
-        return frame
+        read = {what: self.times if what == "time" else self.reals for what in more}
+        return frame.assign(**{what: read[what](found[what]) for what in more})
 
     def ids(self, column: str) -> Texts:
         """Returns ids as texts, as one format writes as a number what another writes as a text."""
@@ -147,11 +138,11 @@ class Table:
         if isinstance(rows.iloc[0], str):
             rows = rows.str.strip("[]() ").str.split(r"[,\s]+", regex=True)
         try:
-            lengths = sorted(set(map(len, rows)))
-            numbers = self._as_reals(column, np.concatenate([*rows]))
-            return numbers.reshape(len(rows), *lengths)
+            (length,) = set(map(len, rows))
+            flat = np.concatenate([*rows])
         except (TypeError, ValueError) as error:
             raise self._error(column, "vectors of one length", error) from None
+        return self._as_reals(column, flat).reshape(len(rows), length)
 
     def lists(self, column: str) -> tuple[Texts, Numbers]:
         """Returns the ids of all lists, one after the other, and the length of each."""
@@ -267,8 +258,6 @@ def read_table(path: Path, columns: Sequence[str] | None = None, *, is_run: bool
         if is_run or looks_so or suffix in (".trec", ".run", ".qrels"):
             is_run = is_run or len(fields) == len(_RUN_COLUMNS)
             return _read_text(path, "TREC", r"\s+", _RUN_COLUMNS if is_run else _QRELS_COLUMNS)
-        if "::" in line:
-            raise ValueError("fields need one sign between them (got '::'); try sed 's/::/,/g'")
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         words = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
         return _read_text(path, words, sign, columns)
@@ -308,8 +297,8 @@ def _read_json_lines(path: Path) -> Table:
 def _read_text(path: Path, words: str, sign: str, columns: Sequence[str] | None) -> Table:
     """Reads a table whose fields have a sign between them. They are quoted in CSV alone."""
     quoting = csv.QUOTE_MINIMAL if words.startswith("CSV") else csv.QUOTE_NONE
-    form: Any = {"sep": sign, "quoting": quoting, "skipinitialspace": True, "dtype": str}
-    form["na_filter"] = False
+    form: Any = {"sep": sign, "quoting": quoting, "dtype": str, "na_filter": False}
+    form["skipinitialspace"] = True
     with _opened(path) as text:
         first = [*pd.read_csv(text, header=None, nrows=1, **form).iloc[0]]
     names = [*(first if columns is None else columns)]
@@ -346,12 +335,18 @@ def _opened(path: Path) -> Iterator[IO[str]]:
             yield text
 
 
+#: What libraries raise where a file is damaged.
+_OF_LIBRARIES = (pa.ArrowException, zipfile.BadZipFile, zlib.error)
+
+
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Turns what readers raise into errors that name the file."""
     try:
         yield
-    except _UNREADABLE as error:
+    except (EOFError, ValueError, Warning, OSError, *_OF_LIBRARIES) as error:
+        if getattr(error, "filename", None):  # a file that cannot be opened, which it names
+            raise
         raise ValueError(f"{path}: {str(error).strip()}") from None
 
 
@@ -383,11 +378,10 @@ def read_array(file: str, what: str) -> Array:
     suffix = path.suffix.lower()
     with _naming(path), path.open("rb") as raw:
         if suffix == ".safetensors":
-            tensor: torch.Tensor = _choose(_tensors(path), path, name, what)
-            return tensor
-        array = np.load(path if suffix == ".npy" else raw, mmap_mode="r", allow_pickle=False)
-        if not isinstance(array, np.ndarray):
-            array = _choose(array, path, name, what)
+            return torch.as_tensor(_choose(_tensors(path), path, name, what))
+        loaded = np.load(path if suffix == ".npy" else raw, mmap_mode="r", allow_pickle=False)
+        is_one = isinstance(loaded, np.ndarray)
+        array: NDArray[Any] = loaded if is_one else _choose(loaded, path, name, what)
         if array.dtype.kind not in "fiuU":
             raise ValueError(f"the array needs to hold numbers (got {array.dtype})")
         return array
@@ -397,20 +391,14 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     with requires_extra("safetensors", "all", str(path)):
         import safetensors.torch
     try:
-        tensors: dict[str, torch.Tensor] = safetensors.torch.load_file(path)
+        return dict(safetensors.torch.load_file(path))
     except safetensors.SafetensorError as error:
         raise ValueError(f"the file needs to be safetensors ({error})") from None
-    return tensors
 
 
 def _choose(arrays: Any, path: Path, given: str | None, what: str) -> Any:
     """Returns one of several arrays: that of a name, the only one, or the one about `what`."""
     names = [*arrays]
-    if {"indptr", "indices", "shape"} <= {*names}:
-        raise ValueError(
-            "a sparse matrix does not say how the other items are ranked: write its entries as a "
-            "table of users, items and scores, for --lists, or save .toarray()"
-        )
     about = names if len(names) == 1 else [name for name in names if what in name.lower()]
     chosen = about[0] if given is None and len(about) == 1 else given
     if chosen not in names:

@@ -5,8 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from pyg_recmetrics import transforms
-
 READ = {
     "csv": pd.read_csv,
     "jsonl": lambda path: pd.read_json(path, lines=True),
@@ -158,12 +156,3 @@ def test_a_missing_column_of_times_is_warned_about(files, run):
     status, _, err = run("split all.csv --how leave-last-out -q -o parts")
     assert status == 0
     assert "warning: all.csv has no column of times" in err
-
-
-def test_the_transforms_are_those_of_the_package(files, run):
-    _, out, _ = run("split all.csv --how per-user --val 0.1 --test 0.2 --json -o parts")
-    sizes = [len(pd.read_csv(f"parts/{name}.csv")) for name in ("train", "val", "test")]
-    split = transforms.PerUserSplit(num_val=0.1, num_test=0.2)
-    counted = [json.loads(out)[name]["num_truth"] for name in ("train", "val", "test")]
-    assert sizes == counted == [280, 40, 80]
-    assert (split.num_val, split.num_test) == (0.1, 0.2)
