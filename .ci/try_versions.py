@@ -33,7 +33,7 @@ VERSIONS = [
 TESTS = [
     *("tests/metrics", "tests/processes", "tests/ranked_edges", "tests/task"),
     *("tests/ranking/test_algorithms.py", "tests/ranking/test_ranking.py"),
-    *("tests/ranking/test_sharded.py", "tests/results/test_archive.py"),
+    "tests/results/test_archive.py",
     *("tests/test_distributed.py", "tests/test_evaluation.py"),
 ]
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics.results import Runs as Runs
     from pyg_recmetrics.results import SideBySide as SideBySide
     from pyg_recmetrics.results import compare as compare
+    from pyg_recmetrics.results import merge as merge
     from pyg_recmetrics.results.side_by_side import side_by_side as side_by_side
     from pyg_recmetrics.task import Catalogue as Catalogue
     from pyg_recmetrics.task import RankingTask as RankingTask
@@ -50,6 +51,7 @@ _MODULES = {
     "SideBySide": "results",
     "compare": "results",
     "evaluate": "evaluation",
+    "merge": "results",
     "race": "racing",
     "rank": "ranking",
     "report": "reporting",

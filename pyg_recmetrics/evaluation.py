@@ -3,8 +3,6 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
@@ -18,7 +16,6 @@ from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.margins import (
-    WHY_NO_MARGIN,
     Frame,
     Margins,
     Sampler,
@@ -28,7 +25,7 @@ from pyg_recmetrics.margins import (
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
@@ -39,8 +36,6 @@ from pyg_recmetrics.results.averages import AverageOver, check_average_over
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tracker_names import Separator
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
-from pyg_recmetrics.task.shares import check_one_task
-from pyg_recmetrics.totals import check_is_whole
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback
@@ -73,7 +68,6 @@ def evaluate(
     item_embedding: TensorLike | None = None,
     item_category: TensorLike | None = None,
     propensity: TensorLike | None = None,
-    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties | None = None,
@@ -82,7 +76,6 @@ def evaluate(
     level: float = 0.95,
     max_users: int | None = None,
     progress: bool = False,
-    resume: EvaluationResult | str | Path | None = None,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
 
@@ -157,9 +150,6 @@ def evaluate(
             observed, of shape `[num_items]`, for metrics that correct for it, such as
             `recall(average=micro,propensity=given)@20`; see :class:`Catalogue`.
             (default: `None`)
-        item_offset (int, optional): The first item of the item embeddings that this process holds,
-            if each process of a group holds some of them. A `DTensor` that is sharded by rows says
-            so by itself. See :func:`rank`. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
         keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
@@ -182,11 +172,6 @@ def evaluate(
             margins together. (default: `0.95`)
         max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        resume (EvaluationResult or str or Path, optional): An earlier result of the same
-            recommender and task with a wider margin, or a file of it, to go on from; or, with or
-            without a margin, a folder that keeps the users who are finished, so that the same call
-            goes on from there if this one ends before its time. See :func:`rank`.
-            (default: `None`)
 
     Returns:
         The mean of every metric, and its value for every user who was ranked.
@@ -195,7 +180,6 @@ def evaluate(
         TypeError: If an argument has a wrong type.
         ValueError: If an argument does not fit the others. The error names the argument, what was
             wanted, and what came.
-        OSError: If a folder cannot be read or written.
         RuntimeError: If another process of an initialised process group raised an error.
 
     Example:
@@ -240,7 +224,7 @@ def evaluate(
         max_users=max_users,
         progress=progress,
     )
-    return evaluator(recommender, item_offset=item_offset, resume=resume)
+    return evaluator(recommender)
 
 
 class Evaluator(Frozen):
@@ -367,13 +351,7 @@ class Evaluator(Frozen):
         self.history = History(self._monitored(monitor), patience)
         self._freeze()
 
-    def __call__(
-        self,
-        recommender: RecommenderLike,
-        *,
-        item_offset: int | None = None,
-        resume: EvaluationResult | str | Path | None = None,
-    ) -> EvaluationResult:
+    def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
         With a margin, every call ranks the same users first, as many as an earlier call took, and
@@ -381,19 +359,13 @@ class Evaluator(Frozen):
 
         Args:
             recommender: What to evaluate.
-            item_offset (int, optional): See :func:`evaluate`. (default: `None`)
-            resume (EvaluationResult or str or Path, optional): See :func:`evaluate`. Every
-                recommender needs a folder of its own. (default: `None`)
         """
-        earlier, folder = _read_resume(resume)
-        if earlier is not None and self._frame is None:
-            raise ValueError("'resume' needs a 'margin' to go on to (got none)")
-        with evaluation_mode(recommender), processes.watching(self.task.device):
-            ranking = self._open(recommender, earlier, folder, item_offset)
+        with evaluation_mode(recommender):
+            ranking = self._open(recommender)
             if self._frame is None:
                 result = self._rank_all(ranking)
             else:
-                result = self._sample(ranking, self._frame, earlier)
+                result = self._sample(ranking, self._frame)
         self.history.append(result)
         return result
 
@@ -469,29 +441,20 @@ class Evaluator(Frozen):
                 "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
         definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
-        check_is_whole(self.task.is_share, "margin", WHY_NO_MARGIN)
         check_can_sample(self._margins, definitions, self.task, self._convention)
         check_ties_of_sample(self._ranked_ties)
         action = self._empty_target_action or self._convention.empty_target_action
         return Frame(self.task, self._margins, action, self._seed)
 
-    def _open(
-        self,
-        recommender: RecommenderLike,
-        earlier: EvaluationResult | None = None,
-        folder: str | Path | None = None,
-        item_offset: int | None = None,
-    ) -> OpenRanking:
+    def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
         processes.check_same(
-            self.task.device,
-            resume=None if earlier is None else (earlier.sampling, earlier.ranked.rank),
             metrics=(*self.metrics, self._convention),
             options=(
                 *(self._ranked_ties, self._seed, self._empty_target_action),
                 *(self._per, self._average_over, self._margins),
             ),
-            catalogue=self._catalogue_in_common,
+            catalogue=self._catalogue,
         )
         k = self._depth()
         ranking = open_ranking(
@@ -501,26 +464,14 @@ class Evaluator(Frozen):
             full=k is None,
             edge_index=self._edge_index,
             edge_weight=self._edge_weight,
-            item_offset=item_offset,
             batch_size=self._batch_size,
             keep_items=self._kept_items,
             progress=self._progress,
             needs_degree=self._needs_degree,
-            resume=folder,
         )
         if self._per == "edge":
             _check_lists_of_edges(ranking)
-        if self._ranked_ties == "random" and ranking.recommender.has_scores:
-            check_is_whole(self.task.is_share, "ties='random'", WHY_NOT_RANDOM)
         return ranking
-
-    @property
-    def _catalogue_in_common(self) -> object:
-        """What is known about items, without what the users of a share have seen."""
-        if not self.task.is_share:
-            return self._catalogue
-        known = self._catalogue
-        return known.item_embedding, known.item_category, known.propensity, known.seen is None
 
     @property
     def _ranked_ties(self) -> Ties:
@@ -541,22 +492,18 @@ class Evaluator(Frozen):
         deepest = max(depth for depth in depths if depth)
         if self._per == "user":
             return deepest
-        check_one_task(self.task)  # which may be a share
-        degree = self.task.degree
         # So many other relevant items may come before an edge.
-        return deepest + self.task.totals.largest(int(degree.max()) if degree.numel() else 1) - 1
+        return deepest + max(int(self.task.degree.max()), 1) - 1
 
     def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
         ranking.rank(self.task.users)
         return self._measure(self._with_ties(ranking.to_ranked_edges()))
 
-    def _sample(
-        self, ranking: OpenRanking, frame: Frame, earlier: EvaluationResult | None
-    ) -> EvaluationResult:
+    def _sample(self, ranking: OpenRanking, frame: Frame) -> EvaluationResult:
         """Ranks random users until the means are known to their margins."""
         sampler = Sampler(frame, self._convention, self.metrics, self._catalogue, self._with_ties)
         num_first = max(self._nums_ranked, default=0)
-        ranked, sampling = sampler.rank(ranking, num_first, earlier)
+        ranked, sampling = sampler.rank(ranking, num_first)
         self._nums_ranked.append(sampling.num_ranked)
         return self._measure(ranked, sampling)
 
@@ -568,7 +515,7 @@ class Evaluator(Frozen):
             each = ranked.each_edge()
             selected = each if selected is ranked else each.select_users(is_selected)
         return EvaluationResult(
-            selected.with_catalogue(self._catalogue.of_all(self.task.totals)),
+            selected.with_catalogue(self._catalogue),
             self.metrics,
             task=self.task,
             empty_target_action=self._empty_target_action,
@@ -594,20 +541,6 @@ class Evaluator(Frozen):
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
-
-
-def _read_resume(resume: object) -> tuple[EvaluationResult | None, Path | None]:
-    """Returns an earlier result to go on from, and the folder of a ranking that ended too early."""
-    if isinstance(resume, str | PathLike) and Path(resume).is_file():
-        resume = EvaluationResult.load(Path(resume))
-    if isinstance(resume, EvaluationResult):
-        return resume, None
-    if not isinstance(resume, str | PathLike | None):
-        raise TypeError(
-            f"'resume' needs to be an earlier result, a file of it, or the path of a folder "
-            f"(got {type(resume).__name__})"
-        )
-    return None, None if resume is None else Path(resume)
 
 
 def _check_options(
@@ -650,8 +583,7 @@ def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> P
 def _check_lists_of_edges(ranking: OpenRanking) -> None:
     """Raises if lists are too short to rank every edge without the other truth of its user."""
     given, task = ranking.recommender.max_depth, ranking.task
-    most = int(task.num_candidates.max()) if task.num_users else 0
-    needed = min(ranking.recommender.needed_depth, task.totals.largest(most))
+    needed = min(ranking.recommender.needed_depth, int(task.num_candidates.max()))
     if given is not None and given < needed:
         raise ValueError(
             f"'recommender' needs to hold lists of at least {needed} items with per='edge', as "
@@ -663,7 +595,10 @@ def _select_eligible(task: RankingTask, population: Population) -> tuple[Ranking
     """Returns the task of the users of a population, and how many others it had."""
     is_eligible = population.is_eligible(task)[task.users]
     num_left_out = int((~is_eligible).sum())
-    return task.select_users(task.users[is_eligible]) if num_left_out else task, num_left_out
+    if not num_left_out:
+        return task, 0
+    users = task.users[is_eligible]
+    return task.of_users(users, *task.truth_of(users)), num_left_out
 
 
 def _read_catalogue(
@@ -685,6 +620,4 @@ def _read_catalogue(
                 )
         known = catalogue.of_task(task.num_items, task.catalogue.seen)
     known.check_device(task.device, "truth")
-    if known.seen is None and task.catalogue.seen is not None:
-        return known.with_seen(task.catalogue.seen)  # of a share, whose users have seen nothing
     return known

@@ -1,6 +1,6 @@
 """Labels of users or items, such as the group of each, in any form in which people hold them."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any
 
 import torch
@@ -46,25 +46,6 @@ def read_labels(
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
     return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
-
-
-def joined(
-    number: Tensor, labels: Sequence[Hashable], of_all: Iterable[Sequence[Hashable]]
-) -> tuple[Tensor, list[Hashable]]:
-    """Numbers labels again, among those of several processes.
-
-    Args:
-        number (torch.Tensor): The number of each label in this process, `-1` for none.
-        labels (sequence): The distinct labels of this process.
-        of_all (iterable): Those of every process.
-
-    Returns:
-        The number of each label, and the distinct labels of all processes.
-    """
-    distinct = in_order(dict.fromkeys(label for each in of_all for label in each))
-    numbers = {label: place for place, label in enumerate(distinct)}
-    place = number.new_tensor([*(numbers[label] for label in labels), -1])
-    return place[number], distinct
 
 
 def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int) -> None:

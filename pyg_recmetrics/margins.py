@@ -1,9 +1,8 @@
 """Ranking users until means are known to a margin: which margins there can be, and the loop."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -21,11 +20,8 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE
 from pyg_recmetrics.ranking.ranking import OpenRanking
-from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.same_task import is_of_task
 from pyg_recmetrics.results.sampling import Sampling, Stopped
 from pyg_recmetrics.sequential import (
     FEW_USERS,
@@ -36,18 +32,6 @@ from pyg_recmetrics.sequential import (
     forecast,
 )
 from pyg_recmetrics.task import Catalogue, RankingTask
-
-#: Up to how many users some margins were bet on, and these margins.
-Stake: TypeAlias = tuple[int, Mapping[str, float]]
-
-#: How many users of an earlier result are ranked again, to find out whether it is of the same
-#: recommender.
-_NUM_ASKED = 32
-
-
-#: Why a process that holds some of the users cannot draw a sample of all.
-WHY_NO_MARGIN = "needs all users to draw some of them: select the users of each share, or give \
-the whole task to every process"
 
 
 @dataclass(frozen=True)
@@ -320,33 +304,18 @@ class Sampler:
         self.frame, self.convention, self.metrics = frame, convention, metrics
         self.catalogue, self.with_ties = catalogue, with_ties
 
-    def rank(
-        self, ranking: OpenRanking, num_first: int, earlier: EvaluationResult | None
-    ) -> tuple[RankedEdges, Sampling]:
+    def rank(self, ranking: OpenRanking, num_first: int) -> tuple[RankedEdges, Sampling]:
         """Ranks users, and returns the ranking with what is known by it.
 
         Args:
             ranking (OpenRanking): What ranks.
             num_first (int): How many users to rank first, as many as it took in an earlier epoch;
                 zero if there was none.
-            earlier (EvaluationResult, optional): A result of the same recommender to go on from.
         """
         frame, margins = self.frame, self.frame.margins
         known: list[_Known] = []
-        stakes: list[Stake] = []
         forecasts: list[Forecast] = []
         num_ranked = 0
-        before: RankedEdges | None = None
-        if earlier is not None:
-            sampling, before = self._check_earlier(earlier, ranking)
-            known = self._known(knows_ties=before.num_tied is not None)
-            for last, sizes in sampling.stakes:
-                self._add(known, before, num_ranked, last, sizes)
-                num_ranked = last
-            stakes = list(sampling.stakes)
-            # What was forecast for other margins says nothing about these.
-            forecasts = list(sampling.forecasts) if sampling.margins == margins.sizes else []
-        first = num_ranked
         while True:
             num_next = self._num_next(known, num_ranked, num_first, forecasts)
             if num_next == num_ranked:
@@ -356,10 +325,9 @@ class Sampler:
             ranked = self.with_ties(ranking.to_ranked_edges(users).with_catalogue(self.catalogue))
             if not known:
                 known = self._known(knows_ties=ranked.num_tied is not None)
-            self._add(known, ranked, num_ranked, num_next, margins.sizes)
+            self._add(known, ranked, num_ranked, num_next)
             num_ranked = num_next
-            stakes.append((num_ranked, margins.sizes))
-        ranked = self._ranked(ranking, first, num_ranked, before)
+        ranked = self._ranked(ranking, num_ranked)
         return ranked, Sampling(
             num_users=frame.num_users,
             num_ranked=num_ranked,
@@ -371,7 +339,6 @@ class Sampler:
             seed=frame.seed,
             stopped=self._stopped(known, num_ranked),
             forecasts=tuple(forecasts),
-            stakes=tuple(_joined(stakes)),
         )
 
     def _num_next(
@@ -388,9 +355,7 @@ class Sampler:
             forecasts.append(Forecast(num_ranked, math.ceil(needed)))
             num_next = min(forecast(num_ranked, needed, frame.num_users), frame.most)
         # All processes have the same values. Should they round differently, one goes on for all.
-        decided = torch.tensor(max(num_next, num_ranked), device=frame.task.device)
-        processes.take_largest(decided)
-        return int(decided)
+        return max(processes.collect(max(num_next, num_ranked)))
 
     def _known(self, *, knows_ties: bool) -> list[_Known]:
         definitions = self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
@@ -409,14 +374,8 @@ class Sampler:
             for name, metric in definitions.items()
         }
 
-    def _add(
-        self,
-        known: list[_Known],
-        ranked: RankedEdges,
-        first: int,
-        last: int,
-        sizes: Mapping[str, float],
-    ) -> None:
+    def _add(self, known: list[_Known], ranked: RankedEdges, first: int, last: int) -> None:
+        sizes = self.frame.margins.sizes
         for each in known:
             values = measure(each.metric, ranked, self.convention.population)
             each.add(values, first, last, sizes[each.name])
@@ -432,142 +391,9 @@ class Sampler:
         sizes = self.frame.margins.sizes
         return "margin" if all(each.is_known(sizes[each.name]) for each in known) else "max_users"
 
-    def _ranked(
-        self, ranking: OpenRanking, first: int, last: int, before: RankedEdges | None
-    ) -> RankedEdges:
-        """Returns the ranking of all users so far, those who were ranked before among them."""
-        if before is None and last == self.frame.num_users:
+    def _ranked(self, ranking: OpenRanking, num_ranked: int) -> RankedEdges:
+        """Returns the ranking of all users so far."""
+        if num_ranked == self.frame.num_users:
             return self.with_ties(ranking.to_ranked_edges())
         ranking.warn()
-        if before is not None and first == last:
-            return before
-        ranked = self.with_ties(ranking.to_ranked_edges(self._between(first, last)))
-        return ranked if before is None else _together(before, ranked)
-
-    def _check_earlier(
-        self, earlier: EvaluationResult, ranking: OpenRanking
-    ) -> tuple[Sampling, RankedEdges]:
-        """Returns how an earlier result was sampled, and its ranking, if this can go on from it."""
-        frame, sampling = self.frame, earlier.sampling
-        if sampling is None:
-            raise ValueError("'resume' needs to be a result with a 'margin' (got one of all users)")
-        differing = [
-            name
-            for name, is_same in {
-                "task": is_of_task(earlier, frame.task),
-                "metrics": earlier.metrics == self.metrics,
-                "convention": earlier.convention == self.convention,
-                "empty_target_action": earlier.empty_target_action == frame.action,
-                "metrics with a margin": sampling.margins.keys() == frame.margins.sizes.keys(),
-                "level": sampling.level == frame.margins.level,
-                "seed": sampling.seed == frame.seed,
-            }.items()
-            if not is_same
-        ]
-        before = earlier.ranked.to(frame.task.device)
-        if not differing and not _users(before).equal(frame.order.sample(sampling.num_ranked)):
-            differing = ["order of users"]
-        if not differing:
-            differing = self._differing_ranks(before, ranking)
-        if differing:
-            raise ValueError(
-                f"'resume' needs to be an earlier result of the same evaluation (got one with "
-                f"another {', another '.join(differing)})"
-            )
-        return sampling, before
-
-    def _differing_ranks(self, earlier: RankedEdges, ranking: OpenRanking) -> list[str]:
-        """Returns what differs if some users are ranked again."""
-        users = self._asked(earlier)
-        ranking.rank(users)
-        again = self.with_ties(ranking.to_ranked_edges(users))
-        is_asked = torch.zeros_like(earlier.is_evaluated)
-        is_asked[users] = True
-        before = earlier.select_users(is_asked)
-        names = {
-            "ties": earlier.ties == again.ties,
-            "number of items to keep": _width(earlier) == _width(again),
-            "recommender": earlier.ranked_by == again.ranked_by
-            and earlier.depth == again.depth
-            and before.edge_label_index.equal(again.edge_label_index)
-            and before.rank.equal(again.rank)
-            and _have_same_lists(before, again, users),
-        }
-        return [name for name, is_same in names.items() if not is_same]
-
-    def _asked(self, earlier: RankedEdges) -> Tensor:
-        """Returns the users to rank again, sorted: the first ones of whom anything was retrieved.
-
-        Others look alike under every recommender that retrieves little.
-        """
-        has_hit = torch.zeros_like(earlier.is_evaluated)
-        has_hit[earlier.edge_label_index[0][earlier.is_hit(None)]] = True
-        order = self.frame.order.with_truth
-        users = order[earlier.is_evaluated[order]]
-        is_hit = has_hit[users]
-        return torch.cat([users[is_hit], users[~is_hit]])[:_NUM_ASKED].sort().values
-
-
-def _have_same_lists(one: RankedEdges, other: RankedEdges, users: Tensor) -> bool:
-    if one.lists is None or other.lists is None:
-        return True  # There are none to compare.
-    same, again = (ranked.required_lists.to_matrix()[users] for ranked in (one, other))
-    return same.shape != again.shape or same.equal(again)
-
-
-def _width(ranked: RankedEdges) -> int | None:
-    return None if ranked.lists is None else ranked.lists.width
-
-
-def _joined(stakes: list[Stake]) -> Iterator[Stake]:
-    """Yields the stakes, with one entry for batches in a row that have the same."""
-    for index, (last, sizes) in enumerate(stakes):
-        if index + 1 == len(stakes) or stakes[index + 1][1] != sizes:
-            yield last, sizes
-
-
-def _together(first: RankedEdges, second: RankedEdges) -> RankedEdges:
-    """Returns the ranking of the users of two rankings, which have no user in common."""
-    users = torch.cat([_users(first), _users(second)]).sort().values
-    is_of_second = second.is_evaluated
-
-    def by_edge(name: str) -> Tensor | None:
-        one, other = getattr(first, name), getattr(second, name)
-        return None if one is None or other is None else torch.cat([one, other])
-
-    def by_user(name: str) -> Tensor | None:
-        one, other = getattr(first, name), getattr(second, name)
-        if one is None and other is None:
-            return None
-        one, other = (torch.zeros_like(first.degree) if x is None else x for x in (one, other))
-        return torch.where(is_of_second, other, one)
-
-    lists: Any = None
-    if first.lists is not None and second.lists is not None:
-        width = max(first.lists.width, second.lists.width)
-        matrix = torch.full((first.num_users, width), -1, device=first.rank.device)
-        for ranked in (first, second):
-            part = ranked.required_lists.to_matrix()
-            matrix[_users(ranked), : part.size(1)] = part[_users(ranked)]
-        length = torch.zeros_like(first.degree)
-        length[users] = width
-        ptr = torch.nn.functional.pad(length.cumsum(0), (1, 0))
-        lists = type(first.lists)(matrix[users].flatten(), ptr)
-    edges = torch.cat([first.edge_label_index, second.edge_label_index], dim=1)
-    # The edges of a user stay in the order in which ties are broken.
-    values: dict[str, Any] = {name: by_edge(name) for name in PER_EDGE}
-    merged = RankedEdges.from_ranks(edges, num_users=first.num_users, **values)
-    return replace(
-        second,
-        edge_label_index=merged.edge_label_index,
-        ptr=merged.ptr,
-        **{name: getattr(merged, name) for name in PER_EDGE},
-        num_candidates=by_user("num_candidates"),
-        num_masked=by_user("num_masked"),
-        users=None if users.numel() == first.num_users else users,
-        lists=lists,
-    )
-
-
-def _users(ranked: RankedEdges) -> Tensor:
-    return ranked.is_evaluated.nonzero().squeeze(1)
+        return self.with_ties(ranking.to_ranked_edges(self.frame.order.sample(num_ranked)))

@@ -44,9 +44,9 @@ _PRIOR_VARIANCE = 1 / 16
 #: order add up to another double, and the last interval of a race has no width to cover that.
 _ROUNDING = 1e-12
 
-#: Options of :func:`evaluate` without a meaning in a race, which returns no result to keep items of
-#: or to go on from, and where all recommenders would share one offset.
-_OTHER_OPTIONS = {"item_offset", "keep_items", "margin", "resume"}
+#: Options of :func:`evaluate` without a meaning in a race, which returns no result to keep items
+#: of.
+_OTHER_OPTIONS = {"keep_items", "margin"}
 
 #: What a race passes on, beside its own arguments.
 _OPTIONS = {
@@ -91,7 +91,7 @@ def race(
         seed (int, optional): The seed of the order of users. (default: `0`)
         max_users (int, optional): How many users to rank at most. (default: `None`, all)
         **options: Other options of :func:`evaluate`, such as `num_users` and `convention`: all but
-            `item_offset`, `keep_items`, `margin` and `resume`.
+            `keep_items` and `margin`.
 
     Returns:
         The verdict on every pair. It prints as a table with the users and the seconds that each
@@ -148,9 +148,7 @@ def race(
     with ExitStack() as modes:
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
-        modes.enter_context(processes.watching(evaluator.task.device))
         processes.check_same(
-            evaluator.task.device,
             recommenders=tuple(named),
             options=(equivalence, level, seed, max_users),
         )
@@ -325,10 +323,8 @@ class _Racing:
                 runner.worse_than = pair.a if loser == pair.b else pair.b
 
     def _is_decided(self) -> bool:
-        is_open = torch.tensor(int(any(self._open_pairs())), device=self.evaluator.task.device)
         # All processes have the same values. Should they round differently, one goes on for all.
-        processes.take_largest(is_open)
-        return not bool(is_open)
+        return not any(processes.collect(any(self._open_pairs())))
 
     def _entrant(self, runner: _Runner) -> Entrant:
         mean = self.share * float(runner.values.nanmean()) + self.shift

@@ -1,7 +1,6 @@
 """evaluate(margin=): random users, until every mean is known to a margin."""
 
 import math
-import os
 import warnings
 from dataclasses import replace
 
@@ -20,7 +19,6 @@ from pyg_recmetrics import (
     race,
     report,
 )
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
 from pyg_recmetrics.ranking.ranking import open_ranking
 
@@ -255,164 +253,6 @@ class TestUsersWithoutTruth:
             evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="error")
 
 
-class TestFurtherMargins:
-    def test_a_tighter_margin_goes_on(self, sampled, tmp_path):
-        sampled.save(tmp_path / "result.npz")
-        for earlier in (sampled, EvaluationResult.load(tmp_path / "result.npz")):
-            result = evaluate(SCORES, TASK, METRICS, margin=0.014, resume=earlier)
-            users = result.ranked.users
-            assert sampled.ranked.users.numel() < users.numel() < NUM_USERS
-            assert torch.isin(sampled.ranked.users, users).all()
-            assert_same_values(result, FULL, users)
-            fresh = evaluate(SCORES, TASK.select_users(users), METRICS)
-            assert fresh.ranked.rank.equal(result.ranked.rank)
-            assert fresh.ranked.num_tied.equal(result.ranked.num_tied)
-            assert result == pytest.approx(dict(fresh))
-            assert [margins["ndcg@5"] for _, margins in result.sampling.stakes] == [0.02, 0.014]
-            for name in METRICS:
-                low, high = result.bounds(name)
-                assert low <= FULL[name] <= high
-                assert max(result[name] - low, high - result[name]) <= 0.014
-                assert low >= sampled.bounds(name).low - 1e-6
-
-    def test_it_ranks_nobody_twice(self, sampled):
-        asked = []
-
-        def score(users):
-            asked.append(users)
-            return SCORES[users]
-
-        first = evaluate(score, TASK, METRICS, margin=0.02)
-        asked.clear()
-        result = evaluate(score, TASK, METRICS, margin=0.014, resume=first)
-        num_new = result.sampling.num_ranked - first.sampling.num_ranked
-        again = first.ranked.users[torch.isin(first.ranked.users, torch.cat(asked))]
-        assert 32 <= again.numel() <= 33  # who show that it is the same, and what its shape is
-        assert torch.cat(asked).unique().numel() == num_new + again.numel()
-
-    def test_it_goes_on_to_all_and_stays_where_it_is(self, sampled):
-        result = evaluate(SCORES, TASK, METRICS, margin=0.001, resume=sampled)
-        assert result == pytest.approx(dict(FULL))
-        assert result.ranked.users is None
-        same = evaluate(SCORES, TASK, METRICS, margin=0.02, resume=sampled)
-        assert same == sampled
-        assert same.sampling == sampled.sampling
-
-    def test_it_keeps_what_is_known_of_every_edge(self):
-        generator = torch.Generator().manual_seed(5)
-        is_candidate = torch.rand(TASK.num_users, TASK.num_items, generator=generator) < 0.6
-        task = RankingTask(
-            TASK.truth,
-            num_users=TASK.num_users,
-            num_items=TASK.num_items,
-            weight=1 + torch.rand(TASK.truth.size(1), generator=generator),
-            candidates=is_candidate.nonzero().T,
-        )
-        first = evaluate(SCORES, task, METRICS, margin=0.05)
-        result = evaluate(SCORES, task, METRICS, margin=0.0001, resume=first)
-        wanted = evaluate(SCORES, task, METRICS)
-        assert first.sampling.num_ranked < wanted.num_evaluated == result.num_evaluated
-        for name in (*PER_EDGE, "edge_label_index", "ptr"):
-            found, expected = getattr(result.ranked, name), getattr(wanted.ranked, name)
-            assert torch.equal(found, expected), name
-
-    def test_lists_go_on_too(self):
-        options = {"metrics": METRICS, "keep_items": 4}
-        first = evaluate(SCORES, TASK, margin=0.02, **options)
-        result = evaluate(SCORES, TASK, margin=0.012, resume=first, **options)
-        full = evaluate(SCORES, TASK, **options)
-        users = result.ranked.users
-        assert users.numel() > first.ranked.users.numel()
-        assert result.ranked.pred_index_mat[users].equal(full.ranked.pred_index_mat[users])
-
-    @pytest.mark.parametrize(
-        ("what", "changes"),
-        [
-            ("recommender", {"recommender": make_scores(2)}),
-            ("recommender", {"recommender": lambda users: SCORES[users]}),
-            ("seed", {"seed": 1}),
-            ("level", {"level": 0.9}),
-            ("metrics", {"metrics": ["ndcg@5"]}),
-            ("metrics with a margin", {"margin": {"ndcg@5": 0.014}}),
-            ("task", {"data": TASK.select_users(torch.arange(5900))}),
-            ("empty_target_action", {"empty_target_action": "neg"}),
-            ("ties", {"ties": "mean"}),
-            ("number of items to keep", {"keep_items": True}),
-        ],
-    )
-    def test_another_evaluation_is_refused(self, sampled, what, changes):
-        arguments = {"recommender": SCORES, "data": TASK, "metrics": METRICS, "margin": 0.014}
-        with pytest.raises(ValueError, match=rf"'resume' needs .* \(got one with another {what}"):
-            evaluate(**arguments | changes, resume=sampled)
-
-    def test_another_recommender_is_refused_where_hits_are_rare(self):
-        # Of 32 random users, hardly anybody has a hit, whoever recommends.
-        item = torch.arange(5000) % 1000
-        task = RankingTask(torch.stack([torch.arange(5000), item]), num_users=5000, num_items=1000)
-        one, other = torch.arange(1000.0), -torch.arange(1000.0)
-        first = evaluate(one, task, "hit_rate@5", margin=0.03)
-        assert 0 < first["hit_rate@5"] < 0.02
-        with pytest.raises(ValueError, match="got one with another recommender"):
-            evaluate(other, task, "hit_rate@5", margin=0.01, resume=first)
-        assert evaluate(one, task, "hit_rate@5", margin=0.01, resume=first).sampling.stopped
-
-    def test_lists_tell_recommenders_apart_that_have_no_hit(self):
-        truth = torch.stack([torch.arange(3000), torch.zeros(3000, dtype=torch.long)])
-        task = RankingTask(truth, num_users=3000, num_items=50)
-        options = {"metrics": "hit_rate@5", "keep_items": True}
-        first = evaluate(torch.arange(50.0), task, margin=0.03, **options)
-        assert first["hit_rate@5"] == 0
-        with pytest.raises(ValueError, match="got one with another recommender"):
-            evaluate(
-                torch.arange(50.0).roll(7).index_fill(0, torch.tensor([0]), -1.0),
-                task,
-                margin=0.02,
-                resume=first,
-                **options,
-            )
-
-    def test_a_result_of_few_users_goes_on(self):
-        first = evaluate(SCORES, TASK, METRICS, margin=0.02, max_users=10)
-        result = evaluate(SCORES, TASK, METRICS, margin=0.02, resume=first)
-        assert result.sampling.stopped == "margin"
-        for name in METRICS:
-            low, high = result.bounds(name)
-            assert low <= FULL[name] <= high
-
-    def test_other_things_are_refused(self, sampled):
-        with pytest.raises(ValueError, match="'resume' needs a 'margin'"):
-            evaluate(SCORES, TASK, METRICS, resume=sampled)
-        with pytest.raises(ValueError, match="'resume' needs to be a result with a 'margin'"):
-            evaluate(SCORES, TASK, METRICS, margin=0.1, resume=FULL)
-        with pytest.raises(TypeError, match="'resume' needs to be an earlier result, a file of it"):
-            evaluate(SCORES, TASK, METRICS, margin=0.1, resume=3)
-
-    def test_a_file_goes_on_as_the_result_in_it(self, sampled, tmp_path):
-        path = tmp_path / "result.npz"
-        sampled.save(path)
-        arguments = {"recommender": SCORES, "data": TASK, "metrics": METRICS, "margin": 0.014}
-        result, expected = (evaluate(**arguments, resume=x) for x in (str(path), sampled))
-        assert result.sampling == expected.sampling
-        (entry,) = os.scandir(tmp_path)  # which is a path, and no `Path`
-        assert evaluate(**arguments, resume=entry).sampling == expected.sampling
-        path.write_text("no result")
-        with pytest.raises(ValueError, match="needs to be a saved result"):
-            evaluate(**arguments, resume=path)
-
-    def test_a_forecast_for_other_margins_is_forgotten(self, sampled):
-        result = evaluate(SCORES, TASK, METRICS, margin=0.0001, resume=sampled)
-        first = result.sampling.forecasts[0]
-        assert first.num_ranked == sampled.sampling.num_ranked
-        assert first.num_needed > 5900
-        same = evaluate(SCORES, TASK, METRICS, margin=0.02, max_users=600)
-        assert (
-            evaluate(SCORES, TASK, METRICS, margin=0.02, resume=same).sampling.forecasts[
-                : len(same.sampling.forecasts)
-            ]
-            == same.sampling.forecasts
-        )
-
-
 class TestWhoIsMeant:
     def test_runs_say_whose_mean_they_are(self, sampled):
         other = evaluate(make_scores(2), TASK, METRICS, margin=0.02, seed=7)
@@ -498,11 +338,6 @@ class TestDevices:
         assert result.ranked.users.device.type == device.type
         assert result.ranked.users.cpu().equal(sampled.ranked.users)
         assert result == pytest.approx(dict(sampled))
-        # A result that was saved is on the CPU.
-        tighter = evaluate(scores, task, METRICS, margin=0.014, resume=sampled)
-        wanted = evaluate(SCORES, TASK, METRICS, margin=0.014, resume=sampled)
-        assert tighter == pytest.approx(dict(wanted))
-        assert tighter.ranked.rank.cpu().equal(wanted.ranked.rank)
 
     def test_a_race_is_the_same_on_any_device(self, device):
         recommenders = {"a": SCORES, "b": SCORES + 0.3 * make_scores(5)}

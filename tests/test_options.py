@@ -42,8 +42,6 @@ class TestOptions:
     def test_an_evaluator_takes_the_options_of_evaluate_and_two_more(self):
         options = options_of(evaluate)
         of_evaluator = options_of(Evaluator)
-        for name in ("resume", "item_offset"):  # their place is a call of an evaluator
-            assert options.pop(name)[1] is None
         assert set(of_evaluator) - set(options) == {"monitor", "patience"}
         assert {name: of_evaluator[name] for name in options} == options
         assert [name for name in of_evaluator if name in options] == list(options)

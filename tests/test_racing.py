@@ -220,7 +220,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         "name",
-        ["margin", "metrics", "patience", "monitor", "resume", "keep_items", "item_offset", "size"],
+        ["margin", "metrics", "patience", "monitor", "keep_items", "size"],
     )
     def test_what_has_no_meaning_in_a_race_is_told_before_it_starts(self, name):
         def fail(users):

@@ -25,7 +25,7 @@ from pyg_recmetrics.task import RankingTask
 
 #: The options that `pyg_recmetrics.evaluate` takes by the same name, if they are given.
 _PASSED_ON = (
-    "metrics", "convention", "empty_target_action", "ties", "seed", "batch_size", "margin", "resume"
+    "metrics", "convention", "empty_target_action", "ties", "seed", "batch_size", "margin"
 )  # fmt: skip
 
 

@@ -113,11 +113,6 @@ def _add_evaluate(commands: Any) -> None:
         type=float,
         help="rank random users until each mean is known to it, as in 0.005",
     )
-    measures.add_argument(
-        "--resume",
-        metavar="FOLDER",
-        help="keep the users who are finished there, and go on from it if interrupted",
-    )
     # An option that `evaluate` takes by the same name is added here and to `_PASSED_ON` there.
     _add_output(parser)
     _file(parser, "-o", "--output", help="save the result for compare, report and gate (.npz)")

@@ -83,27 +83,25 @@ class Population:
         one relevant item or candidate is required: otherwise, `empty_target_action` decides about
         them.
 
-        Raises:
-            ValueError: If no user with ground truth is left; the error names the option.
+        If no user with ground truth is left, a warning names the option.
         """
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
             eligible = eligible & is_met
-            if not task.is_share:  # where other processes may have users left
-                self._check_left(option, task.degree[eligible])
+            self._check_left(option, task.degree[eligible])
         return eligible
 
     def _check_left(self, option: str, degree: Tensor) -> None:
-        """Raises if an option leaves out all users with ground truth.
+        """Warns if an option leaves out all users with ground truth.
 
         Args:
             option (str): The name of the option.
             degree (torch.Tensor): The numbers of relevant items of the users who are left.
         """
         if not bool((degree > 0).any()):
-            raise ValueError(
-                f"'{option}' of the population needs to leave a user with ground truth "
-                f"(got {getattr(self, option)}, which leaves none)"
+            warn(
+                f"'{option}' of the population leaves no user with ground truth "
+                f"(got {getattr(self, option)}): every metric is undefined"
             )
 
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
@@ -115,7 +113,7 @@ class Population:
         if self.constant_scores:
             return ranked, 0
         is_constant = ranked.has_constant_scores
-        if ranked.totals.count(ranked.degree[~is_constant] > 0) == 0:
+        if not bool((ranked.degree[~is_constant] > 0).any()):
             warn(
                 "'constant_scores' of the population leaves no user with ground truth: all "
                 "candidates of each have the same score, so every metric is undefined"

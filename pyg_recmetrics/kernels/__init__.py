@@ -9,8 +9,7 @@ rooms hold three ideas:
 - `fast/` proves the same answer sooner. A fast score is within a bound of the exact one
   (`bounds`), so only what is closer than that has to be settled by exact scores. `searching` finds
   the ranks down to a depth: it reads `fast_scores`, which are `fast_products` of `rounded_items` or
-  `given_scores`, in `blocks`; `strip_searching` does so where products take most of the time, and
-  `shard_searching` in a part of the items, while other processes search the others.
+  `given_scores`, in `blocks`; `strip_searching` does so where products take most of the time.
   `bounded_counting` finds all ranks: it counts the scores above thresholds (`threshold_counting`,
   `packed_counts`), and compares the few that are close to one (`rank_counting`). `direct_ranking`
   has fewer steps than both, for few items. Both a search and it look for values `row_wise`.

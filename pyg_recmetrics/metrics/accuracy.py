@@ -11,6 +11,7 @@ from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.sums import exact_sum
 
 # Each choice stands beside the words that say in a sentence what it means. Tables and recipes of
 # results print these words.
@@ -268,7 +269,7 @@ def recall(
             user = ranked.edge_label_index[0]
             weight = _relative_weight(ranked.weight, user, ranked.num_users)
         else:
-            weight = ranked.weight / ranked.totals.largest_value(ranked.weight)
+            weight = ranked.weight / (ranked.weight.max() if ranked.weight.numel() else 1.0)
     if propensity != "none":
         catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
         weight = weight * catalogue.inverse_propensity(item, propensity, gamma, clip)
@@ -766,8 +767,8 @@ def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str)
     total: Tensor | float = denominator
     if average == "micro":
         has_truth = ranked.degree > 0
-        hits = hits * ranked.totals.count(has_truth)
-        total = ranked.totals.sum(denominator * has_truth)
+        hits = hits * int(has_truth.sum())
+        total = exact_sum(denominator * has_truth)
     return (hits / total).masked_fill_(hits == 0, 0.0)
 
 

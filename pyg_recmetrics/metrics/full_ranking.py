@@ -9,6 +9,7 @@ from pyg_recmetrics.kernels.exact.runs import find_runs
 from pyg_recmetrics.metrics.definitions import Average, Clip, Gamma, Propensity
 from pyg_recmetrics.metrics.registry import register
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.sums import exact_mean
 
 TiedPairs: TypeAlias = Annotated[
     Literal["ranked", "half"],
@@ -349,7 +350,7 @@ def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor | flo
 
 def _mean_over(ranked: RankedEdges, values: Tensor, is_counted: Tensor) -> float:
     """The mean over the users of a mask, in double precision."""
-    return ranked.totals.mean(values[is_counted].double())
+    return exact_mean(values[is_counted].double())
 
 
 def _num_above(ranked: RankedEdges) -> Tensor:

@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.processes.exchange import take_smallest
-from pyg_recmetrics.processes.group import num_processes
+from pyg_recmetrics.processes.group import collect, num_processes
 
 #: How many bytes of a tensor are hashed at once.
 _BYTES_AT_ONCE = 2**26
@@ -20,7 +19,7 @@ _BYTES_AT_ONCE = 2**26
 _MAX_HASHED, _BLOCK = 2**20, 2**16
 
 #: The digests of tasks and catalogues, which several evaluations share.
-_digests: "WeakKeyDictionary[Any, Tensor]" = WeakKeyDictionary()
+_digests: "WeakKeyDictionary[Any, bytes]" = WeakKeyDictionary()
 
 
 class _Hash(Protocol):
@@ -30,39 +29,34 @@ class _Hash(Protocol):
         """Takes more bytes."""
 
 
-def check_same(device: torch.device, **values: object) -> None:
+def check_same(**values: object) -> None:
     """Raises if values differ between processes. Call it before anything is ranked.
 
     Args:
-        device (torch.device): Where processes exchange what they have.
         **values: Tasks, catalogues, tensors, or whatever has the same `repr` everywhere, also in
             tuples and dictionaries, by the name that an error tells.
     """
     if num_processes() == 1:
         return
-    own = torch.stack([digest(value) for value in values.values()]).to(device)
-    # The smallest of all complements is the complement of the largest.
-    bounds = torch.stack([own, ~own])
-    take_smallest(bounds)
-    lowest, highest = bounds[0], ~bounds[1]
-    is_other = (lowest != highest).any(dim=1).tolist()
-    if any(is_other):
-        names = [f"'{name}'" for name, other in zip(values, is_other, strict=True) if other]
+    own = {name: digest(value) for name, value in values.items()}
+    of_all = collect(own)
+    differing = [f"'{name}'" for name in own if len({each[name] for each in of_all}) > 1]
+    if differing:
         raise ValueError(
-            f"{' and '.join(names)} {'needs' if len(names) == 1 else 'need'} to be the same in "
-            f"every process, like all arguments; to evaluate in one process only, use "
+            f"{' and '.join(differing)} {'needs' if len(differing) == 1 else 'need'} to be the "
+            f"same in every process, like all arguments; to evaluate in one process only, use "
             f"'pyg_recmetrics.distributed.alone()'"
         )
 
 
-def digest(value: object) -> Tensor:
-    """Two integers that tell a value from any other."""
+def digest(value: object) -> bytes:
+    """Returns what tells a value from any other."""
     hashed = hashlib.sha256()
     _add(value, hashed)
-    return torch.tensor(struct.unpack("<2q", hashed.digest()[:16]), device="cpu")
+    return hashed.digest()
 
 
-def _digest_of_frozen(value: Any) -> Tensor:
+def _digest_of_frozen(value: Any) -> bytes:
     """The digest of a task or a catalogue, which stays what it is."""
     if value not in _digests:
         _digests[value] = digest(value.to_dict())
@@ -75,7 +69,7 @@ def _add(value: object, hashed: _Hash) -> None:
         hashed.update(f"{value.dtype} {list(value.shape)} ".encode())
         _add_bytes(value.detach(), hashed)
     elif hasattr(value, "to_dict"):
-        _add(_digest_of_frozen(value), hashed)
+        hashed.update(_digest_of_frozen(value))
     elif isinstance(value, Mapping):
         _add((*value.keys(), *value.values()), hashed)
     elif isinstance(value, tuple | list):

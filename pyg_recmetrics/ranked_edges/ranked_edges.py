@@ -32,12 +32,11 @@ from pyg_recmetrics.ranked_edges.sources import (
     rank_scores,
     warn_about_shared_negatives,
 )
-from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, break_ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
 from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
-from pyg_recmetrics.totals import Totals, check_is_whole
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -84,8 +83,6 @@ class RankedEdges:
             `[num_users]`, after :meth:`each_edge`; `None` if every row is a user.
         is_candidate (torch.Tensor or None): Whether each edge is among the candidates of its user,
             of shape `[num_edges]`; `None` if all are.
-        is_share (bool): Whether other processes hold the ranking of other users, see
-            :class:`RankingTask`.
 
     Example:
         >>> import torch
@@ -120,7 +117,6 @@ class RankedEdges:
     person: Tensor | None = None
     user_of_row: Tensor | None = None
     is_candidate: Tensor | None = None
-    is_share: bool = False
 
     @classmethod
     def from_topk(
@@ -370,7 +366,6 @@ class RankedEdges:
             ...     print(Path(folder, "qrels.txt").read_text().splitlines())
             ['0 0 1 1', '1 0 5 1']
         """
-        check_is_whole(self.is_share, "to_trec")
         lists, judged = self._named_lists(), self._named_truth()
         trec.write_run(run, lists)
         trec.write_qrels(qrels, judged)
@@ -393,7 +388,6 @@ class RankedEdges:
             >>> ranked = RankedEdges.from_topk(lists, truth)
             >>> qrels, run = ranked.to_ranx()  # doctest: +SKIP
         """
-        check_is_whole(self.is_share, "to_ranx")
         lists, judged = self._named_lists(), self._named_truth()
         return trec.to_ranx(judged, lists)
 
@@ -447,8 +441,8 @@ class RankedEdges:
                   relevant items of different weight tie with each other, the lighter ones come
                   first;
                 - `"random"`: relevant items take random places among the others.
-            seed (int, optional): The seed of `"random"`. The global random state is not touched.
-                (default: `0`)
+            seed (int, optional): The seed of `"random"`. What is drawn for a user depends on this
+                seed and on the user alone. The global random state is not touched. (default: `0`)
 
         Raises:
             ValueError: If there is no such way to rank ties, `seed` is not a non-negative integer,
@@ -470,8 +464,6 @@ class RankedEdges:
         seed = check_ties(ties, seed)
         if ties == self.ties and ties != "random":
             return self
-        if ties == "random":
-            check_is_whole(self.is_share, "ties='random'", WHY_NOT_RANDOM)
         if ties == "index":
             raise ValueError(
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
@@ -483,7 +475,13 @@ class RankedEdges:
                 f"'{ties}')"
             )
         rank = break_ties(
-            self.edge_label_index, self.weight, self.num_above, self.num_tied, ties, seed
+            self.edge_label_index,
+            self.weight,
+            self.num_above,
+            self.num_tied,
+            ties,
+            seed,
+            self.user_ids,
         )
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
@@ -606,7 +604,6 @@ class RankedEdges:
             >>> ranked.with_person(["ann", "ann", "bob"]).person
             tensor([0, 0, 1])
         """
-        check_is_whole(self.is_share, "with_person")
         number = read_person(person, self.num_users, self.rank.device, self.user_ids)
         return dataclasses.replace(self, person=number)
 
@@ -633,19 +630,11 @@ class RankedEdges:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, with lists and catalogue as dictionaries of their own.
-
-        Raises:
-            ValueError: If this is the share of a process, which nobody could read without the
-                others.
-        """
-        check_is_whole(self.is_share, "to_dict")
-        fields = arguments_of(self) | {
+        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
+        return arguments_of(self) | {
             "lists": self.lists and self.lists.to_dict(),
             "catalogue": self.catalogue and self.catalogue.to_dict(),
         }
-        del fields["is_share"]
-        return fields
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
@@ -655,7 +644,7 @@ class RankedEdges:
             TypeError: If a field has another type.
             ValueError: If a field is missing, or fields do not fit together.
         """
-        names = [field.name for field in dataclasses.fields(cls) if field.name != "is_share"]
+        names = [field.name for field in dataclasses.fields(cls)]
         check_fields(fields, names, "ranked")
         check_ranking(fields)
         lists, catalogue = fields["lists"], fields["catalogue"]
@@ -715,22 +704,16 @@ class RankedEdges:
     def _depth_of_each_edge(self) -> int | None:
         """Returns how deep the ranks of :meth:`each_edge` are known; `None` if all are."""
         depth, is_given = self.depth, False
-        is_missed = bool(self.totals.count(~self.is_hit(None)))
+        is_missed = not bool(self.is_hit(None).all())
         if self.num_candidates is None and is_missed:
             # Nothing is known of what would come behind the end of given lists.
             depth, is_given = self.required_lists.width, True
         most_edges = int(self.degree.max()) if self.num_users else 0
-        most_edges = self.totals.largest(most_edges)
         if depth is None or most_edges == 0:
             return depth
         return depth_of_each_edge(depth, most_edges, is_given)
 
     # For metrics and results: what the formulas of many metrics have in common.
-
-    @property
-    def totals(self) -> Totals:
-        """What adds up values of all users, those of other processes included."""
-        return Totals(self.rank.device, self.is_share)
 
     @property
     def position(self) -> Tensor:

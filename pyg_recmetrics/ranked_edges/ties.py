@@ -6,6 +6,8 @@ the ranks from `a + 1` to `a + g`. They never share a rank: the `j`-th of them h
 least `a + j`.
 """
 
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -28,8 +30,9 @@ TIES_IN_WORDS: dict[str, str] = {
 }
 
 
-#: Why ties cannot be broken at random by a process that holds some of the users.
-WHY_NOT_RANDOM = "draws the places of all users together: choose 'mean', for instance"
+#: What SplitMix64 adds, and by how many bits it shifts before it multiplies by what.
+_STEP = 0x9E3779B97F4A7C15 - 2**64
+_MIXERS = (30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64)
 
 
 def check_ties(ties: object, seed: object) -> int:
@@ -45,6 +48,7 @@ def break_ties(
     num_tied: Tensor,
     ties: Ties,
     seed: int,
+    user_ids: Sequence[Hashable] | None = None,
 ) -> Tensor:
     """Returns the ranks of relevant items, of shape `[num_edges]`.
 
@@ -55,14 +59,16 @@ def break_ties(
         num_above (torch.Tensor): How many candidates score higher than each relevant item.
         num_tied (torch.Tensor): How many other candidates have the same score.
         ties (str): Any of `"best"`, `"worst"`, `"mean"` and `"random"`.
-        seed (int): The seed of `"random"`.
+        seed (int): The seed of `"random"`. What is drawn for a user depends on nothing but this
+            seed and the user: neither on other users nor on the order of edges.
+        user_ids (sequence, optional): Who the users are, if they have ids of their own.
+            (default: `None`, they are known by their numbers)
     """
     user, item = edge_label_index
-    generator = torch.Generator("cpu").manual_seed(seed) if ties == "random" else None
     order = item.argsort(stable=True)
-    if generator is not None:
-        shuffled = torch.randperm(order.numel(), generator=generator, device="cpu")
-        order = order[shuffled.to(order.device)]
+    if ties == "random":
+        key = _draw(seed, "order", _keys_of(user, user_ids), item)
+        order = order[key[order].argsort(stable=True)]
     elif weight is not None:
         order = order[weight[order].argsort(descending=ties == "best", stable=True)]
     for key in (num_above, user):
@@ -70,7 +76,14 @@ def break_ties(
     above, tied = num_above[order], num_tied[order]
     first, num_relevant = find_runs(user[order], above)
     place = torch.arange(first.numel(), device=first.device) - first
-    shift = _shift(place, num_relevant, tied + 1 - num_relevant, ties, generator)
+    num_others = tied + 1 - num_relevant
+    if ties == "random":
+        uniform = _draw(seed, "places", _keys_of(user[order], user_ids), above + place)
+        shift = _random_shift(place, num_relevant, num_others, uniform)
+    elif ties == "mean":
+        shift = num_others.double() / 2
+    else:
+        shift = num_others if ties == "worst" else torch.zeros_like(num_others)
     is_known = above < NOT_RETRIEVED
     rank = (above.masked_fill(~is_known, 0) + 1 + place + shift).masked_fill_(
         ~is_known, NOT_RETRIEVED
@@ -78,43 +91,48 @@ def break_ties(
     return torch.empty_like(rank).scatter_(0, order, rank)
 
 
-def _shift(
-    place: Tensor,
-    num_relevant: Tensor,
-    num_others: Tensor,
-    ties: Ties,
-    generator: torch.Generator | None,
+def _random_shift(
+    place: Tensor, num_relevant: Tensor, num_others: Tensor, uniform: Tensor
 ) -> Tensor:
-    """Returns how many of the tied items that are not relevant rank above each relevant one."""
-    if generator is not None:
-        others = _draw(place.cpu(), num_relevant.cpu(), num_others.cpu(), generator)
-        return others.to(place.device)
-    if ties == "mean":
-        return num_others.double() / 2
-    return num_others if ties == "worst" else torch.zeros_like(num_others)
+    r"""Returns how many other items rank above each relevant one, in a random order of all.
 
+    Place by place, each group finds how many other items come before its next relevant item. Of
+    :math:`n` other items and :math:`q` relevant ones that are left, :math:`g` or more others come
+    first with a probability of :math:`\binom{n - g + q}{q} / \binom{n + q}{q}`.
 
-def _draw(
-    place: Tensor, num_relevant: Tensor, num_others: Tensor, generator: torch.Generator
-) -> Tensor:
-    """Draws how many other items rank above each relevant one, in a random order of all of them.
-
-    Place by place, each group draws how many other items come before its next relevant item. If
-    `q` relevant items are left, the next one is the first of `q` uniform numbers. Each other item
-    that is left comes before it with that probability.
+    Args:
+        place (torch.Tensor): The place of each relevant item in its group, from `0` on.
+        num_relevant (torch.Tensor): How many relevant items its group has.
+        num_others (torch.Tensor): How many other items have the same score.
+        uniform (torch.Tensor): A number from `0` to `1` for each.
     """
+    device = place.device  # on a CPU, so that all devices round alike
+    place, num_relevant, num_others, uniform = (
+        x.cpu() for x in (place, num_relevant, num_others, uniform)
+    )
     num_above = torch.zeros_like(num_others)
     num_left = num_others.clamp(min=0)
     first = torch.arange(place.numel(), device="cpu") - place
     for at in _places(place, num_others):
-        left = (num_relevant - place)[at].double()
-        uniform = torch.rand(at.numel(), dtype=torch.float64, generator=generator, device="cpu")
-        chance = 1 - uniform.pow(1 / left)
         group = first[at]
-        drawn = torch.binomial(num_left[group].double(), chance, generator=generator).long()
+        drawn = _num_before(num_left[group], (num_relevant - place)[at], uniform[at])
         num_left[group] -= drawn
         num_above[at] = num_others[at] - num_left[group]
-    return num_above
+    return num_above.to(device)
+
+
+def _num_before(num_others: Tensor, num_relevant: Tensor, uniform: Tensor) -> Tensor:
+    """Returns the largest number of others of which so many or more come first often enough."""
+    n, q = num_others.double(), num_relevant.double()
+    of_all = torch.lgamma(n + 1) - torch.lgamma(n + q + 1)
+    low, high = torch.zeros_like(num_others), num_others
+    for _ in range(int(num_others.max()).bit_length()):
+        middle = (low + high + 1) // 2
+        left = (num_others - middle).double()
+        chance = (torch.lgamma(left + q + 1) - torch.lgamma(left + 1) + of_all).exp()
+        is_enough = chance > uniform
+        low, high = torch.where(is_enough, middle, low), torch.where(is_enough, high, middle - 1)
+    return torch.minimum(low, high)
 
 
 def _places(place: Tensor, num_others: Tensor) -> tuple[Tensor, ...]:
@@ -123,3 +141,36 @@ def _places(place: Tensor, num_others: Tensor) -> tuple[Tensor, ...]:
     tied = tied[place[tied].argsort(stable=True)]
     groups: tuple[Tensor, ...] = tied.split(torch.bincount(place[tied]).tolist())
     return groups
+
+
+def _keys_of(user: Tensor, user_ids: Sequence[Hashable] | None) -> Tensor:
+    """Returns a number for the user of each edge, which says who it is in any task."""
+    if user_ids is None:
+        return user
+    if all(type(id_) is int and -(2**63) <= id_ < 2**63 for id_ in user_ids):
+        keys = torch.tensor(user_ids, dtype=torch.long, device=user.device)
+    else:
+        digests = [blake2b(repr(id_).encode("utf-8", "replace"), digest_size=8) for id_ in user_ids]
+        numbers = [int.from_bytes(each.digest(), "big", signed=True) for each in digests]
+        keys = torch.tensor(numbers, dtype=torch.long, device=user.device)
+    return keys[user]
+
+
+def _draw(seed: int, what: str, *keys: Tensor) -> Tensor:
+    """Returns a number from `0` to `1` for each element, which its keys alone decide.
+
+    Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+    """
+    content = blake2b(f"{seed} {what}".encode(), digest_size=8).digest()
+    mixed = torch.full_like(keys[0], int.from_bytes(content, "big", signed=True))
+    for key in keys:
+        mixed = mixed.bitwise_xor(key) + _STEP
+        for bits, factor in _MIXERS:
+            mixed = mixed.bitwise_xor(_shifted(mixed, bits)) * factor
+        mixed = mixed.bitwise_xor(_shifted(mixed, 31))
+    return _shifted(mixed, 11).double() * 2.0**-53
+
+
+def _shifted(value: Tensor, bits: int) -> Tensor:
+    """Shifts to the right, and zeros in from the left."""
+    return (value >> bits) & ((1 << (64 - bits)) - 1)

@@ -53,8 +53,6 @@ from pyg_recmetrics.ranking.scores_and_lists import (
     FunctionRecommender,
     MatrixRecommender,
 )
-from pyg_recmetrics.ranking.sharded import ShardedRecommender
-from pyg_recmetrics.ranking.shards import find_shards
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import FrameLike
 
@@ -89,7 +87,6 @@ def as_recommender(
     task: RankingTask,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
-    item_offset: int | None = None,
 ) -> Recommender:
     """Converts `value` to a recommender, and checks that it fits the task.
 
@@ -99,15 +96,11 @@ def as_recommender(
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over. (default: `None`, those of the task)
         edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
-        item_offset (int, optional): The first item of the item embeddings of this process.
-            (default: `None`)
 
     Raises:
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
-    if (shards := find_shards(value, item_offset, task)) is not None:
-        return ShardedRecommender(shards, task)
     if _are_tables(value):  # nothing else is as fast to rank, so that questions take time
         return _from_embeddings(value, task)
     if isinstance(value, PairScorer):
@@ -144,7 +137,6 @@ def ask_model(
     task: RankingTask,
     edge_index: EdgesLike | None = None,
     edge_weight: TensorLike | None = None,
-    item_offset: int | None = None,
 ) -> Recommender:
     """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
 
@@ -154,11 +146,6 @@ def ask_model(
         TypeError: If `recommend` cannot be asked.
         ValueError: If `value` has no `recommend`, or does not fit the task.
     """
-    if item_offset is not None:
-        raise ValueError(
-            f"'item_offset' needs algorithm='auto', for embeddings that several processes hold "
-            f"together (got {item_offset} with 'recommend')"
-        )
     model = find_model(value)
     if model is None:
         raise ValueError(
@@ -371,7 +358,7 @@ def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
     # What is not finite has no place in that order.
     exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
     recommender = MatrixRecommender(exact.expand(task.num_users, -1), task)
-    recommender.in_words, recommender.of_items = "one score per item", exact
+    recommender.in_words = "one score per item"
     return recommender
 
 

@@ -30,7 +30,6 @@ from pyg_recmetrics.ranking.kinds import kind_of_search, kinds_of_counts, kinds_
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
 from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
-from pyg_recmetrics.ranking.sharded import ShardedRecommender, ShardRanking, rows_of_shards
 from pyg_recmetrics.task import RankingTask
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
@@ -93,7 +92,7 @@ class Request:
     @property
     def is_counted(self) -> bool:
         """Whether all ranks are wanted of a recommender with scores, which are counted then."""
-        return self.is_full and isinstance(self.recommender, ScoreRecommender | ShardedRecommender)
+        return self.is_full and isinstance(self.recommender, ScoreRecommender)
 
     @property
     def mean_depth(self) -> int:
@@ -349,24 +348,6 @@ class CountByBound(RankingAlgorithm):
         return self.count(RoundedItems(self.recommender.items, self.candidates, self.dtype))
 
 
-class RankShards(RankingAlgorithm):
-    """Ranks by embeddings of which each process holds some items, together with the others."""
-
-    def __init__(self, recommender: ShardedRecommender, request: Request) -> None:
-        # Whether ranks are counted must not depend on what the device of one process can do.
-        is_shallow, width = _is_shallow(request, can_count=True), request.list_width
-        is_counted = width == 0 and (request.is_full or not is_shallow)
-        self._ranking = ShardRanking(recommender, width, is_counted, is_shallow)
-        self.depth = 1 if is_counted else request.depth
-
-    def num_rows(self, depth: int) -> int:
-        return rows_of_shards(depth)
-
-    def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self._ranking.find(chunk)
-        return Findings(ranks, lists=lists)
-
-
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
     """Returns the algorithms that rank what is requested.
 
@@ -380,13 +361,6 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         ValueError: If there is no such algorithm, or it does not apply.
     """
     check_choice(wanted, "algorithm", get_args(Algorithm))
-    if isinstance(request.recommender, ShardedRecommender):
-        if wanted != "auto":
-            raise ValueError(
-                f"'algorithm' needs to be 'auto' for embeddings that several processes hold "
-                f"together (got {wanted!r})"
-            )
-        return [RankShards(request.recommender, request)]
     match wanted:
         case "auto":
             return _fastest(request)
@@ -471,7 +445,7 @@ def _counting(request: Request) -> list[RankingAlgorithm]:
 def _is_small(request: Request) -> bool:
     """Returns whether there are so few items that a direct ranking takes the least time."""
     task, device = request.task, request.task.device
-    num_relevant = max(task.truth.size(1) / task.users.numel(), _FEW_RELEVANT)
+    num_relevant = max(task.truth.size(1) / max(task.users.numel(), 1), _FEW_RELEVANT)
     if device.type != "cpu" or request.depth > _DEPTH_PER_RELEVANT * num_relevant:
         return False
     return task.num_items <= (_MAX_ITEMS_IN_BFLOAT16 if has_fast_bfloat16(device) else _MAX_ITEMS)

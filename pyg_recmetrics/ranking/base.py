@@ -6,13 +6,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.processes import Axis
-from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.ranking.score_mask import ScoreMask
-from pyg_recmetrics.task import RankingTask
 
 
 class Recommender(ABC):
@@ -44,18 +40,8 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: Whether each process holds a part of it, so that all of them rank the same chunks.
-    is_divided = False
-
-    #: What tells apart the parts that processes hold, once they have joined.
-    parts: object = None
-
     #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
-
-    #: What it says of items, whoever the user is: all of it that has to be the same in processes
-    #: that have other users.
-    of_items: object = None
 
     #: Numbers that are warned about in the end: the largest of all chunks and processes count.
     noted: Tensor | None = None
@@ -71,17 +57,6 @@ class Recommender(ABC):
         `-1` stands where no item is left.
         """
 
-    def join(self) -> None:  # noqa: B027 (each process may have all there is)
-        """Finds out together with all other processes who holds what, before anything is ranked.
-
-        Raises:
-            ValueError: In all processes, if what they hold does not belong together.
-        """
-
-    def user_shares(self, users: Tensor, task: RankingTask) -> UserShares:
-        """Returns which process ranks which of some users of a task."""
-        return UserShares(task, Axis.of_all(), processes.shares(users))
-
     def check(self) -> None:  # noqa: B027 (there may be nothing to check)
         """Raises if the recommender returned invalid scores or ids.
 
@@ -89,10 +64,7 @@ class Recommender(ABC):
         """
 
     def warn(self) -> None:  # noqa: B027 (there may be nothing to warn about)
-        """Warns if the recommender left out what it was asked for.
-
-        All processes call this together, after they have ranked.
-        """
+        """Warns if the recommender left out what it was asked for."""
 
 
 class BestItems(NamedTuple):

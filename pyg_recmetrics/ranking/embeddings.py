@@ -67,7 +67,6 @@ class EmbeddingRecommender(ScoreRecommender):
         self.user, self.device = user, device
         self.tables = (user, item, bias)
         self._largest_of_user = largest_of_user
-        self.of_items = (item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
         self.in_words = self.words(self.has_bias)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,7 +18,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
-from pyg_recmetrics.ranked_edges.ties import WHY_NOT_RANDOM, Ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model
 from pyg_recmetrics.ranking.algorithms import (
@@ -31,21 +29,13 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.base import Recommender
-from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.counts import complete_counts
 from pyg_recmetrics.ranking.evaluation_mode import evaluation_mode
-from pyg_recmetrics.ranking.finished import Finished, Tables
-from pyg_recmetrics.ranking.resume_folder import ResumeFolder
 from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
-from pyg_recmetrics.task.shares import check_one_task
-from pyg_recmetrics.totals import check_is_whole
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
 _NUM_ASKED = 16
-
-#: Why a share of the users has no part of the items.
-_WHY_NO_SHARDS = "needs the whole item table where each process has users of its own"
 
 
 def rank(
@@ -61,14 +51,12 @@ def rank(
     num_items: int | None = None,
     exclude_seen: bool | None = None,
     threshold: float | None = None,
-    item_offset: int | None = None,
     batch_size: int | None = None,
     keep_items: bool | int = False,
     ties: Ties = "index",
     seed: int = 0,
     algorithm: Algorithm = "auto",
     progress: bool = False,
-    resume: str | Path | None = None,
 ) -> RankedEdges:
     r"""Ranks every ground-truth edge. This is the one expensive step of an evaluation.
 
@@ -79,8 +67,7 @@ def rank(
 
     If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
     function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. Where items are divided among processes,
-    these rank the same users, each among its own items. If the function raises in one process after
+    return the ranks that a single process would return. If the function raises in one process after
     it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     Args:
@@ -101,9 +88,7 @@ def rank(
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
-              file. It then passes through the device of the task in parts. The processes of a group
-              may hold a part of the items each: as a `DTensor` of this group, or as said by
-              `item_offset`;
+              file. It then passes through the device of the task in parts;
             - a floating-point matrix of scores `[num_users, num_items]`, or a function that takes
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
@@ -139,9 +124,6 @@ def rank(
         num_items (int, optional): See :func:`evaluate`. (default: `None`)
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
         threshold (float, optional): See :class:`RankingTask`. (default: `None`)
-        item_offset (int, optional): The first item of the item embeddings that this process holds,
-            if each process of a group holds some of them, side by side. A `DTensor` that is sharded
-            by rows says so by itself. (default: `None`, every process holds all items)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
@@ -164,12 +146,6 @@ def rank(
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
-        resume (str or Path, optional): A folder that keeps the users who are finished. If the call
-            ends before its time, the same call goes on from there, and returns what it would have
-            returned. The folder is made if there is none, written every half a minute, and stays.
-            Processes need to share it. Chunks, processes, devices and `ties` may be others; task,
-            recommender and depth may not. A function, or a model whose state is not known, is told
-            from another by what it says of a few users. (default: `None`)
 
     Returns:
         The ground-truth edges with their ranks.
@@ -182,9 +158,7 @@ def rank(
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
             is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known, `resume` is a folder of something else, or arguments
-            differ between processes.
-        OSError: If `resume` cannot be read or written.
+            `"index"` and scores are not known, or arguments differ between processes.
         RuntimeError: If another process raised an error or has ended.
 
     Example:
@@ -206,7 +180,7 @@ def rank(
         exclude_seen=exclude_seen,
         threshold=threshold,
     )
-    with evaluation_mode(recommender), processes.watching(task.device):
+    with evaluation_mode(recommender):
         ranking = open_ranking(
             recommender,
             task,
@@ -214,7 +188,6 @@ def rank(
             full=full,
             edge_index=edge_index,
             edge_weight=edge_weight,
-            item_offset=item_offset,
             batch_size=batch_size,
             keep_items=keep_items,
             ties=ties,
@@ -222,7 +195,6 @@ def rank(
             algorithm=algorithm,
             progress=progress,
             needs_degree=True,
-            resume=resume,
         )
         ranking.rank(task.users)
     return ranking.to_ranked_edges()
@@ -236,7 +208,6 @@ def open_ranking(
     full: bool,
     edge_index: EdgesLike | None,
     edge_weight: TensorLike | None,
-    item_offset: int | None = None,
     batch_size: int | None,
     keep_items: bool | int,
     ties: Ties = "index",
@@ -244,7 +215,6 @@ def open_ranking(
     algorithm: Algorithm = "auto",
     progress: bool,
     needs_degree: bool,
-    resume: str | Path | None = None,
 ) -> "OpenRanking":
     """Prepares a recommender once, to rank one batch of users after the other.
 
@@ -253,46 +223,25 @@ def open_ranking(
     This is called in :func:`evaluation_mode`.
     """
     check_double_precision(task.device, "task")
-    check_one_task(task)
-    with processes.fail_together(task.device):
+    with processes.fail_together():
         seed = check_ties(ties, seed)
-        if ties == "random":
-            check_is_whole(task.is_share, "ties='random'", WHY_NOT_RANDOM)
         check_boolean(progress, "progress")
         if batch_size is not None:
             batch_size = check_positive_integer(batch_size, "batch_size")
-        if not isinstance(resume, str | PathLike | None):
-            raise TypeError(
-                f"'resume' needs to be the path of a folder (got {type(resume).__name__})"
-            )
         depth = _depth(task, k, full)
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
         is_candidate = task.is_candidate
         present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight, item_offset)
-        check_is_whole(task.is_share and ranker.is_divided, "recommender", _WHY_NO_SHARDS)
+        ranker = adapt(recommender, present, edge_index, edge_weight)
         max_degree = _largest(task.degree) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
-        is_compared = processes.num_processes() > 1 and not task.is_share
-        answer = _answer(ranker, task) if is_compared or resume is not None else None
-    processes.check_same(
-        task.device,
-        recommender=_of_items(ranker) if task.is_share else answer,
-        options=(
-            *(k, full, keep_items, ties, seed, resume is None),
-            ranker.is_divided and batch_size,
-        ),
-    )
-    with processes.fail_together(task.device):
-        ranker.join()
+        answer = _answer(ranker, task) if processes.num_processes() > 1 else None
+    processes.check_same(data=task, recommender=answer, options=(k, full, keep_items, ties, seed))
     missed = None if is_candidate is None else ~is_candidate
-    ranking = OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
-    if resume is not None:
-        ranking.resume(resume, answer if ranker.parts is None else (answer, ranker.parts))
-    return ranking
+    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
 
 
 class OpenRanking:
@@ -330,58 +279,63 @@ class OpenRanking:
             self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
             of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
             self._of_lists = _Ranking(request.of_lists(), of_lists)
-            self._rankings = {"ranks": self._of_ranks, "lists": self._of_lists}
+            self._rankings = [self._of_ranks, self._of_lists]
         else:
             self._of_ranks = self._of_lists = _Ranking(request, algorithm)
-            self._rankings = {"users": self._of_ranks}
+            self._rankings = [self._of_ranks]
 
     @property
     def in_words(self) -> str:
         """What ranks, in words."""
         return self.recommender.in_words
 
-    def resume(self, path: str | Path, answer: object) -> None:
-        """Takes over who is finished in a folder, and keeps there who will be.
-
-        Args:
-            path (str or Path): The folder.
-            answer (object): What tells the recommender from others.
-        """
-        request = self._of_ranks.request
-        identity = {
-            "task": self.task,
-            "recommender": answer,
-            "depth": "all" if request.is_full else request.depth,
-            "number of items to keep": self._of_lists.request.list_width,
-        }
-        if self.task.is_share:  # others have other users
-            path = Path(path, f"{processes.process_index()} of {processes.num_processes()}")
-        with processes.fail_together(self.task.device):
-            folder = ResumeFolder(path, identity)
-            finished = {
-                kind: Finished(folder, kind, ranking.tables)
-                for kind, ranking in self._rankings.items()
-            }
-        for kind, ranking in self._rankings.items():
-            with processes.on_its_own(self.task.is_share):
-                finished[kind].agree()
-            ranking.finished = finished[kind]
-
     def rank(self, users: Tensor) -> None:
-        """Ranks users of the task. The processes of a group share them between them.
+        """Ranks users of the task. The processes of a group share them between them."""
+        own = processes.share(users)
+        with processes.fail_together():
+            for ranking in self._rankings:
+                ranking.rank(own, self._batch_size, self._progress)
+        if processes.num_processes() > 1:
+            for findings in processes.collect(self._found(own)):
+                self._put(*findings)
+        if self.recommender.mask is not None:
+            self.recommender.mask.apply(self._of_ranks.ranks)
 
-        If the task is itself the share of a process, this process ranks all of them.
-        """
-        is_share = self.task.is_share
-        with processes.fail_together(self.task.device), processes.on_its_own(is_share):
-            for ranking in self._rankings.values():
-                ranking.rank_share(users, self._batch_size, self._progress)
-        with processes.on_its_own(is_share):
-            self._of_ranks.combine_ranks()
-            self._of_lists.combine_lists()
-            if self.recommender.mask is not None:
-                self.recommender.mask.combine(self._of_ranks.shares)
-                self.recommender.mask.apply(self._of_ranks.ranks)
+    def _found(self, users: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor], Tensor | None]:
+        """Returns what is known about some users and their edges, for other processes."""
+        by_user, by_edge = self._tables()
+        edges, noted = self._edges_of(users), self.recommender.noted
+        return (
+            users.cpu(),
+            [table[users].cpu() for table in by_user],
+            [table[edges].cpu() for table in by_edge],
+            None if noted is None else noted.cpu(),
+        )
+
+    def _put(
+        self, users: Tensor, by_user: list[Tensor], by_edge: list[Tensor], noted: Tensor | None
+    ) -> None:
+        """Takes over what a process has found."""
+        users = users.to(self.task.device)
+        found = (users, by_user), (self._edges_of(users), by_edge)
+        for tables, (index, values) in zip(self._tables(), found, strict=True):
+            for table, value in zip(tables, values, strict=True):
+                table[index] = value.to(table.device)
+        if noted is not None and self.recommender.noted is not None:
+            self.recommender.noted.clamp_(min=noted.to(self.recommender.noted.device))
+
+    def _tables(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Returns all that is found out about users, and about edges, to be read and written."""
+        lists, mask = self._of_lists.lists, self.recommender.mask
+        by_user, by_edge = [] if lists is None else [lists], [*self._of_ranks.ranks]
+        if mask is not None:
+            by_user.append(mask.num_candidates)
+            by_edge.append(mask.is_masked)
+        return by_user, by_edge
+
+    def _edges_of(self, users: Tensor) -> Tensor:
+        present = self._of_ranks.task
+        return edges_of(present.truth, users, present.num_users)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
@@ -402,7 +356,6 @@ class OpenRanking:
         if users is None and task.users.numel() < task.num_users:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
-        most_candidates = task.totals.largest(_largest(num_candidates))
         has_scores = self.recommender.has_scores
         ranked = RankedEdges.from_ranks(
             truth,
@@ -415,7 +368,7 @@ class OpenRanking:
             users=users,
             num_candidates=num_candidates,
             num_masked=None if mask is None else mask.num_masked,
-            depth=None if self._depth >= most_candidates else self._depth,
+            depth=None if self._depth >= _largest(num_candidates) else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
@@ -423,7 +376,6 @@ class OpenRanking:
             ranked_by=self.in_words,
             person=task.person,
             is_candidate=None if is_missed is None else ~is_missed,
-            is_share=task.is_share,
         )
         return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 
@@ -438,10 +390,9 @@ class OpenRanking:
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
-        with processes.on_its_own(self.task.is_share):
-            if self.recommender.mask is not None:
-                self.recommender.mask.warn()
-            self.recommender.warn()
+        if self.recommender.mask is not None:
+            self.recommender.mask.warn()
+        self.recommender.warn()
 
 
 class _Ranking:
@@ -458,46 +409,23 @@ class _Ranking:
         if request.list_width:
             shape = (self.task.num_users, request.list_width)
             self.lists = torch.full(shape, -1, device=self.task.device)
-        self.shares: UserShares
         self._algorithm = algorithm
-        #: Who is finished, if a folder keeps them.
-        self.finished: Finished | None = None
 
     @cached_property
     def _algorithms(self) -> list[RankingAlgorithm]:
         return find_algorithms(self._algorithm, self.request)
 
-    def rank_share(self, users: Tensor, batch_size: int | None, progress: bool) -> None:
-        """Ranks those of some users that fall to this process."""
-        task = self.task
+    def rank(self, users: Tensor, batch_size: int | None, progress: bool) -> None:
+        """Ranks users by one algorithm after the other, until all are settled."""
+        task, pending = self.task, users
         if self.lists is None:
             is_whole = users is task.users
-            users = task.users_with_truth if is_whole else users[task.degree[users] > 0]
-        if self.finished is not None:
-            users = self.finished.without(users)
-        self.shares = self.request.recommender.user_shares(users, task)
-        pending = self.shares.own
+            pending = task.users_with_truth if is_whole else users[task.degree[users] > 0]
         num_users = pending.numel()
         with _bar(num_users, progress) as bar:
             for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
-
-    def combine_ranks(self) -> None:
-        """Combines what all processes found out about the edges of the users ranked last."""
-        if self.shares.axis.size == 1:
-            return
-        depth = max(self.request.depth, int(self.task.degree.max()))
-        max_rank = min(depth, self.task.num_items)
-        has_scores = self.request.recommender.has_scores
-        self.shares.combine_ranks(self.ranks, max_rank, has_scores=has_scores)
-
-    def combine_lists(self) -> None:
-        """Combines what all processes found out about the lists of the users ranked last."""
-        if self.lists is not None and self.shares.axis.size > 1:
-            self.lists += 1  # no item is sent as zero
-            self.shares.combine_by_user(self.lists, self.task.num_items + 1)
-            self.lists -= 1
 
     def lists_of(self, users: Tensor | None) -> Lists | None:
         """Returns the lists of some users, and empty ones for all others, if they are kept."""
@@ -506,16 +434,6 @@ class _Ranking:
         length = self.lists.new_zeros(self.task.num_users)
         length[users] = self.lists.size(1)
         return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
-
-    def tables(self) -> Tables:
-        """Returns all that is found out about edges and users."""
-        recommender, by_edge, by_user = self.request.recommender, self.ranks._asdict(), {}
-        if self.lists is not None:
-            by_user["lists"] = self.lists
-        if recommender.mask is not None:
-            by_edge["is_masked"] = recommender.mask.is_masked
-            by_user["num_candidates"] = recommender.mask.num_candidates
-        return Tables(self.task, by_edge, by_user, recommender.noted)
 
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
@@ -530,30 +448,16 @@ class _Ranking:
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
                 if is_unsettled is None:
-                    is_unsettled = self._nobody
+                    is_unsettled = torch.zeros(
+                        self.task.num_users, dtype=torch.bool, device=self.task.device
+                    )
                 is_unsettled[chunk.users] = findings.is_unsettled
             bar.update(chunk.users.numel())
-            if not self.request.recommender.is_divided:  # or else processes look in each chunk
-                processes.look_around()
-            if self.finished is not None:
-                self.finished.add(chunk.users)
-                if self.finished.is_due:
-                    self._settle(is_unsettled)
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
-        self._settle(is_unsettled)
+        self.request.recommender.check()
         unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
-
-    @property
-    def _nobody(self) -> Tensor:
-        return torch.zeros(self.task.num_users, dtype=torch.bool, device=self.task.device)
-
-    def _settle(self, is_unsettled: Tensor | None) -> None:
-        """Checks what the recommender has said so far, and keeps those who are settled by it."""
-        self.request.recommender.check()
-        if self.finished is not None:
-            self.finished.write(self._nobody if is_unsettled is None else is_unsettled)
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         ranks, index, row = findings.ranks, chunk.truth.index, chunk.truth.row
@@ -580,12 +484,6 @@ def _truth_of(task: RankingTask) -> TruthByUser | None:
     if task not in _truths:
         _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
     return _truths[task]
-
-
-def _of_items(recommender: Recommender) -> object:
-    """Returns what is the same in every process, whichever users it has."""
-    kind = (type(recommender).__name__, recommender.in_words)
-    return *kind, recommender.of_items, recommender.state
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:

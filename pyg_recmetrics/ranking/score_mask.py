@@ -3,10 +3,8 @@
 import torch
 from torch import Tensor
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranking.combining import UserShares
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 
@@ -76,22 +74,13 @@ class ScoreMask:
     def num_masked(self) -> Tensor | None:
         """How many items of each user have such a score, `[num_users]`; `None` if none has."""
         num_masked = self.task.num_candidates - self.num_candidates
-        most = int(num_masked.max()) if num_masked.numel() else 0
-        return num_masked if self.task.totals.largest(most) else None
-
-    def combine(self, shares: UserShares) -> None:
-        """Combines what all processes found out about some users."""
-        is_any = (self.num_candidates != self.task.num_candidates).any().long()
-        processes.take_largest(is_any)
-        if shares.axis.size > 1 and bool(is_any):
-            shares.combine_by_user(self.num_candidates, self.task.num_items + 1)
-            shares.combine_by_edge(self.is_masked, 2)
-        # Users without truth are looked at only if lists are kept, which must not matter here.
-        counts = (self.num_candidates, self.task.num_candidates)
-        self.num_candidates = torch.where(self.task.degree > 0, *counts)
+        return num_masked if bool(num_masked.any()) else None
 
     def apply(self, ranks: Ranks) -> None:
         """Leaves truth edges that can never be retrieved out of the ranks."""
+        # Users without truth are looked at only if lists are kept, which must not matter here.
+        counts = (self.num_candidates, self.task.num_candidates)
+        self.num_candidates = torch.where(self.task.degree > 0, *counts)
         ranks.leave_out(self.is_masked.bool())
 
     def warn(self) -> None:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_device, check_scores, check_shape
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
@@ -181,7 +180,6 @@ class ListRecommender(Recommender):
             )
 
     def warn(self) -> None:
-        processes.take_largest(self.noted)
         if bool(self.noted[0]):
             warn(
                 "'recommender' recommends an item more than once to a user. Only the first place "

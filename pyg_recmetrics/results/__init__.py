@@ -7,6 +7,7 @@ from pyg_recmetrics.results.cohorts import CohortMean, Cohorts
 from pyg_recmetrics.results.comparison import Comparison, compare
 from pyg_recmetrics.results.gaps import ClosedGap, ClosedGaps, Gap, Gaps
 from pyg_recmetrics.results.history import History
+from pyg_recmetrics.results.merging import merge
 from pyg_recmetrics.results.paired import PairedDifference, Probabilities
 from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.protocol import Protocol
@@ -41,5 +42,6 @@ __all__ = [
     "Slice",
     "Slices",
     "compare",
+    "merge",
     "side_by_side",
 ]

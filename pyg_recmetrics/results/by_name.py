@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runnable, Runs, result_or_runs, runs_of
-from pyg_recmetrics.totals import check_is_whole
 
 #: What a recommender may be called. A number is the name that it prints as.
 Name: TypeAlias = str | int | float
@@ -40,7 +39,6 @@ def one_or_by_name(
     Arguments and errors are those of :func:`by_name`.
     """
     if isinstance(results, kinds):
-        _check_is_whole(results, argument)
         return {"": results}
     return _read(results, kinds, what, argument, f"one {what}, or {argument} by name")
 
@@ -85,13 +83,7 @@ def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> di
             )
         if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
             raise ValueError(f"'{argument}' needs names that can be written (got {name!r})")
-        _check_is_whole(result, argument)
     named = {str(name): result for name, result in results.items()}
     if len(named) < len(results):
         raise ValueError(f"'{argument}' needs a name of its own for each (got {list(results)})")
     return named
-
-
-def _check_is_whole(result: Any, argument: str) -> None:
-    """Raises if a result holds the users of one process alone."""
-    check_is_whole(isinstance(result, EvaluationResult) and result.is_share, argument)

@@ -30,7 +30,6 @@ from pyg_recmetrics.tables import (
     format_interval,
     to_data_frame,
 )
-from pyg_recmetrics.totals import Totals, totals_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +78,6 @@ class Intervals:
             runs, as in :meth:`Runs.mean`.
         nouns (Nouns): What the rows are called.
         sample (str or None): Which users stand for all, if some do.
-        totals (Totals or None): What adds up values of users; `None` if these are all users.
     """
 
     person: Tensor | None
@@ -88,11 +86,10 @@ class Intervals:
     method: IntervalMethod = "t"
     nouns: Nouns = USERS
     sample: str | None = None
-    totals: Totals | None = None
 
     def notes(self, num_runs: int = 1) -> list[str]:
         """Returns what a table says about them."""
-        note = note_on_intervals(self.level, self.person, self.nouns, num_runs, self.totals)
+        note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
         return [note] if self.sample is None else [note, self.sample]
 
     def mean(self, values: Tensor) -> CohortMean:
@@ -102,12 +99,12 @@ class Intervals:
             values (torch.Tensor): The values of users in each run, of shape
                 `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
         """
-        sample = Sample.of(values.mean(dim=0), self.person, self.totals)
+        sample = Sample.of(values.mean(dim=0), self.person)
         return CohortMean(sample.mean, *self._ends(sample, values), sample.num_rows)
 
     def estimate(self, values: Tensor) -> Estimate:
         """Returns the same mean, as one that can be compared with that of other users."""
-        return mean_of_users_and_runs(values, self.person, self.totals)
+        return mean_of_users_and_runs(values, self.person)
 
     def _ends(self, sample: Sample, values: Tensor) -> Interval:
         if len(values) == 1 or sample.num_drawn < 2:
@@ -357,25 +354,19 @@ def _estimate_of_group(
     return intervals.estimate(contributed.masked_fill(is_other, torch.nan))
 
 
-def group_by_degree(
-    degree: Tensor, is_counted: Tensor, bins: int, totals: Totals | None = None
-) -> tuple[Tensor, list[Hashable]]:
+def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
     """Groups users by their degree.
 
     Args:
         degree (torch.Tensor): The degree of every user, of shape `[num_users]`.
         is_counted (torch.Tensor): The users to group, a mask of shape `[num_users]`.
         bins (int): The number of groups.
-        totals (Totals, optional): What adds up numbers of users. (default: `None`, these are all
-            users)
 
     Returns:
         The number of each user's group, `-1` for users without one; and the labels of the groups.
     """
-    totals = totals or totals_of(degree)
     counted = degree[is_counted]
-    largest = totals.largest(int(counted.max()) if counted.numel() else -1)
-    num_users = totals.of_each_item(torch.bincount(counted, minlength=largest + 1))
+    num_users = torch.bincount(counted)
     values = num_users.nonzero().squeeze(1)
     bounds = _bounds(values, num_users[values], bins)
     group = torch.full_like(degree, -1)

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.results.student import t_quantile
-from pyg_recmetrics.totals import Totals, totals_of
+from pyg_recmetrics.sums import exact_sum, exact_sums
 
 _LARGEST_POWER = math.log(sys.float_info.max)
 
@@ -36,18 +36,16 @@ class Estimate:
             the same users, so that what they have in common cancels out in a difference.
         num_drawn (int): How many users or persons it is estimated from. For two estimates together,
             it is the smaller number.
-        totals (Totals or None): What adds up values of users; `None` if these are all users.
     """
 
     value: float
     influence: Tensor
     num_drawn: int
-    totals: Totals | None = field(default=None, kw_only=True)
 
     @cached_property
     def variance(self) -> float:
         """The variance; `NaN` if fewer than two were drawn."""
-        return (self.totals or totals_of(self.influence)).sum(self.influence.square())
+        return exact_sum(self.influence.square())
 
     def margin(self, level: float) -> float:
         """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
@@ -62,17 +60,17 @@ class Estimate:
         """Returns the difference."""
         influence = self.influence - other.influence
         num_drawn = min(self.num_drawn, other.num_drawn)
-        return Estimate(self.value - other.value, influence, num_drawn, totals=self.totals)
+        return Estimate(self.value - other.value, influence, num_drawn)
 
     def over(self, other: "Estimate") -> "Ratio":
         """Returns the ratio, to the first order of the errors; `NaN` if the divisor is zero."""
         num_drawn = min(self.num_drawn, other.num_drawn)
         if other.value == 0:
             unknown = torch.full_like(self.influence, math.nan)
-            return Ratio(math.nan, unknown, num_drawn, totals=self.totals)
+            return Ratio(math.nan, unknown, num_drawn)
         ratio = self.value / other.value
         influence = (self.influence - ratio * other.influence) / other.value
-        return Ratio(ratio, influence, num_drawn, totals=self.totals)
+        return Ratio(ratio, influence, num_drawn)
 
 
 class Ratio(Estimate):
@@ -90,9 +88,7 @@ class Ratio(Estimate):
         return Interval(self.value / factor, self.value * factor)
 
 
-def ratio_of_sums(
-    numerator: Tensor, denominator: Tensor, person: Tensor | None, totals: Totals | None = None
-) -> Estimate:
+def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None) -> Estimate:
     """Estimates the sum of one value of users over the sum of another.
 
     Args:
@@ -100,20 +96,17 @@ def ratio_of_sums(
         denominator (torch.Tensor): The other, zero or more. Users with zero do not count.
         person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
             `[num_users]`.
-        totals (Totals, optional): What adds up values of users. (default: `None`, these are all
-            users)
 
     Source: Cochran, "Sampling techniques", 2.11 and 6.4 (1977).
     """
-    totals = totals or totals_of(numerator)
-    above, total = map(float, totals.exact(numerator, denominator))
+    above, total = map(float, exact_sums(numerator, denominator))
     value = above / total if total else math.nan
     deviation, counts = (numerator - value * denominator) / total, denominator
     if person is not None:
         deviation, counts = (sums_of_persons(x, person) for x in (deviation, counts))
-    num_drawn = totals.count(counts > 0)
+    num_drawn = int((counts > 0).sum())
     factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
-    return Estimate(value, deviation * factor, num_drawn, totals=totals)
+    return Estimate(value, deviation * factor, num_drawn)
 
 
 def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
@@ -123,10 +116,10 @@ def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
     return values.new_zeros(num_persons).index_add_(0, person, values)
 
 
-def mean_of_users(values: Tensor, person: Tensor | None, totals: Totals | None = None) -> Estimate:
+def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
     """Estimates the mean of the values that are not `NaN`, given one of every user."""
     is_counted = ~values.isnan()
-    return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), person, totals)
+    return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), person)
 
 
 def t_margin(variance: float, num_drawn: int, level: float) -> float:

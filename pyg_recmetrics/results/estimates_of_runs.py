@@ -9,25 +9,20 @@ from torch import Tensor
 
 from pyg_recmetrics.results.estimates import Estimate, Ratio, mean_of_users
 from pyg_recmetrics.results.uncertainty import Variation, combine
-from pyg_recmetrics.totals import Totals
 
 E = TypeVar("E", bound="EstimateOfRuns")
 
 
-def mean_of_users_and_runs(
-    values: Tensor, person: Tensor | None, totals: Totals | None = None
-) -> Estimate:
+def mean_of_users_and_runs(values: Tensor, person: Tensor | None) -> Estimate:
     """Estimates the mean over users and runs, over the users who count in every run.
 
     Args:
         values (torch.Tensor): The values of users in each run, of shape `[num_runs, num_users]`;
             `NaN` for users who do not count.
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
-        totals (Totals, optional): What adds up values of a single run. (default: `None`, these are
-            all users)
     """
     if len(values) == 1:
-        return mean_of_users(values[0], person, totals)
+        return mean_of_users(values[0], person)
     values = values.masked_fill(values.isnan().any(dim=0), torch.nan)
     runs = [mean_of_users(row, person) for row in values]
     means = values.new_tensor([run.value for run in runs])
@@ -121,7 +116,6 @@ def two_recommenders(first: Estimate, second: Estimate) -> EstimateOfTwo:
         difference.num_drawn,
         first,
         second,
-        totals=difference.totals,
     )
 
 

@@ -26,7 +26,7 @@ from pyg_recmetrics.results.estimates import (
     sums_of_persons,
     t_margin,
 )
-from pyg_recmetrics.totals import Totals, check_is_whole, totals_of
+from pyg_recmetrics.sums import exact_mean, exact_sums
 
 #: How to get from values to an interval of their mean.
 IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
@@ -52,56 +52,53 @@ class Sample:
         values (torch.Tensor): The values, of shape `[num_users]`, in double precision.
         person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
             `[num_users]`, with no number left out; `None` if every row is a person.
-        totals (Totals or None): What adds up values of users, if other processes have others;
-            `None` if these are all users.
     """
 
     values: Tensor
     person: Tensor | None = None
-    totals: Totals | None = None
 
     @classmethod
-    def of(cls, values: Tensor, person: Tensor | None, totals: Totals | None = None) -> "Sample":
+    def of(cls, values: Tensor, person: Tensor | None) -> "Sample":
         """Takes the values that are not `NaN`, and the persons to whom they belong."""
         is_counted = ~values.isnan()
         if person is not None:
             person = person.to(values.device)[is_counted].unique(return_inverse=True)[1]
-        return cls(values[is_counted], person, totals)
+        return cls(values[is_counted], person)
 
-    @cached_property
+    @property
     def num_rows(self) -> int:
         """How many rows there are."""
-        return self._totals.number(self.values.numel())
+        return self.values.numel()
 
     @cached_property
     def num_drawn(self) -> int:
         """How many users or persons were drawn."""
         if self.person is None:
             return self.num_rows
-        return self._totals.number(int(self.person.max()) + 1 if self.person.numel() else 0)
+        return int(self.person.max()) + 1 if self.person.numel() else 0
 
     @cached_property
     def num_hits(self) -> int:
         """How many rows have another value than zero."""
-        return self._totals.count(self.values != 0)
+        return int((self.values != 0).sum())
 
     @cached_property
     def num_effective(self) -> float:
         """How many persons with as many rows as each other would tell as much as those drawn."""
         num_rows = self.by_person(torch.ones_like(self.values))
-        total, squares = map(float, self._totals.exact(num_rows, num_rows.square()))
+        total, squares = map(float, exact_sums(num_rows, num_rows.square()))
         return total**2 / squares if squares else 0.0
 
     @cached_property
     def mean(self) -> float:
         """The mean of all rows."""
-        return self._totals.mean(self.values)
+        return exact_mean(self.values)
 
     @property
     def estimate(self) -> Estimate:
         """The mean, and what each of the drawn adds to its error."""
         ones = torch.ones_like(self.values)
-        return ratio_of_sums(self.values, ones, self.person, self._totals)
+        return ratio_of_sums(self.values, ones, self.person)
 
     @cached_property
     def variance(self) -> float:
@@ -115,10 +112,6 @@ class Sample:
     def by_person(self, values: Tensor) -> Tensor:
         """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
         return values if self.person is None else sums_of_persons(values, self.person)
-
-    @property
-    def _totals(self) -> Totals:
-        return self.totals or totals_of(self.values)
 
 
 def interval_of_mean(
@@ -151,7 +144,6 @@ def interval_of_mean(
     if method == "t":
         margin = sample.margin(level)
         return Interval(sample.mean - margin, sample.mean + margin)
-    check_is_whole(sample.totals is not None and sample.totals.is_share, "method='bootstrap'")
     means = bootstrap_means(sample, num_samples, seed)
     low, high = torch.quantile(means, means.new_tensor(_bca_shares(sample, means, level))).tolist()
     return Interval(low, high)

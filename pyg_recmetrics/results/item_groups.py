@@ -61,11 +61,10 @@ class _ItemGroups:
     def estimates(self, number: int) -> dict[str, tuple[Estimate, int]]:
         """Returns all numbers of a group, and how many users count in each."""
         name, exposure, relevance, ratio = self.metrics
-        adding = self.recall.ranked.totals
-        recall, num_counted = self._recall(number), adding.count(self.recall.is_counted)
+        recall, num_counted = self._recall(number), int(self.recall.is_counted.sum())
         shares = [self._share(number, share) for share in (exposure, relevance)]
         return {
-            name: (self._mean(recall), adding.count(~recall.isnan())),
+            name: (self._mean(recall), int((~recall.isnan()).sum())),
             exposure: (shares[0], num_counted),
             relevance: (shares[1], num_counted),
             ratio: (shares[0].over(shares[1]), num_counted),
@@ -84,11 +83,10 @@ class _ItemGroups:
         of_user, of_item, amount = self.shares[metric]
         own = (of_item == number).nonzero().squeeze(1)
         part = self._sum_by_user(of_user[own], amount[own])
-        intervals = self.intervals
-        return ratio_of_sums(part, self.totals[metric], intervals.person, intervals.totals)
+        return ratio_of_sums(part, self.totals[metric], self.intervals.person)
 
     def _mean(self, values: Tensor) -> Estimate:
-        return mean_of_users(values, self.intervals.person, self.intervals.totals)
+        return mean_of_users(values, self.intervals.person)
 
     def _recall(self, number: int) -> Tensor:
         return self.recall.of(self.of_edge == number)

@@ -10,6 +10,7 @@ from torch import Tensor
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.metrics import Metric, definition
 from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.sums import exact_sums
 
 #: A mean over users who have fewer observations than that is too biased to tell recommenders apart.
 _FEWEST = 5
@@ -37,7 +38,7 @@ class EffectiveNumber(NamedTuple):
         """Returns it for the users who are evaluated, from a weight per edge, `[num_edges]`."""
         is_counted = ranked.is_evaluated & (ranked.degree > 0)
         sums, squares = (ranked.sum(value)[is_counted] for value in (weight, weight.square()))
-        each, *both = ranked.totals.exact(sums.square() / squares, sums, squares)
+        each, *both = exact_sums(sums.square() / squares, sums, squares)
         total, squared = map(float, both)
         return cls(each.mean, total**2 / squared if squared else math.nan)
 

@@ -14,7 +14,6 @@ from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.user_counts import UserCounts
 from pyg_recmetrics.tables import format_level
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.totals import Totals, totals_of
 from pyg_recmetrics.version import __version__
 
 #: How wide a recipe is printed.
@@ -66,20 +65,14 @@ def write_recipe(
     return textwrap.fill(text, width=_NUM_COLUMNS)
 
 
-def note_on_intervals(
-    level: float,
-    person: Tensor | None,
-    nouns: Nouns,
-    num_runs: int = 1,
-    totals: Totals | None = None,
-) -> str:
+def note_on_intervals(level: float, person: Tensor | None, nouns: Nouns, num_runs: int = 1) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {format_level(level)} confidence interval of the mean"
     if num_runs > 1:
         return f"{note} for other {nouns.drawn} and other runs"
     if person is None:
         return f"{note} over {nouns.means}"
-    num_drawn = (totals or totals_of(person)).number(person.unique().numel())
+    num_drawn = person.unique().numel()
     return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,7 +21,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen
-from pyg_recmetrics.labels import joined, read_labels
+from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import singular, warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.curves import at_every_k
@@ -46,7 +45,6 @@ from pyg_recmetrics.results.by_metric import ByMetric, PerUser
 from pyg_recmetrics.results.cautions import caution, caution_on_persons
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.gathering import gather
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
 from pyg_recmetrics.results.nouns import Nouns
 from pyg_recmetrics.results.observations import Observations
@@ -61,10 +59,10 @@ from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
+from pyg_recmetrics.sums import exact_mean, exact_sums
 from pyg_recmetrics.tables import Table, Tabular, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.totals import Totals, check_is_whole
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -175,19 +173,12 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             self._warn_about_ties()
         self._observations = Observations(self.ranked, self.definitions)
         self._observations.warn()
-        if self.is_share:
-            # All processes are here, and only one of them may print.
-            _ = self._table, self._recipe
         self._freeze()
 
     def _measure_all(self) -> None:
-        own = replace(self.ranked, is_share=False) if self.is_share else self.ranked
-        # What is wrong with the users of one process is found out while no other waits for sums.
-        with self._totals.failing_together():
-            values = {name: self._measure(metric, own) for name, metric in self.definitions.items()}
-        for name, metric in self.definitions.items():
-            if self.is_share and _needs_all(metric):
-                values[name] = self._measure(metric, self.ranked)
+        values = {
+            name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
+        }
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
         counted = [
             self._averaged(self._counted(self.definitions[name], value))
@@ -197,11 +188,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         self._means = ByMetric(
             {name: means[name] if name in means else float(values[name]) for name in values}
         )
-        #: What intervals rest on, so that a process can tell them without the others.
-        self._samples = {
-            name: Sample.of(value, self.person, self._totals)
-            for name, value in zip(self.per_user, counted if self.is_share else [], strict=False)
-        }
 
     def _means_of(self, counted: list[Tensor]) -> list[float]:
         """Returns the mean of every metric that has a value for each user."""
@@ -210,7 +196,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             # A sample has not quite the share of users without truth that there is among all.
             has_truth = self.ranked.degree > 0
             counted = [value[has_truth] for value in counted]
-        means = [total.mean for total in self._totals.exact(*counted)] if counted else []
+        means = [total.mean for total in exact_sums(*counted)] if counted else []
         if sampling is None:
             return means
         return [
@@ -238,14 +224,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
         return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
-
-    @property
-    def is_share(self) -> bool:
-        """Whether this process holds the users of its share, see :class:`RankingTask`.
-
-        Means, intervals and tables are those of all users. Values per user are those of the share.
-        """
-        return self.ranked.is_share
 
     @property
     def num_evaluated(self) -> int:
@@ -535,7 +513,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
             ['0-1', '2-3']
         """
-        group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins, self._totals)
+        group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
         intervals = self._intervals(level, method)
         values = self._values_of(group, len(labels))
         return cohorts.by_groups(values, group, labels, "training degree", intervals)
@@ -635,8 +613,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
-        with self._totals.failing_together():
-            self.ranked.lists_down_to(check_positive_integer(k, "k"))
+        self.ranked.lists_down_to(check_positive_integer(k, "k"))
         check_labels(groups, "groups", self.ranked.item_ids)
         recall = self._partial_recall(k)
         group, labels = read_labels(
@@ -714,7 +691,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        check_is_whole(self.is_share, "per_item")
         return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
 
     def to_dict(self, sep: Separator = "@") -> dict[str, float]:
@@ -794,7 +770,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
 
     def _to_fields(self) -> dict[str, Any]:
         """Returns everything that the result was computed from, as nested dictionaries."""
-        check_is_whole(self.is_share, "save")
         RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load it from a file
         return {name: value_of(self) for name, value_of in _FIELDS.items()}
 
@@ -857,39 +832,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
             sampling=None if fields["sampling"] is None else Sampling.from_dict(fields["sampling"]),
         )
 
-    def gather(self) -> "EvaluationResult":
-        r"""Returns the result of all users to every process, if each holds a share of them.
-
-        All processes call it together. The result is the one that a single process would have,
-        whose users come in the order of their ids: it can be saved, compared and drawn. It takes
-        the memory of all ranks, lists and seen edges in every process. Means, intervals and tables
-        of all users need no gathering.
-
-        Returns:
-            The result of all users; this one if it is not a share.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth, users = torch.tensor([[0, 1], [2, 0]]), ["bob", "ann"]
-            >>> task = RankingTask(truth, num_users=2, num_items=3, user_ids=users, is_share=True)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2").gather()
-            >>> result.is_share, result.task.user_ids
-            (False, ('ann', 'bob'))
-        """
-        if self.task is None or not self.is_share:
-            return self
-        task, ranked = gather(self.task, self.ranked)
-        return EvaluationResult(
-            ranked,
-            self.metrics,
-            task=task,
-            empty_target_action=self.empty_target_action,
-            convention=self.convention,
-            num_left_out=self.num_left_out,
-            average_over=self.average_over,
-        )
-
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         """Writes the lists and the ground truth, see :meth:`RankedEdges.to_trec`.
 
@@ -946,7 +888,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         num_seen = 0 if self.task is None else self.task.seen.size(1)
         person = self.ranked.person
         persons = 0 if person is None else person.unique().numel()
-        num_masked, num_seen, persons = self._totals.numbers(num_masked, num_seen, persons)
         return write_recipe(
             self.definitions.values(),
             self.user_counts,
@@ -983,11 +924,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
 
-    @property
-    def _totals(self) -> Totals:
-        """What adds up values of all users, those of other processes included."""
-        return self.ranked.totals
-
     def _values_of(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
         """Returns what every user contributes to the mean of its group, of shape `[1, num_users]`.
 
@@ -1016,11 +952,9 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
         num_labels = self.ranked.num_users if of_rows else num_persons(self.ranked.person)
-        with self._totals.failing_together():
-            if of_rows and self.ranked.user_of_row is None:
-                check_labels(groups, "groups", self.ranked.user_ids)
-            group, labels = read_labels(groups, "groups", singular(self.nouns.means), num_labels)
-        return joined(group, labels, self._totals.of_each_process(labels))
+        if of_rows and self.ranked.user_of_row is None:
+            check_labels(groups, "groups", self.ranked.user_ids)
+        return read_labels(groups, "groups", singular(self.nouns.means), num_labels)
 
     @property
     def _degree(self) -> Tensor:
@@ -1058,19 +992,11 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         sample = None
         if self.sampling is not None and not self.sampling.is_complete:
             sample = self.sampling.note(self.nouns)
-        return Intervals(self.person, level, self, method, self.nouns, sample, self._totals)
+        return Intervals(self.person, level, self, method, self.nouns, sample)
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
-        known = self._samples.get(str(parse(metric)))
-        if known is not None:
-            return known
-        if not _needs_all(self._resolve(metric)):
-            with self._totals.failing_together():
-                contributed = self.contributions(metric)
-        else:
-            contributed = self.contributions(metric)
-        return Sample.of(contributed, self.person, self._totals)
+        return Sample.of(self.contributions(metric), self.person)
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
@@ -1127,8 +1053,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:
-            state = metric.definition.state(ranked, metric.k)
-            return metric.definition.compute(self._totals.of_each_item(state))
+            return metric.definition.compute(metric.definition.state(ranked, metric.k))
         value = metric(ranked)
         if self.convention.population.few_candidates == "count":
             return value
@@ -1140,7 +1065,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         return self._counted(metric, self._measure(metric, ranked))
 
     def _average(self, counted: Tensor) -> float:
-        return self._totals.mean(self._averaged(counted))
+        return exact_mean(self._averaged(counted))
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
@@ -1187,8 +1112,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         elif note := self._caution():
             notes.insert(0, note)
         if sampling is None and not all(math.isnan(margin) for margin in margins.values()):
-            totals = self._totals
-            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns, totals=totals))
+            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
@@ -1202,7 +1126,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         """Yields a line that says what the means would be without truth that is no candidate."""
         is_candidate = self.ranked.is_candidate
         num_missing = 0 if is_candidate is None else int((~is_candidate).sum())
-        num_missing = self._totals.number(num_missing)
         if num_missing == 0:
             return
         if is_candidate is None:
@@ -1242,11 +1165,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         if str(metric) not in self.per_user:
             return math.nan
         return self._sample(metric).margin(0.95)
-
-
-def _needs_all(metric: Metric) -> bool:
-    """Returns whether the value of a user depends on all others."""
-    return metric.is_aggregate or metric.is_pooled
 
 
 #: The fields of a saved result, and where each of them comes from.

@@ -34,7 +34,6 @@ from pyg_recmetrics.results.uncertainty import (
 )
 from pyg_recmetrics.tables import Rows, Table, format_error, format_mean, to_data_frame
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.totals import check_is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -467,8 +466,6 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
             )
     if not runs:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
-    for result in runs:
-        check_is_whole(result.is_share, "results")
     return runs
 
 

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 
 
@@ -20,12 +19,12 @@ def check_same_task(by_name: Mapping[str, Measured]) -> None:
             *(
                 key
                 for key in {**identity, **other}
-                if not _is_same(identity.get(key), other.get(key))
+                if not is_same(identity.get(key), other.get(key))
             ),
             *(
                 key
                 for key in details.keys() & other_details.keys()
-                if not _is_same(details[key], other_details[key])
+                if not is_same(details[key], other_details[key])
             ),
         ]
         if differing:
@@ -33,14 +32,6 @@ def check_same_task(by_name: Mapping[str, Measured]) -> None:
                 f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
                 f"differ in {', '.join(sorted(differing))})"
             )
-
-
-def is_of_task(result: Measured, task: RankingTask) -> bool:
-    """Returns whether a result is of a task."""
-    if result.task is None or result.task is task:
-        return result.task is task
-    one, other = result.task.to_dict(), task.to_dict()
-    return all(_is_same(value, other[name]) for name, value in one.items() if name != "threshold")
 
 
 def _details(result: Measured) -> dict[str, object]:
@@ -82,7 +73,8 @@ def _identity(result: Measured) -> dict[str, object]:
     return how | {"truth": truth, "weight": weight, **ids}
 
 
-def _is_same(first: object, second: object) -> bool:
+def is_same(first: object, second: object) -> bool:
+    """Returns whether two values are equal, on whatever devices tensors are."""
     if first is second:
         return True
     if isinstance(first, Tensor) and isinstance(second, Tensor):

@@ -46,8 +46,6 @@ class Sampling:
         seed (int): The seed of the order.
         stopped (str): Why no more users were ranked: `"margin"`, `"all"` or `"max_users"`.
         forecasts (tuple): How many users were expected to be needed at each look.
-        stakes (tuple): Up to how many users each mapping of margins was bet on, which a result that
-            goes on from this one keeps.
 
     Example:
         >>> import torch
@@ -69,7 +67,6 @@ class Sampling:
     seed: int
     stopped: Stopped
     forecasts: tuple[Forecast, ...]
-    stakes: tuple[tuple[int, Mapping[str, float]], ...]
 
     def __post_init__(self) -> None:
         settle(
@@ -77,7 +74,6 @@ class Sampling:
             num_counted=FrozenDict(self.num_counted),
             margins=FrozenDict(self.margins),
             bounds=FrozenDict(self.bounds),
-            stakes=tuple((number, FrozenDict(margins)) for number, margins in self.stakes),
         )
 
     @property
@@ -176,7 +172,6 @@ class Sampling:
             "seed": self.seed,
             "stopped": self.stopped,
             "forecasts": [list(forecast) for forecast in self.forecasts],
-            "stakes": [[number, dict(margins)] for number, margins in self.stakes],
         }
 
     @classmethod
@@ -191,10 +186,6 @@ class Sampling:
         check_choice(fields["stopped"], "stopped", get_args(Stopped))
         num_users = check_positive_integer(fields["num_users"], "num_users")
         num_ranked = check_positive_integer(fields["num_ranked"], "num_ranked")
-        stakes = [
-            (check_positive_integer(number, "stakes"), _margins(margins))
-            for number, margins in fields["stakes"]
-        ]
         bounds = {
             str(name): Interval(*(check_finite_number(end, "bounds") for end in ends))
             for name, ends in fields["bounds"].items()
@@ -203,14 +194,10 @@ class Sampling:
             str(name): check_natural_number(number, "num_counted")
             for name, number in fields["num_counted"].items()
         }
-        margins, numbers = _margins(fields["margins"]), [number for number, _ in stakes]
-        names = [set(bounds), *(set(sizes) for _, sizes in stakes)]
+        margins = _margins(fields["margins"])
         if (
             num_ranked > num_users
-            or not stakes
-            or numbers != sorted(numbers)
-            or numbers[-1] != num_ranked
-            or any(each != set(margins) for each in names)
+            or set(bounds) != set(margins)
             or any(low > high for low, high in bounds.values())
             or not set(margins) <= set(num_counted)
             or (fields["stopped"] == "all") != (num_ranked == num_users)
@@ -235,7 +222,6 @@ class Sampling:
                 )
                 for num_ranked, num_needed in fields["forecasts"]
             ),
-            stakes=tuple(stakes),
         )
 
 

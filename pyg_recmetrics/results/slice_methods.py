@@ -27,7 +27,6 @@ from pyg_recmetrics.results.features import (
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.slices import Question, Slices, Values, find_slices
-from pyg_recmetrics.totals import check_is_whole
 
 
 class SliceMethods:
@@ -264,8 +263,6 @@ def _runs_of(results: Any, name: str) -> list[Measured]:
             f"'{name}' needs to be an 'EvaluationResult', or several runs of a recommender "
             f"(got {type(results).__name__})"
         )
-    for result in runs:
-        check_is_whole(result.ranked.is_share, "slices")
     return runs
 
 

@@ -41,12 +41,12 @@ class TieRanges:
         """How many edges have the score of another candidate; `None` if scores are unknown."""
         if self.ranked.num_tied is None:
             return None
-        return self.ranked.totals.count(self._is_tied)
+        return int(self._is_tied.sum())
 
     @cached_property
     def num_edges(self) -> int:
         """How many edges there are."""
-        return self.ranked.totals.number(self.ranked.rank.numel())
+        return self.ranked.rank.numel()
 
     def can_tell(self, metric: Metric) -> bool:
         """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
@@ -109,7 +109,7 @@ class TieRanges:
     @cached_property
     def _is_all_tied(self) -> bool:
         is_constant = self.ranked.has_constant_scores[self.ranked.edge_label_index[0]]
-        return self.ranked.totals.count(~is_constant) == 0
+        return bool(is_constant.all())
 
     @cached_property
     def _has_tie(self) -> Tensor:

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.sequential.forecast import needed_users
-from pyg_recmetrics.totals import totals_of
+from pyg_recmetrics.sums import exact_mean
 
 #: A bettor may lose at most this part of its money at once.
 _MAX_LOSS = 0.75
@@ -98,7 +98,7 @@ class ConfidenceSequence:
         """The mean of the known values; `NaN` if there are none."""
         if self.num_known == self.num_users:
             # To the last bit, the mean that a result of all of them has.
-            return self._unscaled(totals_of(self._values).mean(self._values))
+            return self._unscaled(exact_mean(self._values))
         return self._unscaled(float(self._values.mean()))
 
     @property

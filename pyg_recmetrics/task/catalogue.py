@@ -1,6 +1,5 @@
 """Catalogue: what is known about the items, for the metrics that look at them."""
 
-import copy
 from functools import cached_property
 from typing import Any
 
@@ -20,10 +19,9 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_shape,
 )
-from pyg_recmetrics.frozen import Frozen, arguments_of, settle
+from pyg_recmetrics.frozen import Frozen, arguments_of
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges
-from pyg_recmetrics.totals import Totals
 
 #: For each thing that a metric may need to know, how to give it.
 _HOW_TO_GIVE = {
@@ -166,22 +164,6 @@ class Catalogue(Frozen):
                 f"(got num_items={self.num_items})"
             )
         return self if self.seen is not None else type(self)(**self.to_dict() | {"seen": seen})
-
-    def with_seen(self, seen: Tensor) -> "Catalogue":
-        """Returns the same with other seen edges, of which there may be none."""
-        changed = copy.copy(self)
-        settle(changed, seen=seen)
-        return changed
-
-    def of_all(self, totals: Totals) -> "Catalogue":
-        """Returns the same with the popularity of items among the users of all processes."""
-        if self.seen is None or not totals.is_share:
-            return self
-        popularity = totals.of_each_item(self.popularity)
-        num_active_users = totals.number(self.num_active_users)
-        shared = copy.copy(self)
-        settle(shared, popularity=popularity, num_active_users=num_active_users)
-        return shared
 
     def check_device(self, device: torch.device, owner: str) -> None:
         """Raises if a tensor is on another device than its `owner`."""

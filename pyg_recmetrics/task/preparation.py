@@ -151,35 +151,17 @@ def read_threshold(threshold: float | None, weight: Tensor | None) -> float | No
     return float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
 
 
-def check_share(is_share: bool, user_ids: object, query: object, person: object) -> None:
-    """Raises if it cannot be told whether the users of a share are those of another process."""
-    if not is_share:
-        return
-    if user_ids is None and query is None:
-        raise ValueError(
-            "'is_share=True' needs 'user_ids' (or 'query'), so that no user counts in two "
-            "processes (got neither)"
-        )
-    if person is not None:
-        raise ValueError(
-            "'person' needs to be None with 'is_share=True', as a person may have rows in several "
-            "processes"
-        )
-
-
 def find_relevant(
     edges: Tensor,
     weight: Tensor | None,
     threshold: float | None,
     num_items: int,
-    *,
-    may_be_none: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the coalesced edges that are relevant, and their weights."""
-    if edges.size(1) == 0 and not may_be_none:
+    if edges.size(1) == 0:
         raise ValueError("'truth' needs to hold at least one edge (got none)")
     truth, weight_of_truth = coalesce_truth(edges, weight, num_items, threshold)
-    if weight is None or truth.size(1) or may_be_none:
+    if weight is None or truth.size(1):
         return truth, weight_of_truth
     largest = f"{float(weight.max()):g}"
     if threshold is None:
@@ -197,17 +179,22 @@ def keep_users(
     weight: Tensor | None,
     users: Tensor,
     num_users: int,
-    *,
-    may_be_none: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth of the users to evaluate."""
-    is_kept = index_to_mask(users, num_users)[truth[0]]
-    if not (may_be_none or is_kept.any()):
+    """Returns the truth of the users to evaluate, of whom at least one needs to have any."""
+    kept, weight_of_kept = truth_of(truth, weight, users, num_users)
+    if kept.size(1) == 0:
         raise ValueError(
             f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
             f"(got {users.numel()} users, none with ground truth)"
         )
-    return _select(truth, weight, is_kept)
+    return kept, weight_of_kept
+
+
+def truth_of(
+    truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth of some users, and its weights."""
+    return _select(truth, weight, index_to_mask(users, num_users)[truth[0]])
 
 
 def keep_retrievable(
@@ -217,8 +204,6 @@ def keep_retrievable(
     candidates: Tensor | None,
     num_items: int,
     missing: Missing,
-    *,
-    may_be_none: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the truth that can be retrieved or counts as missed, and warns of all other."""
     in_seen = contains(excluded, truth, num_items)
@@ -238,7 +223,7 @@ def keep_retrievable(
                 f"retrieved, and are taken out of the truth"
                 f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
             )
-        if not (may_be_none or is_left.any()):
+        if not bool(is_left.any()):
             raise ValueError(
                 f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
                 f"edges that {reason})"

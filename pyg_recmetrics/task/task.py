@@ -10,7 +10,6 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.checks import (
     check_boolean,
     check_fields,
@@ -36,7 +35,6 @@ from pyg_recmetrics.task.graph import is_reversed, read_data, to_homogeneous
 from pyg_recmetrics.task.preparation import Missing
 from pyg_recmetrics.task.queries import Queries, QueriesLike, without
 from pyg_recmetrics.task.triples import Directions, TriplesLike, read_triples
-from pyg_recmetrics.totals import Totals
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -102,12 +100,6 @@ class RankingTask(Frozen):
             (default: `None`, every row is a user)
         num_relations (int, optional): The number of relations, if queries are those of
             :meth:`from_triples`. (default: `None`, they are not)
-        is_share (bool, optional): Whether these are only the users of this process, of a group of
-            :mod:`torch.distributed` in which other processes have others. All that is said of users
-            is then said of these alone: they are numbered from `0` on in every process, a table of
-            their embeddings has a row for each, and `user_ids` (or `query`) says who they are.
-            There may be none. Items are those of all processes, and so are the means of a result,
-            see :attr:`EvaluationResult.is_share`. (default: `False`)
 
     Raises:
         TypeError: If an edge list does not hold numbers, `exclude_seen` is not a boolean, or
@@ -115,8 +107,7 @@ class RankingTask(Frozen):
         ValueError: If ids are out of range, shapes, dtypes or devices do not fit, `threshold` is
             not positive, comes without weights or is above all of them, there is no such way to
             treat missing truth, original ids, persons or queries are not as many as there are
-            users or items, ids repeat, no user has truth that can be retrieved, or a share does not
-            say who its users are, or knows persons.
+            users or items, ids repeat, or no user has truth that can be retrieved.
 
     Example:
         >>> import torch
@@ -158,11 +149,8 @@ class RankingTask(Frozen):
         person: TensorLike | Sequence[Hashable] | None = None,
         query: TensorLike | None = None,
         num_relations: int | None = None,
-        is_share: bool = False,
     ) -> None:
-        self.is_share = check_boolean(is_share, "is_share")
-        check_number = check_natural_number if is_share else check_positive_integer
-        self.num_users = num_users = check_number(num_users, "num_users")
+        self.num_users = num_users = check_positive_integer(num_users, "num_users")
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.user_ids = None if user_ids is None else check_raw_ids(user_ids, "user_ids", num_users)
         self.item_ids = None if item_ids is None else check_raw_ids(item_ids, "item_ids", num_items)
@@ -170,16 +158,12 @@ class RankingTask(Frozen):
         edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
-        preparation.check_share(is_share, user_ids, query, person)
         self.person = preparation.read_person(person, num_users, device, self.user_ids)
         self.query = preparation.read_query(query, num_users, device)
         self.num_relations = preparation.read_num_relations(num_relations, self.query)
         self.seen = preparation.read_seen(seen, num_users, num_items, device)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.catalogue = Catalogue(num_items, seen=self.seen)
-        if is_share and seen is not None:
-            # The users of other processes may have seen something.
-            self.catalogue = self.catalogue.with_seen(self.seen)
         self.candidates = preparation.read_candidates(candidates, num_users, num_items, device)
         self.missing = preparation.read_missing(missing, self.candidates)
         self.users = preparation.read_users(users, num_users, device)
@@ -187,23 +171,12 @@ class RankingTask(Frozen):
             self.candidates, self.excluded, num_users, num_items
         )
         every_weight = preparation.read_weight(raw_weight, edges)
-        # What is odd about the edges of a share, no other process can tell.
-        with processes.on_its_own(is_share):
-            self.threshold = preparation.read_threshold(threshold, raw_weight)
-            relevant = preparation.find_relevant(
-                edges, every_weight, self.threshold, num_items, may_be_none=is_share
-            )
-            evaluated = preparation.keep_users(
-                *relevant, self.users, num_users, may_be_none=is_share
-            )
-            self.truth, self.weight = preparation.keep_retrievable(
-                *evaluated,
-                self.excluded,
-                self.candidates,
-                num_items,
-                self.missing,
-                may_be_none=is_share,
-            )
+        self.threshold = preparation.read_threshold(threshold, raw_weight)
+        relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
+        evaluated = preparation.keep_users(*relevant, self.users, num_users)
+        self.truth, self.weight = preparation.keep_retrievable(
+            *evaluated, self.excluded, self.candidates, num_items, self.missing
+        )
         self._num_missing: Tensor | None = None
         self.edge_index = self.edge_weight = None
         self._freeze()
@@ -688,11 +661,6 @@ class RankingTask(Frozen):
         """
         return self.seen if self.exclude_seen else self.seen[:, :0]
 
-    @property
-    def totals(self) -> Totals:
-        """What adds up numbers of all users, those of other processes included."""
-        return Totals(self.device, self.is_share)
-
     @cached_property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
@@ -749,10 +717,51 @@ class RankingTask(Frozen):
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        truth, weight = preparation.keep_users(
-            self.truth, self.weight, chosen, self.num_users, may_be_none=self.is_share
-        )
-        return self._with(users=chosen, truth=truth, weight=weight)
+        truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
+        return self.of_users(chosen, truth, weight)
+
+    def part(self, index: int, num_parts: int) -> "RankingTask":
+        r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
+
+        The results of all parts make the result of the whole task, see
+        :func:`~pyg_recmetrics.merge`. The users of a part may have no ground truth.
+
+        Args:
+            index (int): The number of the part, from `0` to `num_parts - 1`.
+            num_parts (int): The number of parts, at most the number of users.
+
+        Raises:
+            ValueError: If `num_parts` is not a positive integer, there are fewer users, or there is
+                no such part.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1, 2], [2, 0, 1]]), num_users=3, num_items=3)
+            >>> task.part(0, 2).users, task.part(1, 2).users
+            (tensor([0, 2]), tensor([1]))
+        """
+        num_parts = check_positive_integer(num_parts, "num_parts")
+        index = check_natural_number(index, "index")
+        if index >= num_parts:
+            raise ValueError(
+                f"'index' needs to be smaller than 'num_parts', {num_parts} (got {index})"
+            )
+        if num_parts > (num_users := self.users.numel()):
+            raise ValueError(
+                f"'num_parts' needs to be at most the number of users, {num_users} "
+                f"(got {num_parts})"
+            )
+        users = self.users[index::num_parts]
+        return self.of_users(users, *self.truth_of(users))
+
+    def of_users(self, users: Tensor, truth: Tensor, weight: Tensor | None) -> "RankingTask":
+        """Returns the same task for other users and their truth, of which there may be none."""
+        return self._with(users=users, truth=truth, weight=weight)
+
+    def truth_of(self, users: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Returns the truth of some users, and its weights."""
+        return preparation.truth_of(self.truth, self.weight, users, self.num_users)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
         """Returns the same task, with the person to whom each row of users belongs.
@@ -762,7 +771,7 @@ class RankingTask(Frozen):
 
         Raises:
             TypeError: If `person` does not hold integers or names.
-            ValueError: If there is not one for every user, or this is the share of a process.
+            ValueError: If there is not one for every user.
 
         Example:
             >>> import torch
@@ -771,19 +780,15 @@ class RankingTask(Frozen):
             >>> task.with_person(["ann", "ann"]).person
             tensor([0, 0])
         """
-        preparation.check_share(self.is_share, self.user_ids, self.query, person)
         number = preparation.read_person(person, self.num_users, self.device, self.user_ids)
         return self._with(person=number)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
 
-        Message-passing edges are not among them, and `is_share` only if it is `True`.
+        Message-passing edges are not among them.
         """
-        fields = arguments_of(self)
-        if not self.is_share:
-            del fields["is_share"]
-        return fields
+        return arguments_of(self)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankingTask":
@@ -848,8 +853,6 @@ class RankingTask(Frozen):
             parts.append(f"query={list(self.query.shape)}")
         if self.num_relations is not None:
             parts.append(f"num_relations={self.num_relations}")
-        if self.is_share:
-            parts.append("is_share=True")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _with(self, **changes: Any) -> "RankingTask":

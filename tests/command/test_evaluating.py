@@ -220,13 +220,6 @@ def test_options_are_those_of_the_function(files, run, line, options):
     assert means(run, f"{DATA} --scores popular.npy {line}") == pytest.approx(api(**options))
 
 
-def test_a_folder_keeps_who_is_finished(files, run):
-    command = f"{DATA} --scores popular.npy --resume kept"
-    first = means(run, command)
-    assert (files / "kept" / "manifest.json").exists()
-    assert means(run, command) == first == means(run, command.partition(" --resume")[0])
-
-
 def test_files_without_a_header_have_their_columns_named(files, run):
     expected = means(run, f"{DATA} --scores popular.npy")
     for name in ("test", "train"):

@@ -1,8 +1,6 @@
 """The slices of a result and of runs, from a task to what they say."""
 
 import math
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -194,12 +192,6 @@ class TestRows:
         for method in (result.slices, result.item_slices):
             with pytest.raises(ValueError, match=f"'{method.__name__}' needs means over rows"):
                 method("recall@20")
-
-    def test_the_share_of_one_process_is_refused(self, result, other):
-        share = EvaluationResult(replace(result.ranked, is_share=True), METRIC)
-        for found in (share.slices, share.item_slices, partial(other.slices, against=share)):
-            with pytest.raises(ValueError, match=r"'slices' needs the users of all processes"):
-                found("recall@20")
 
     def test_queries_are_not_called_users(self, task):
         queries = RankingTask.from_queries((task.truth[0],), task.truth[1], num_items=NUM_ITEMS)

@@ -23,8 +23,6 @@
 
 - `emulated_device`: a device that is not the CPU, on machines that have none
 - `processes`: one of several processes that evaluate together
-- `shares`: one of several processes that hold a share of a task each
-- `kills`, `interruptions`: rankings that end before their time, and go on
 - `browser`: the headless Chromium of the system
 - `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
 

@@ -9,7 +9,6 @@ from tests.support.tools import fuzz
 
 pytest.importorskip("triton", reason="needs Triton, which comes with torch for NVIDIA's GPUs")
 
-from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
@@ -140,22 +139,4 @@ def test_rankings_are_as_the_oracle_says(monkeypatch, first):
     monkeypatch.setattr(FusedProducts, "blocks", lambda *args: made.append(1) or blocks(*args))
     for seed in range(first, first + 20):
         fuzz.run(seed, DEVICE.type)
-    assert made
-
-
-def test_a_shard_is_ranked_by_fused_products(monkeypatch):
-    monkeypatch.setattr(kinds, "can_fuse", lambda device, dim: True)
-    generator, made = torch.Generator().manual_seed(0), []
-    blocks = FusedProducts.blocks
-    monkeypatch.setattr(FusedProducts, "blocks", lambda *args: made.append(1) or blocks(*args))
-    edges = torch.randint(900, (2, 200), generator=generator) % torch.tensor([[20], [900]])
-    task = RankingTask(edges[:, :100], seen=edges[:, 100:], num_users=20, num_items=900)
-    tables = [torch.randn(size, 16, generator=generator).to(DEVICE) for size in (20, 900)]
-    for options in ({"k": 5}, {"k": 5, "keep_items": True}, {"full": True}):
-        shard = rank(tuple(tables), task.to(DEVICE), item_offset=0, **options)
-        dense = rank(tuple(tables), task.to(DEVICE), algorithm="dense", **options)
-        for name in ("rank", "num_above", "num_tied"):
-            assert torch.equal(getattr(shard, name), getattr(dense, name))
-        if "keep_items" in options:
-            assert torch.equal(shard.pred_index_mat, dense.pred_index_mat)
     assert made

@@ -156,8 +156,6 @@ def samples():
         "margin with lists": evaluate(masked, task, keep_items=3, **options),
         "margin of some": evaluate(lambda users: scores[users], task, max_users=700, **options),
     }
-    tighter = options | {"margin": 0.04}
-    results["tighter margin"] = evaluate((user, item), task, resume=results["margin"], **tighter)
     raced = race({"a": (user, item), "b": scores + masked}, task, "ndcg@5", equivalence=0.01)
     return {
         "race": (repr(tuple(raced)), str([each._replace(seconds=0) for each in raced.entrants])),
@@ -165,68 +163,6 @@ def samples():
             name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
             for name, result in results.items()
         },
-    }
-
-
-def tied_scores():
-    """Whole numbers, of which many are equal."""
-    user, item = embeddings()
-    return (user @ item.t()).round()
-
-
-def masked_scores():
-    """Scores of which some keep an item out of the rankings, but no relevant one."""
-    scores = tied_scores()
-    is_masked = torch.rand(scores.shape, generator=torch.Generator().manual_seed(2)) < 0.3
-    is_masked[tuple(small_task().truth)] = False
-    return scores.masked_fill(is_masked, -torch.inf)
-
-
-#: What is ranked while the bytes that a process sends are counted, and how.
-SENT = {
-    "embeddings": (embeddings, {"k": 5}),
-    "all ranks": (embeddings, {"full": True}),
-    "ties": (tied_scores, {"k": 7}),
-    "masked": (masked_scores, {"k": 7}),
-    "lists of embeddings": (embeddings, {"k": 5, "keep_items": 3}),
-    "lists": (lambda: tied_scores().argsort(descending=True), {"k": 5}),
-}
-
-
-def num_bytes_sent(function):
-    """How many bytes this process gives to the operations of the process group."""
-    sent = []
-
-    def counted(original, of_arguments):
-        def count(*arguments, **options):
-            sent.append(of_arguments(*arguments))
-            return original(*arguments, **options)
-
-        return count
-
-    def of_broadcast(values, source):
-        return values.nbytes if source == dist.get_rank() else 0
-
-    ways = {
-        "all_reduce": lambda values, operation: values.nbytes,
-        "all_gather": lambda received, values: values.nbytes,
-        "broadcast": of_broadcast,
-    }
-    originals = {name: getattr(dist, name) for name in ways}
-    for name, of_arguments in ways.items():
-        setattr(dist, name, counted(originals[name], of_arguments))
-    try:
-        function()
-    finally:
-        for name, original in originals.items():
-            setattr(dist, name, original)
-    return sum(sent)
-
-
-def all_bytes_sent():
-    return {
-        name: num_bytes_sent(partial(rank, recommender(), small_task(), **options))
-        for name, (recommender, options) in SENT.items()
     }
 
 
@@ -456,7 +392,6 @@ def work(process, num_processes, folder):
         timeout=timedelta(seconds=30),
     )
     seen = {"results": results(), "failures": failures(), "alone": by_itself()}
-    seen["sent"] = all_bytes_sent()
     if modules.NDCG.__mro__[-2] is not torch.nn.Module:
         seen["synchronised"] = synchronised()
         seen["synchronised over all"] = synchronised_over_all()
