@@ -20,7 +20,7 @@ def learn(spark: SparkSession, task: RankingTask) -> tuple[DataFrame, Tensor]:
     for name, (user, item) in {"truth": task.truth, "seen": task.seen}.items():
         rows = pa.table({"id": user.numpy(), "item": item.numpy()})
         spark.createDataFrame(rows).createTempView(name)
-    als = ALS(userCol="id", implicitPrefs=True, rank=16, maxIter=5, seed=0).setNumBlocks(2)
+    als = ALS(userCol="id", implicitPrefs=True, rank=16, maxIter=3, seed=0).setNumBlocks(2)
     learned = als.fit(spark.sql("SELECT *, 1 AS rating FROM seen"))
     learned.userFactors.createTempView("factors")
     known = learned.itemFactors.toArrow()

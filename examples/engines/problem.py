@@ -8,10 +8,12 @@ from pyg_recmetrics import EvaluationResult, RankingTask, datasets, transforms
 
 METRICS = ("ndcg@20", "r_precision", "coverage@20")
 
-#: What keeps Spark on this machine.
+#: What keeps Spark on this machine, and makes several batches of these few users.
 LOCAL_SPARK = {
     "spark.master": "local[2]",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -35,6 +37,8 @@ def compare(engine: str, result: EvaluationResult, one: EvaluationResult) -> Non
     """Prints that a result equals the one of one process to the last bit, or raises an error."""
     assert dict(result) == dict(one), (engine, dict(result), dict(one))
     assert str(result) == str(one), (engine, str(result), str(one))
-    users = [each.to_pandas(per_user=True).set_index("user").sort_index() for each in (result, one)]
-    assert_frame_equal(*users, check_exact=True)
+    values, expected = (
+        each.to_pandas(per_user=True).set_index("user").sort_index() for each in (result, one)
+    )
+    assert_frame_equal(values, expected, check_exact=True)
     print(f"{engine}: ndcg@20 {result['ndcg@20']:.4f}, equal to one process")
