@@ -6,14 +6,13 @@ Rows with Gowalla need `FOLDER`, see `benchmarks/evaluation.py`; the others draw
 `--users` and `--items`. Ranks of Gowalla have to be those of the CPU, bit by bit, before anything
 is timed. The columns are the median time, what it is in units of 10^12 operations of the product of
 all users and items, how many calls the host made to the device and how often it waited for it, and
-the memory at the peak of a call. The first lines say how far products are from the exact scores, as
-a share of the bound that the ranking relies on: at most one.
+the memory at the peak of a call. The second line says how far products are from the exact scores,
+as a share of the bound that the ranking relies on: at most one.
 """
 
 import argparse
 import importlib.util
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +25,8 @@ from torch.profiler import ProfilerActivity, profile
 from pyg_recmetrics import evaluate, rank
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.rounded_items import MAX_PADDING, RoundedItems
-from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 from pyg_recmetrics.kernels.scratch import Scratch
 
 #: How many users and items have their products compared with the bound.
@@ -64,22 +62,17 @@ HEAD = f"| {'':58} | {'median':>13} | {'10^12/s':>8} | {'launches':>8} | {'waits
 RULE = "|".join(["", "-" * 60, *("-" * (width + 1) + ":" for width in (14, 9, 9, 7, 9)), ""])
 
 
-def products(data: Embeddings, is_fused: bool, dtype: torch.dtype = torch.bfloat16) -> FastProducts:
+def products(data: Embeddings, dtype: torch.dtype) -> FastProducts:
     """The fast products of all users, as a search has them."""
     factors = ItemFactors(data.item, None, data.item.device)
-    user = scaled_by_row(data.user)
-    if is_fused:
-        from pyg_recmetrics.kernels.gpu.fused_products import FusedProducts
-
-        return FusedProducts(user, RoundedItems(factors, None, torch.float16))
-    return StoredProducts(user, RoundedItems(factors, None, dtype))
+    return FastProducts(scaled_by_row(data.user), RoundedItems(factors, None, dtype))
 
 
-def largest_share_of_bound(data: Embeddings, is_fused: bool) -> float:
+def largest_share_of_bound(data: Embeddings) -> float:
     """How far a product is from the exact score, as a share of the bound, among some users."""
     some = Embeddings(data.user[:NUM_COMPARED], data.item[:NUM_COMPARED], data.task)
     # Values in bfloat16 are rounded once more, which the bound does not include.
-    scores = products(some, is_fused, torch.float32)
+    scores = products(some, torch.float32)
     num_items = len(some.item) // MAX_PADDING * MAX_PADDING
     blocks = scores.blocks(
         torch.arange(len(some.user), device=data.user.device),
@@ -180,23 +173,19 @@ def lines_of_gowalla(data: Embeddings) -> dict[str, Callable[[], Any]]:
     }
 
 
-def lines_of_many(data: Embeddings, is_fused: bool) -> dict[str, Callable[[], Any]]:
+def lines_of_many(data: Embeddings) -> dict[str, Callable[[], Any]]:
     size = f"{len(data.user):,} x {len(data.item):,}"
     rows_at_once = max(1, 2**30 // len(data.item))
+    fast = products(data, torch.bfloat16)
     found: dict[str, Callable[[], Any]] = {
         f"{size}, product in half precision, stored": lambda: half_product(data, rows_at_once),
-        f"{size}, largest of blocks, product stored": partial(
-            all_products, products(data, False), rows_at_once
-        ),
+        f"{size}, largest of blocks": lambda: all_products(fast, rows_at_once),
         f"{size}, ranks down to 20": lambda: rank((data.user, data.item), data.task, k=20),
         f"{size}, torch.mm and topk(20), nothing masked": lambda: product_and_top_k(
             data, rows_at_once
         ),
         f"{size}, every rank": lambda: rank((data.user, data.item), data.task, full=True),
     }
-    if is_fused:
-        fused = products(data, True)
-        found[f"{size}, largest of blocks, fused"] = lambda: all_products(fused, 16 * rows_at_once)
     if has_faiss_for_gpus():
         found[f"{size}, faiss on the GPU, nothing masked"] = faiss_top_k(data)
     return found
@@ -212,19 +201,14 @@ def main() -> None:
     device = torch.device(args.device)
     drawn = random_embeddings(args.users, args.items, num_relevant=20)
     many = Embeddings(drawn.user.to(device), drawn.item.to(device), drawn.task.to(device))
-    is_fused = can_fuse(device, many.user.size(1))
     print(machine(device))
-    for fused in (False, True) if is_fused else (False,):
-        share = largest_share_of_bound(many, fused)
-        print(
-            f"largest error of {'fused' if fused else 'single'} products: {share:.3f} of the bound"
-        )
+    print(f"largest error of products: {largest_share_of_bound(many):.3f} of the bound")
     lines = []
     if args.folder is not None:
         gowalla = trained_embeddings(args.folder, args.device)
         check_against_the_cpu(gowalla, trained_embeddings(args.folder))
         lines = [(name, function, gowalla) for name, function in lines_of_gowalla(gowalla).items()]
-    lines += [(name, function, many) for name, function in lines_of_many(many, is_fused).items()]
+    lines += [(name, function, many) for name, function in lines_of_many(many).items()]
     print(HEAD, RULE, sep="\n")
     for name, function, data in lines:
         print(measured(name, function, data), flush=True)

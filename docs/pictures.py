@@ -61,7 +61,10 @@ def draw_page(page: Path, folder: Path) -> None:
     namespace: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(code_before(page), namespace)
-    for code, name in BLOCK.findall(page.read_text()):
+    blocks = BLOCK.findall(page.read_text())
+    while not blocks[-1][1]:  # what draws nothing may need other packages
+        blocks.pop()
+    for code, name in blocks:
         with contextlib.redirect_stdout(io.StringIO()):
             if name:
                 eval(code, namespace).figure.savefig(folder / name, dpi=RESOLUTION)

@@ -335,22 +335,6 @@ def check_level(level: object) -> float:
     return number
 
 
-def check_fields(fields: object, names: Iterable[str], owner: str) -> dict[str, Any]:
-    """Returns `fields` if it is a dictionary with all `names` as keys, and no others."""
-    if not isinstance(fields, dict):
-        raise TypeError(f"'{owner}' needs to be a dictionary (got {type(fields).__name__})")
-    if set(fields) != (wanted := set(names)):
-        raise ValueError(f"'{owner}' needs to hold {sorted(wanted)} (got {sorted(fields)})")
-    return fields
-
-
-def check_numbered(fields: object, owner: str) -> list[Any]:
-    """Returns the values of a dictionary in order if its keys are the numbers from zero on."""
-    names = [str(number) for number in range(len(check_mapping(fields, owner)))]
-    parts = check_fields(fields, names, owner)
-    return [parts[name] for name in names]
-
-
 def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
     """Returns `edge_type` if `data` has it."""
     if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:

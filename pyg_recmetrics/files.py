@@ -3,26 +3,15 @@
 import os
 import secrets
 import stat
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
-
-try:
-    import fcntl
-except ImportError:  # as on Windows, where what a killed process leaves behind stays
-    fcntl = None  # type: ignore[assignment]
-
-#: How the names of all temporary files start.
-_PREFIX = ".pyg_recmetrics-"
+from typing import IO
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     """Opens a new file that takes the place of `path` once it is complete.
-
-    What a killed process left of an earlier one is removed.
 
     Raises:
         OSError: If the file cannot be written. The error names `path`.
@@ -38,61 +27,17 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         if target.exists():
             with target.open("r+b"):  # raises if the file must not be written
                 mode = stat.S_IMODE(target.stat().st_mode)
-        _remove_leftovers(target.parent, _prefix(target))
-        temporary, file = _open_temporary(target)
+        temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
         try:
-            with file:
+            with temporary.open("xb") as file:
                 if mode is not None:
                     temporary.chmod(mode)
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                temporary.replace(target)
+            temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         # By the name that the caller knows.
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _prefix(target: Path) -> str:
-    return f"{_PREFIX}{zlib.crc32(os.fsencode(target.name)):08x}-"
-
-
-def _open_temporary(target: Path) -> tuple[Path, IO[bytes]]:
-    """Opens a file beside the target that no other process takes for a leftover."""
-    while True:
-        temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
-        file = temporary.open("xb")
-        if fcntl is not None:
-            _lock(file)
-        if temporary.exists():
-            return temporary, file
-        file.close()  # another process removed it before it was locked
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Removes what killed processes left in a folder instead of the files they were writing."""
-    _remove_leftovers(folder, _PREFIX)
-
-
-def _remove_leftovers(folder: Path, prefix: str) -> None:
-    """Removes the temporary files of writers that are no more."""
-    if fcntl is None:
-        return
-    for leftover in folder.glob(f"{prefix}*.tmp"):
-        try:
-            with leftover.open("r+b") as file:
-                if _lock(file):
-                    leftover.unlink(missing_ok=True)
-        except OSError:  # somebody else removed it, or owns it
-            continue
-
-
-def _lock(file: IO[Any]) -> bool:
-    """Locks a file until it is closed, and returns whether nobody else has locked it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has, or the file system has no locks
-        return False
-    return True

@@ -65,10 +65,27 @@ def arguments_of(value: object) -> dict[str, Any]:
         >>> arguments_of(Circle(-1))
         {'radius': 1}
     """
-    kind = type(value)
+    return {name: getattr(value, name) for name in names_of_arguments(type(value))}
+
+
+def made_of(kind: type[V], fields: Mapping[str, Any]) -> V:
+    """Returns an object of a class that is given all of its arguments by name.
+
+    Raises:
+        KeyError: If one of them is missing.
+
+    Example:
+        >>> made_of(complex, {"real": 1, "imag": 2})
+        (1+2j)
+    """
+    return kind(**{name: fields[name] for name in names_of_arguments(kind)})
+
+
+def names_of_arguments(kind: type) -> tuple[str, ...]:
+    """Returns the names of the arguments that a class takes."""
     if kind not in _arguments:
         _arguments[kind] = tuple(inspect.signature(kind).parameters)
-    return {name: getattr(value, name) for name in _arguments[kind]}
+    return _arguments[kind]
 
 
 class FrozenDict(Mapping[K, V]):

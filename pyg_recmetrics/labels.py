@@ -42,7 +42,7 @@ def read_labels(
     _check_one_for_each([len(given)], name, what, num_wanted)
     for label in given:
         _check_hashable(label, name)
-    distinct = in_order(dict.fromkeys(label for label in given if not is_missing(label)))
+    distinct = in_order(dict.fromkeys(label for label in given if not _is_missing(label)))
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
     return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
@@ -64,7 +64,7 @@ def _check_hashable(label: object, name: str) -> None:
         ) from error
 
 
-def is_missing(label: Any) -> bool:
+def _is_missing(label: Any) -> bool:
     """Returns whether something is no label, but stands for a missing one."""
     # Missing values of pandas are neither equal to themselves nor unequal.
     return label is None or not isinstance(label == label, bool) or label != label

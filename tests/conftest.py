@@ -7,14 +7,9 @@ from unittest.mock import patch
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch
-
-# Triton looks at this when it is imported for the first time, which PyG does.
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
-
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets

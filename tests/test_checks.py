@@ -603,39 +603,6 @@ def test_mapping(value, error):
 
 
 @pytest.mark.parametrize(
-    ("value", "error"),
-    [
-        ({"b": 1, "a": None}, None),
-        ({"a": 1}, ValueError("'x' needs to hold ['a', 'b'] (got ['a'])")),
-        (
-            {"c": 1, "a": 1, "b": 2},
-            ValueError("'x' needs to hold ['a', 'b'] (got ['a', 'b', 'c'])"),
-        ),
-        ({}, ValueError("'x' needs to hold ['a', 'b'] (got [])")),
-        (["a", "b"], TypeError("'x' needs to be a dictionary (got list)")),
-        (None, TypeError("'x' needs to be a dictionary (got NoneType)")),
-    ],
-)
-def test_fields(value, error):
-    with expected(error):
-        assert checks.check_fields(value, ("a", "b"), "x") is value
-
-
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [
-        ({}, None),
-        ({"1": "b", "0": "a"}, None),
-        ({"1": "b"}, ValueError("'x' needs to hold ['0'] (got ['1'])")),
-        (["a"], TypeError("'x' needs to be a mapping (got list)")),
-    ],
-)
-def test_numbered(value, error):
-    with expected(error):
-        assert checks.check_numbered(value, "x") == [value[key] for key in sorted(value)]
-
-
-@pytest.mark.parametrize(
     ("user", "item", "bias", "error"),
     [
         (1.0, 1.0, 3e38, None),

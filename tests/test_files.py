@@ -1,8 +1,14 @@
 """Files are replaced at once, and name themselves in errors."""
 
 import os
+import re
+import shutil
+import stat
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -60,13 +66,106 @@ def test_an_error_names_the_file(kind, tmp_path):
             WRITERS[kind](path)
 
 
-def test_only_leftovers_of_the_dead_are_removed(tmp_path):
+def write(path, content=b"new"):
+    with replacing(path) as file:
+        file.write(content)
+
+
+def test_what_is_interrupted_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "file"
-    with replacing(path) as mine:
-        mine.write(b"first")
-        with replacing(path) as other:
-            other.write(b"second")
-        assert path.read_bytes() == b"second"
-        assert len(os.listdir(tmp_path)) == 2
-    assert path.read_bytes() == b"first"
+    path.write_bytes(b"old")
+
+    def interrupted():
+        with replacing(path) as file:
+            file.write(b"half of it")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_process_that_is_killed_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    script = f"""
+import os, signal, sys
+sys.path[:0] = {sys.path!r}
+from pyg_recmetrics.files import replacing
+with replacing({str(path)!r}) as file:
+    file.write(b"half of it")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert len(os.listdir(tmp_path)) == 2  # it could not clean up
+    assert path.read_bytes() == b"old"
+
+
+def test_the_mode_of_a_file_is_kept(tmp_path):
+    path = tmp_path / "file"
+    write(path)
+    (tmp_path / "other").write_text("")
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+    path.chmod(0o640)
+    write(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_is_written_through(tmp_path, is_there):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    if is_there:
+        target.write_text("old")
+    link.symlink_to(Path("folder") / "target")
+    write(link)
+    assert link.is_symlink()
+    assert not target.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert os.listdir(target.parent) == ["target"]
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        received = other.submit(pipe.read_bytes)
+        write(pipe)
+        assert received.result() == b"new"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_many_may_write_at_once(tmp_path):
+    path = tmp_path / "file"
+    contents = [bytes([number]) * 10_000 for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, [path] * 40, contents))
+    assert path.read_bytes() in contents
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.fixture
+def folder_of_nobody():
+    """A folder of a user who may not write everything, as whom this process acts."""
+    folder, user = Path(tempfile.mkdtemp()), os.geteuid()
+    if user == 0:
+        nobody = 65534
+        os.chown(folder, nobody, nobody)
+        os.seteuid(nobody)
+    yield folder
+    os.seteuid(user)
+    shutil.rmtree(folder)
+
+
+def test_what_must_not_be_written_is_named(folder_of_nobody):
+    path = folder_of_nobody / "file"
+    path.write_bytes(b"protected")
+    path.chmod(0o400)
+    with pytest.raises(PermissionError, match=re.escape(f"'{path}'")):
+        write(path)
+    assert path.read_bytes() == b"protected"
+    folder_of_nobody.chmod(0o500)
+    with pytest.raises(PermissionError, match=re.escape(f"'{folder_of_nobody}/other'")):
+        write(folder_of_nobody / "other")

@@ -17,7 +17,7 @@ from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast import blocks, bounds, fast_products, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.fast.fast_products import FastProducts, StoredProducts
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import Search
@@ -34,7 +34,7 @@ from pyg_recmetrics.ranking import (
 from pyg_recmetrics.ranking import embeddings as ranked_embeddings
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
-from pyg_recmetrics.results import result
+from pyg_recmetrics.results import archive, result
 from pyg_recmetrics.task import edges, preparation
 from tests.support.cases.strategies import cases
 from tests.support.references import naive, oracle
@@ -272,7 +272,7 @@ DEFECTS = {
         fast_products, "put_in_order_", lambda _: lambda bits: bits
     ),
     "numbers are not rounded to a neighbour": wrapped(
-        StoredProducts,
+        FastProducts,
         "to_score",
         lambda to_score: lambda self, value: 1.1 * to_score(self, value),
     ),
@@ -378,8 +378,8 @@ DEFECTS = {
             lambda *truth: coalesce(*truth[:3], truth[3] and math.nextafter(truth[3], math.inf))
         ),
     ),
-    "a saved ranking is not checked": wrapped(
-        ranked_edges, "check_ranking", lambda check: lambda fields: None
+    "a changed file is not noticed": wrapped(
+        archive, "_checksum", lambda checksum: lambda header, arrays: ""
     ),
     "a run is written from its end": wrapped(
         trec,

@@ -32,15 +32,14 @@ TESTED_ELSEWHERE = {
     "reporting/parts": "reporting/test_sections.py",
     "reporting/table_on_page": "reporting/test_page.py, test_browser_controls.py",
     "results/estimates": "results/test_uncertainty.py",
-    "results/measured": "results/test_same_task.py",
+    "results/gaps": "results/test_item_groups.py",
     "results/samples": "test_margins.py",
     "version": "test_documentation.py",
 }
 
 #: Files of tests that belong to no single module, and what they test.
 OF_SEVERAL_MODULES = {
-    "benchmark/peers_of_ranks": "critical differences of another library",
-    "benchmark/simulations": "how often stars and counts are wrong",
+    "benchmark/simulations": "how often stars are wrong",
     "boundary": "what odd arguments are told, everywhere",
     "contributing": "the files for contributors",
     "command/page": "docs/command.md",

@@ -15,15 +15,13 @@ from pyg_recmetrics import (
     conventions,
     datasets,
     evaluate,
-    metrics,
     race,
     side_by_side,
     transforms,
 )
-from pyg_recmetrics.benchmark import CriticalDifferences
 from pyg_recmetrics.tables import Best, Rows, Table, Tabular, format_level
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.small_benchmark import many_data_sets, small_benchmark
+from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.tools.html_tables import HtmlTable
 from tests.support.tools.latex_tables import LatexTable, typeset
 
@@ -247,10 +245,6 @@ def tables():
     split = RandomLinkSplit(edge_types=edge_type, neg_sampling_ratio=0.0)
     data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
     benchmark = small_benchmark()
-    scores = random_scores(task, 1)
-    user, item = task.truth
-    scores[user, item] = (user % 2).float()
-    of_half = evaluate(scores, task, "recall@3", ties="worst")
     return {
         "result": result,
         "comparison": compare({"a": result, "b": other_result}),
@@ -261,21 +255,12 @@ def tables():
         "split": transforms.check_split(*split(data)),
         "conventions": conventions.table(),
         "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
-        "closed gaps": result.by(["<b>", "a & b"] * 20).gaps(
-            other=other_result.by(["<b>", "a & b"] * 20)
-        ),
-        "slices": of_half.slices("recall@3", {"a & b": ["<b>", "c"] * 20}, min_users=5),
-        "no slices": of_half.slices("recall@3"),
         "runs": Runs([result, other_result]),
         "runs of two": compare({"a": [result, other_result], "b": other_result}),
         "side by side": side_by_side({"a": result, "b": other_result}, k=3),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
         "benchmark": benchmark,
         "benchmark comparison": benchmark.compare("recall@3", baseline="None", equivalence="2%"),
-        "critical differences": CriticalDifferences(
-            many_data_sets(9), "abc", metrics.parse("ndcg@20"), 0.95
-        ),
-        "sensitivity": benchmark.sensitivity(),
         "race": race(
             {"<a>": random_scores(task, 1), "b": random_scores(task, 2)},
             task,
@@ -328,18 +313,14 @@ class TestFormats:
         assert {kind.__name__ for kind in kinds} == {
             "Benchmark",
             "BenchmarkComparison",
-            "ClosedGaps",
             "Cohorts",
             "Comparison",
-            "CriticalDifferences",
             "EvaluationResult",
             "Gaps",
             "History",
             "Race",
             "Runs",
-            "Sensitivity",
             "SideBySide",
-            "Slices",
             "SplitReport",
             "Table",
         }

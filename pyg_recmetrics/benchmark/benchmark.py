@@ -1,46 +1,45 @@
 """Benchmark: the results of several recommenders on several data sets."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
-from pyg_recmetrics.benchmark.critical_differences import CriticalDifferences
-from pyg_recmetrics.benchmark.means import MeanOnDataSet, MeansOnDataSets, Results, every_run
-from pyg_recmetrics.benchmark.sensitivity import Sensitivity, measure_sensitivity
-from pyg_recmetrics.checks import check_boolean, check_fields, check_level, check_numbered
-from pyg_recmetrics.conventions import Convention
+from pyg_recmetrics.benchmark.means import (
+    MeanOnDataSet,
+    Results,
+    means_on_each,
+    table_of_means,
+)
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.results import EvaluationResult, Runs, archive
 from pyg_recmetrics.results.archive import numbered
 from pyg_recmetrics.results.by_name import RUNNABLE, Name, by_name, read_name
-from pyg_recmetrics.results.comparison import compare_on_each
-from pyg_recmetrics.results.inference import check_scipy
+from pyg_recmetrics.results.comparison import compare_on_each, read_names
 from pyg_recmetrics.results.runs import (
     Runnable,
     common_metrics,
+    every_run,
     fields_of_runs,
     result_or_runs,
     runs_from_fields,
     runs_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import Table, Tabular, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Benchmark(Frozen, Tabular, Mapping[str, Results]):
+class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     r"""Several recommenders on several data sets: a mapping of each data set to its results.
 
     The table has a row for each recommender and a column for each data set. :meth:`compare` says
-    on how many data sets a recommender is better, :meth:`critical_differences` whether it would be
-    better on other data sets, and :meth:`sensitivity` whether the order is one of the protocol.
-    :func:`~pyg_recmetrics.report` puts all of it on a page.
+    on which data sets a recommender is better. :func:`~pyg_recmetrics.report` puts all of it on a
+    page.
 
     A recommender need not have been run on every data set. All results of a data set are of one
     task, and all of the benchmark have one convention.
@@ -71,22 +70,15 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         ...     return {name: evaluate(torch.tensor(x), task, "mrr") for name, x in scores.items()}
         >>> benchmark = Benchmark({"small": run(101), "large": run(200)})
         >>> print(benchmark)
-        mrr             small           large  mean rank
-        ------------------------------------------------
-        first  0.6139 ± .0562  0.6125 ± .0396       1.00
-        last   0.6073 ± .0559  0.6092 ± .0395       2.00
+        mrr             small           large
+        -------------------------------------
+        first  0.6139 ± .0562  0.6125 ± .0396
+        last   0.6073 ± .0559  0.6092 ± .0395
         ±: 95% confidence interval of the mean over users
         bold: the best mean of a data set, significantly better or not
-        mean rank: over all 2 data sets; it is no test
-        >>> benchmark.table(baseline="last").rows[0][-1]  # the lift of the first
-        '+0.8%'
         >>> str(benchmark.metric()), len(benchmark.to_pandas())
         ('mrr', 4)
-        >>> benchmark.sensitivity().claim()
-        'No other protocol changes the order by mrr.'
     """
-
-    _INSTEAD = "make another one"
 
     def __init__(self, results: Mapping[str, Mapping[str, Runnable]]) -> None:
         found = by_name(results, Mapping, "results by name")
@@ -99,54 +91,42 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         self.recommenders = tuple(
             dict.fromkeys(name for of_one in read.values() for name in of_one)
         )
-        self._results: dict[str, Results] = {
-            data_set: FrozenDict(
-                {name: of_one[name] for name in self.recommenders if name in of_one}
-            )
-            for data_set, of_one in read.items()
-        }
+        super().__init__(
+            {
+                data_set: FrozenDict({x: of_one[x] for x in self.recommenders if x in of_one})
+                for data_set, of_one in read.items()
+            }
+        )
         every = {
             f"{data_set}, {name}": result
-            for data_set, of_one in self._results.items()
+            for data_set, of_one in self.items()
             for name, result in every_run(of_one).items()
         }
         _check_same_definitions(every)
         self.metrics = common_metrics(list(every.values()))
         self._freeze()
 
-    def table(
-        self,
-        metric: str | Metric | None = None,
-        *,
-        baseline: Name | None = None,
-        level: float = 0.95,
-    ) -> Table:
+    def table(self, metric: str | Metric | None = None, *, level: float = 0.95) -> Table:
         """Returns the means of a metric: recommenders down, and data sets across.
 
-        Each mean has its interval, and the best of a data set is bold. The mean rank is over the
-        data sets that have all recommenders.
+        Each mean has its interval, and the best of a data set is bold.
 
         Args:
             metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
-            baseline (str, optional): A recommender. Another column has the lift of the others over
-                it, as the geometric mean over data sets. (default: `None`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
         Raises:
-            ValueError: If a result has no such metric, there is no such recommender, or `level` is
-                not between 0 and 1.
+            ValueError: If a result has no such metric, or `level` is not between 0 and 1.
         """
-        if baseline is not None:
-            baseline = read_name(baseline, "baseline", self.recommenders)
-        return self._means(metric, level).table(baseline)
+        return table_of_means(self, self.recommenders, self.metric(metric), check_level(level))
 
     def to_pandas(
         self, metric: str | Metric | None = None, *, level: float = 0.95
     ) -> "pd.DataFrame":
         """Returns a data frame with a row for every recommender on every data set.
 
-        Its columns are `data_set`, `recommender`, `metric`, `value`, `low`, `high`, `rank` on the
-        data set, `num_users` and `num_runs`.
+        Its columns are `data_set`, `recommender`, `metric`, `value`, `low`, `high`, `num_users`
+        and `num_runs`.
 
         Args:
             metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
@@ -156,7 +136,8 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             ImportError: If pandas is not installed.
             ValueError: If a result has no such metric, or `level` is not between 0 and 1.
         """
-        return to_data_frame(self._means(metric, level).rows.values(), MeanOnDataSet._fields)
+        means = means_on_each(self, self.metric(metric), check_level(level))
+        return to_data_frame(means, MeanOnDataSet._fields)
 
     def compare(
         self,
@@ -165,16 +146,13 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         baseline: Name | None = None,
         equivalence: float | str | None = None,
         deterministic: str | Iterable[Name] = (),
-        independent: bool = False,
-        small_sample: SmallSample = "satterthwaite",
         level: float = 0.95,
     ) -> BenchmarkComparison:
         """Compares recommenders on every data set, user by user, as :func:`compare` does.
 
-        One correction by Holm's method covers all tests on all data sets. For each pair, the
-        comparison also counts on how many data sets `a` is better, and on how many it is worse,
-        with confidence: the true number is no smaller. A pair is tested on the data sets that have
-        both, and a data set that lacks the baseline is left out.
+        One correction by Holm's method covers all tests on all data sets, so that the number of
+        stars is one of data sets with confidence: the true number is no smaller. A pair is tested
+        on the data sets that have both, and a data set that lacks the baseline is left out.
 
         Args:
             metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
@@ -184,24 +162,16 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
                 :func:`compare`. (default: `None`)
             deterministic (sequence of str, optional): The names of recommenders that no seed
                 changes. A single run of them is all there can be. (default: `()`)
-            independent (bool, optional): Whether data sets have nothing in common, such as users.
-                Counts are then those of Fisher's combination, which may be larger than the number
-                of stars, since together data sets say more than each by itself. It may also be
-                smaller: so choose before you see the numbers. (default: `False`, where a count is
-                the number of stars, however data sets depend on each other)
-            small_sample (str, optional): How tests allow for few runs, see :func:`compare`.
-                (default: `"satterthwaite"`)
             level (float, optional): The level of confidence. (default: `0.95`)
 
         Raises:
             ImportError: If scipy is not installed.
-            TypeError: If `deterministic` holds no names, or `independent` is not a boolean.
+            TypeError: If `deterministic` holds no names.
             ValueError: If a result has no such metric, a name is unknown, no two recommenders share
                 a data set, or another argument is not what :func:`compare` takes.
 
-        Sources: Dror et al., "Replicability analysis for natural language processing: testing
-        significance with multiple datasets" (2017); Benjamini and Heller, "Screening for partial
-        conjunction hypotheses" (2008).
+        Source: Dror et al., "Replicability analysis for natural language processing: testing
+        significance with multiple datasets" (2017).
 
         Example:
             >>> import torch
@@ -217,15 +187,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             >>> print(*benchmark.compare(baseline="popular", deterministic=fixed).claims())
             perfect is better than popular in mrr on both data sets.
         """
-        check_scipy("compare")
         asked = self.metric(metric)
-        independent = check_boolean(independent, "independent")
-        names = [deterministic] if isinstance(deterministic, str) else deterministic
-        if not isinstance(names, Iterable):
-            raise TypeError(
-                f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
-            )
-        known = [read_name(name, "deterministic", self.recommenders) for name in names]
         if baseline is not None:
             baseline = read_name(baseline, "baseline", self.recommenders)
         # The order of recommenders is that of their names in every data set.
@@ -244,91 +206,11 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
             asked,
             baseline=baseline,
             equivalence=equivalence,
-            deterministic=known,
-            small_sample=small_sample,
+            deterministic=read_names(deterministic, self.recommenders),
             level=level,
         )
         left_out = tuple(data_set for data_set in self if data_set not in compared)
-        return BenchmarkComparison(comparisons, asked, self.recommenders, independent, left_out)
-
-    def critical_differences(
-        self, metric: str | Metric | None = None, *, level: float = 0.95
-    ) -> CriticalDifferences:
-        r"""Says which recommenders would differ on other data sets, if these are a sample of them.
-
-        Friedman's test looks at the ranks of recommenders on the data sets that have all of them.
-        If it finds any difference, Wilcoxon's signed-rank test compares each two of them, corrected
-        by Holm's method. Each data set is one observation, so that few data sets tell little,
-        however many users they have. Fewer than five are refused. So are five to seven, if not even
-        data sets that all agree could make a pair significant: two recommenders need six, and three
-        need seven.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
-            level (float, optional): The level of confidence. (default: `0.95`)
-
-        Raises:
-            ImportError: If scipy is not installed.
-            ValueError: If there are too few data sets that have all recommenders, a result has no
-                such metric, or `level` is not between 0 and 1.
-
-        Sources: Friedman, "The use of ranks to avoid the assumption of normality implicit in the
-        analysis of variance" (1937); Demšar, "Statistical comparisons of classifiers over multiple
-        data sets" (2006); Benavoli, Corani and Mangili, "Should we really use post-hoc tests based
-        on mean-ranks?" (2016), for Wilcoxon's test.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     scores = {"first": [3.0, 2.0, 1.0], "last": [1.0, 2.0, 3.0]}
-            ...     scored = {name: torch.tensor(x) for name, x in scores.items()}
-            ...     return {name: evaluate(x, task, "mrr") for name, x in scored.items()}
-            >>> benchmark = Benchmark({f"{size} users": run(size) for size in range(10, 31, 3)})
-            >>> print(benchmark.critical_differences())
-            mrr    mean rank  not told apart from
-            -------------------------------------
-            first       1.00                    -
-            last        2.00                    -
-            over 7 data sets, each of which is one observation
-            told apart by Wilcoxon's signed-rank test, corrected for 1 pair by Holm's method, at 95%
-        """
-        check_scipy("critical_differences")
-        means = self._means(metric, level)
-        return CriticalDifferences(
-            means.values, self.recommenders, means.metric, check_level(level)
-        )
-
-    def sensitivity(
-        self,
-        metric: str | Metric | None = None,
-        *,
-        conventions: "Iterable[str | Convention] | None" = None,
-        cut_offs: Iterable[int] | None = None,
-        ties: Iterable[Ties] | None = None,
-    ) -> Sensitivity:
-        """Says whether the order of recommenders would be another under another protocol.
-
-        Results hold their ranked edges, so that the metric is measured again: as other libraries
-        define it, at other cut-offs, and with equal scores in another order. Nothing is ranked
-        anew, so a cut-off that is deeper than was ranked is left open.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
-            conventions (sequence, optional): The conventions. (default: `None`, all that have the
-                metric)
-            cut_offs (sequence of int, optional): The cut-offs. (default: `None`, 5, 10, 20, 50 and
-                100, if the metric has one)
-            ties (sequence of str, optional): How equal scores are ranked, see
-                :meth:`RankedEdges.with_ties`. (default: `None`, `"best"`, `"mean"` and `"worst"`)
-
-        Raises:
-            ValueError: If a result has no such metric, or there is no such convention, cut-off or
-                order of ties.
-        """
-        return measure_sensitivity(self._results, self.metric(metric), conventions, cut_offs, ties)
+        return BenchmarkComparison(comparisons, asked, self.recommenders, left_out)
 
     def save(self, path: str | Path) -> None:
         """Saves all results in one file, for :meth:`load`. What they share is stored once.
@@ -353,7 +235,7 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
 
     @classmethod
     def load(cls, path: str | Path) -> "Benchmark":
-        """Loads a saved benchmark. Loading never runs code from the file, and checks all of it.
+        """Loads a saved benchmark, as :meth:`EvaluationResult.load` does.
 
         Args:
             path (str or Path): The file.
@@ -379,15 +261,15 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
-        check_fields(fields, ("data_sets",), "fields")
-        found: dict[str, dict[str, list[EvaluationResult]]] = {}
-        for data_set in check_numbered(fields["data_sets"], "data_sets"):
-            check_fields(data_set, ("name", "recommenders"), "data_sets")
-            of_one = found.setdefault(data_set["name"], {})
-            for recommender in check_numbered(data_set["recommenders"], "recommenders"):
-                check_fields(recommender, ("name", "runs"), "recommenders")
-                of_one[recommender["name"]] = runs_from_fields(recommender["runs"])
-        return cls(found)
+        return cls(
+            {
+                data_set["name"]: {
+                    recommender["name"]: runs_from_fields(recommender["runs"])
+                    for recommender in data_set["recommenders"].values()
+                }
+                for data_set in fields["data_sets"].values()
+            }
+        )
 
     def metric(self, metric: str | Metric | None = None) -> Metric:
         """Returns a metric as methods take it: the first that all results have if none is given.
@@ -404,18 +286,6 @@ class Benchmark(Frozen, Tabular, Mapping[str, Results]):
         if not self.metrics:
             raise ValueError("'metric' needs to be given if results have none in common (got None)")
         return self.metrics[0]
-
-    def _means(self, metric: str | Metric | None, level: float) -> MeansOnDataSets:
-        return MeansOnDataSets(self._results, self.metric(metric), check_level(level))
-
-    def __getitem__(self, data_set: str) -> Results:
-        return self._results[data_set]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._results)
-
-    def __len__(self) -> int:
-        return len(self._results)
 
     def __repr__(self) -> str:
         number = len(self.recommenders)

@@ -1,7 +1,7 @@
 """Convention: the definitions of one library, and who is evaluated by it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -10,11 +10,10 @@ from torch import Tensor
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
-    check_fields,
     check_mapping,
     check_positive_integer,
 )
-from pyg_recmetrics.frozen import FrozenDict, arguments_of, settle
+from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
@@ -302,12 +301,9 @@ class Convention:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Convention":
-        """Returns what :meth:`to_dict` was called on, after the usual checks."""
-        check_fields(values, (each.name for each in fields(cls)), "convention")
-        population = values["population"]
-        check_fields(population, (each.name for each in fields(Population)), "population")
-        words = [values[name] for name in ("name", "source", "note")]
-        words += [*values["without_cut_off"], *values["other_names"].values()]
-        if wrong := [word for word in words if not isinstance(word, str)]:
-            raise TypeError(f"'convention' needs to hold names as strings (got {wrong[0]!r})")
-        return cls(**values | {"population": Population(**population)})
+        """Returns what :meth:`to_dict` was called on.
+
+        Raises:
+            KeyError: If a field is missing.
+        """
+        return made_of(cls, {**values, "population": made_of(Population, values["population"])})

@@ -1,7 +1,7 @@
 """The arithmetic of ranking: tensors in, tensors out.
 
-The kernels know neither tasks nor recommenders, and import nothing else of the package. Three
-rooms hold three ideas:
+The kernels know neither tasks nor recommenders, and import nothing else of the package. Two rooms
+hold two ideas:
 
 - `exact/` says what the answer is. A score is an inner product, rounded once (`scores`, from
   `factors`). Items are sorted by it (`sorting`), or those that score higher are counted
@@ -11,11 +11,8 @@ rooms hold three ideas:
   the ranks down to a depth: it reads `fast_scores`, which are `fast_products` of `rounded_items` or
   `given_scores`, in `blocks`; `strip_searching` does so where products take most of the time.
   `bounded_counting` finds all ranks: it counts the scores above thresholds (`threshold_counting`,
-  `packed_counts`), and compares the few that are close to one (`rank_counting`). `direct_ranking`
-  has fewer steps than both, for few items. Both a search and it look for values `row_wise`.
-- `gpu/` does the same on a GPU without storing the products. `fused_products` take the place of
-  `fast_products`, and `fused_counting` that of `bounded_counting`. `programs` compute, and `fusing`
-  asks whether a device can run them.
+  `packed_counts`), and compares the few that are close to one. `direct_ranking` has fewer steps
+  than both, for few items. Both a search and it look for values `row_wise`.
 
 Below them, `entries` are the few pairs of a row and an item that matter, `scratch` lends buffers,
 and `devices` knows what a device does well.

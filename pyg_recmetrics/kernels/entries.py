@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,6 +14,9 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", ".*Sparse CSR tensor support.*")
     torch.empty(0, 0, layout=torch.sparse_csr, device="cpu")
 
+
+#: The rows and the items of some edges, sorted by row.
+UserItems: TypeAlias = tuple[Tensor, Tensor]
 
 #: How many numbers of the rows of both matrices are held at once, where products are not sparse.
 NUM_NUMBERS = 2**24

@@ -1,12 +1,12 @@
 r"""Pictures of results and of trainings.
 
 Each function takes one result, or a dictionary of results by name, and returns a :class:`Picture`.
-Five take something else: :func:`differences` takes what :func:`~pyg_recmetrics.compare` returned,
-:func:`race` what :func:`~pyg_recmetrics.race` did, :func:`slices` what a method of that name did,
-:func:`history` what an :class:`~pyg_recmetrics.Evaluator` remembers of a training, and
-:func:`benchmark` a :class:`~pyg_recmetrics.Benchmark` of several data sets. A notebook shows a
-picture if it is the last expression of a cell. It is also a pair:
-`figure, axes = plot.metric_at_k(results)`, and `figure.savefig("figure.pdf")` saves it.
+Four take something else: :func:`differences` takes what :func:`~pyg_recmetrics.compare` returned,
+:func:`race` what :func:`~pyg_recmetrics.race` did, :func:`history` what an
+:class:`~pyg_recmetrics.Evaluator` remembers of a training, and :func:`benchmark` a
+:class:`~pyg_recmetrics.Benchmark` of several data sets. A notebook shows a picture if it is the
+last expression of a cell. It is also a pair: `figure, axes = plot.metric_at_k(results)`, and
+`figure.savefig("figure.pdf")` saves it.
 
 The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layout="constrained")`.
 Otherwise they draw on a new figure that belongs to no window. They change no global settings.
@@ -30,7 +30,6 @@ from pyg_recmetrics.plot.by_cut_off import (
 from pyg_recmetrics.plot.by_data_set import benchmark
 from pyg_recmetrics.plot.by_evaluation import history
 from pyg_recmetrics.plot.by_item import long_tail
-from pyg_recmetrics.plot.by_slice import slices
 from pyg_recmetrics.plot.by_user import distribution, metric_by_degree
 from pyg_recmetrics.plot.forest import differences, means
 from pyg_recmetrics.plot.picture import Panels, Picture
@@ -52,5 +51,4 @@ __all__ = [
     "pareto",
     "precision_recall_curve",
     "race",
-    "slices",
 ]

@@ -122,12 +122,12 @@ def description_of(mark: "Artist") -> Description | None:
     return description
 
 
-def axes_for(ax: "Axes | None", height: float = _HEIGHT, width: float = _WIDTH) -> "Axes":
+def axes_for(ax: "Axes | None", height: float = _HEIGHT) -> "Axes":
     """Returns `ax`, or the axes of a new figure that belongs to no window."""
     with requires_extra("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
     if ax is None:
-        return Figure(figsize=(width, height), layout="constrained").subplots()
+        return Figure(figsize=(_WIDTH, height), layout="constrained").subplots()
     if not hasattr(ax, "get_figure"):
         raise TypeError(f"'ax' needs to be axes of matplotlib (got {type(ax).__name__})")
     figure_of(ax)

@@ -9,9 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_fields
 from pyg_recmetrics.frozen import arguments_of
-from pyg_recmetrics.ranked_edges.validation import check_lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +102,3 @@ class Lists:
     def to_dict(self) -> dict[str, Any]:
         """Returns both fields by name."""
         return arguments_of(self)
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any], num_users: int) -> "Lists":
-        """Returns what :meth:`to_dict` was called on.
-
-        Raises:
-            TypeError: If a field has another type.
-            ValueError: If the fields are not lists of as many users.
-        """
-        check_fields(fields, (field.name for field in dataclasses.fields(cls)), "lists")
-        check_lists(fields, num_users)
-        return cls(**fields)

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask, lexsort, segment
 
-from pyg_recmetrics.checks import check_double_precision, check_fields, check_raw_ids
-from pyg_recmetrics.frozen import arguments_of, settle
+from pyg_recmetrics.checks import check_double_precision
+from pyg_recmetrics.frozen import arguments_of, made_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
@@ -34,9 +34,11 @@ from pyg_recmetrics.ranked_edges.sources import (
 )
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE, check_ranking
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
+
+#: The fields that may hold a value for every edge.
+PER_EDGE = ("rank", "weight", "num_above", "num_tied", "is_candidate")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -638,31 +640,21 @@ class RankedEdges:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
-        """Returns what :meth:`to_dict` was called on, after it has checked all of it.
+        """Returns what :meth:`to_dict` was called on.
 
         Raises:
-            TypeError: If a field has another type.
-            ValueError: If a field is missing, or fields do not fit together.
+            KeyError: If a field is missing.
         """
-        names = [field.name for field in dataclasses.fields(cls)]
-        check_fields(fields, names, "ranked")
-        check_ranking(fields)
-        lists, catalogue = fields["lists"], fields["catalogue"]
-        num_users = fields["ptr"].numel() - 1
-        parts: dict[str, Any] = {
-            "lists": None if lists is None else Lists.from_dict(lists, num_users),
-            "catalogue": None if catalogue is None else Catalogue.from_dict(catalogue),
+        # Files keep original ids as lists.
+        parts = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
         }
-        num_ids_of_users = num_users if fields["user_of_row"] is None else None
-        for name, num_ids in (("user_ids", num_ids_of_users), ("item_ids", None)):
-            if fields[name] is not None:
-                parts[name] = check_raw_ids(fields[name], name, num_ids)
-        ranked = cls(**fields | parts)
-        if ranked.item_ids is not None:
-            ranked._check_num_items(len(ranked.item_ids), "item_ids")
-        if ranked.catalogue is not None:
-            ranked._check_num_items(ranked.catalogue.num_items, "catalogue")
-        return ranked
+        parts |= {
+            "lists": fields["lists"] and made_of(Lists, fields["lists"]),
+            "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
+        }
+        return made_of(cls, parts)
 
     def to(self, device: torch.device | str) -> "RankedEdges":
         """Returns a copy on another device.
@@ -892,8 +884,9 @@ class RankedEdges:
             ValueError: If lists were not kept, or not down to `k`.
         """
         lists = self.required_lists
-        # Lists that were given are all there is, but a ranking could have kept more.
-        if self.num_candidates is None or self.num_users == 0:
+        # Lists that were given are all there is, but a ranking could have kept more, unless it is
+        # one of nobody.
+        if self.num_candidates is None or lists.width == 0:
             return lists
         if lists.width < min(k, int(self.num_candidates.max())):
             raise ValueError(

@@ -16,17 +16,16 @@ from pyg_recmetrics.kernels.devices import (
 )
 from pyg_recmetrics.kernels.exact.lists import ranks_in_lists
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_top_scores
+from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
 from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.given_scores import GivenScores
-from pyg_recmetrics.kernels.fast.rank_counting import RankCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
-from pyg_recmetrics.kernels.gpu.fusing import can_fuse
 from pyg_recmetrics.ranking.base import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.embeddings import EmbeddingRecommender
-from pyg_recmetrics.ranking.kinds import kind_of_search, kinds_of_counts, kinds_of_products
+from pyg_recmetrics.ranking.kinds import dtypes_of_products, kind_of_search
 from pyg_recmetrics.ranking.pairs import PairRecommender, PairScorer
 from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
 from pyg_recmetrics.ranking.scores_and_lists import GivenScoresRecommender, MatrixRecommender
@@ -242,16 +241,15 @@ class SearchProducts(RankBySearch):
         self,
         recommender: EmbeddingRecommender,
         request: Request,
-        products: type[FastProducts],
         dtype: torch.dtype,
     ) -> None:
         super().__init__(recommender, request)
         self.recommender, self.candidates = recommender, request.task.candidates
-        self.products, self.dtype = products, dtype
+        self.dtype = dtype
         self.search = kind_of_search(self.device, dtype)
 
     def fast_scores(self, chunk: Chunk) -> FastScores:
-        return self.products(self.recommender.users(chunk.users), self._items)
+        return FastProducts(self.recommender.users(chunk.users), self._items)
 
     @cached_property
     def _items(self) -> RoundedItems:
@@ -324,15 +322,8 @@ class CountByBound(RankingAlgorithm):
     # The cost of a user depends on its number of truth edges, not on their ranks.
     depth = 1
 
-    def __init__(
-        self,
-        recommender: EmbeddingRecommender,
-        request: Request,
-        count: type[RankCount],
-        dtype: torch.dtype,
-    ) -> None:
+    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
         self.recommender, self.candidates = recommender, request.task.candidates
-        self.count, self.dtype = count, dtype
 
     def num_rows(self, depth: int) -> int:
         return self._kernel.num_rows(depth)
@@ -344,8 +335,8 @@ class CountByBound(RankingAlgorithm):
         return Findings(*self._kernel.ranks(user, chunk.depth, *edges, chunk.scratch))
 
     @cached_property
-    def _kernel(self) -> RankCount:
-        return self.count(RoundedItems(self.recommender.items, self.candidates, self.dtype))
+    def _kernel(self) -> BoundedCount:
+        return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
 
 
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
@@ -429,17 +420,15 @@ def _searching(request: Request, in_bfloat16: bool) -> list[RankingAlgorithm]:
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    kinds = kinds_of_products(device, recommender.items.dim, in_bfloat16)
-    return [SearchProducts(recommender, request, *kind) for kind in kinds]
+    dtypes = dtypes_of_products(device, in_bfloat16)
+    return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
 
 
 def _counting(request: Request) -> list[RankingAlgorithm]:
-    """Returns the algorithms that count scores of embeddings, the fastest first."""
-    recommender, device = request.recommender, request.task.device
-    if not isinstance(recommender, EmbeddingRecommender):
+    """Returns the algorithm that counts scores of embeddings."""
+    if not isinstance(request.recommender, EmbeddingRecommender):
         return []
-    kinds = kinds_of_counts(device, recommender.items.dim)
-    return [CountByBound(recommender, request, *kind) for kind in kinds]
+    return [CountByBound(request.recommender, request)]
 
 
 def _is_small(request: Request) -> bool:
@@ -493,14 +482,13 @@ def _obstacle_to_rank_directly(request: Request) -> str | None:
 
 def _obstacle_to_count(request: Request) -> str | None:
     """Returns where an algorithm that counts does not apply, if this is such a case."""
-    recommender, device = request.recommender, request.task.device
-    if not isinstance(recommender, EmbeddingRecommender):
+    if not isinstance(request.recommender, EmbeddingRecommender):
         return "for a recommender that does not give embeddings"
     if _has_candidates_of_each_user(request.task):
         return "for a task with candidates of each user"
     if request.list_width > 0:
         return "to keep items: counting makes no lists"
-    if not (can_fuse(device, recommender.items.dim) or has_exact_single_precision(device)):
+    if not has_exact_single_precision(request.task.device):
         return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None
 

@@ -45,8 +45,9 @@ class ModelRecommender(ListRecommender):
         takes_users: bool = True,
         takes_items: bool = True,
     ) -> None:
-        max_excluded = int((task.num_items - task.num_candidates[task.users]).max())
-        super().__init__(task, max_excluded)
+        num_excluded = task.num_items - task.num_candidates[task.users]
+        self.max_excluded = int(num_excluded.max()) if num_excluded.numel() else 0
+        super().__init__(task, self.max_excluded)
         # A model may propagate whenever it is asked, so the fewer calls, the better.
         self.bytes_per_pair += _BYTES_PER_SCORE
         self.recommend = recommend
@@ -56,7 +57,6 @@ class ModelRecommender(ListRecommender):
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
         self.dst_index = items + self.first_item
-        self.max_excluded = max_excluded
         self.takes_users = takes_users
         #: What came when all users were asked about at once, and how many items were asked for.
         self.of_all_users, self.num_asked_of_all = items.new_empty(self.num_users, 0), 0

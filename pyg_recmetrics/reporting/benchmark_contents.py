@@ -1,14 +1,10 @@
 """What a report on several data sets is about."""
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
 
-from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison, Sensitivity
-from pyg_recmetrics.benchmark.means import MeanOnDataSet, MeansOnDataSets
-from pyg_recmetrics.benchmark.ranks import mean_ranks
+from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
+from pyg_recmetrics.benchmark.means import best_on_each, means_on_each
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.runs import runs_of
@@ -57,28 +53,17 @@ class BenchmarkContents:
         return cls(benchmark, comparison, comparison.metric)
 
     @cached_property
-    def means(self) -> MeansOnDataSets:
-        """The means of the main metric."""
-        return MeansOnDataSets(dict(self.benchmark), self.metric, 0.95)
-
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """The order of recommenders under other protocols."""
-        return self.benchmark.sensitivity(self.metric)
-
-    @cached_property
     def best(self) -> str:
-        """The recommender with the best mean rank, or else with the best ranks of its own."""
+        """The recommender that is best on most data sets."""
+        best = best_on_each(means_on_each(self.benchmark, self.metric, 0.95))
         names = self.benchmark.recommenders
-        found = mean_ranks(self.means.values, names, self.means.higher_is_better)
-        rows = self.means.rows.values()
-        return min(names, key=lambda name: (found[name], *_own_ranks(name, rows)))
+        return max(names, key=lambda name: sum(name in of_one for of_one in best.values()))
 
     @cached_property
     def main_comparison(self) -> BenchmarkComparison | None:
         """All differences, or those from the best recommender if there are too many."""
         comparison = self.comparison
-        if comparison is None or len(comparison.counts) <= _MANY_PAIRS:
+        if comparison is None or len(comparison.pairs) <= _MANY_PAIRS:
             return comparison
         of_all = set.intersection(*map(set, comparison.pairs))
         return comparison if of_all else comparison.select(self.best)
@@ -90,12 +75,6 @@ class BenchmarkContents:
             data_set: runs_of(next(iter(results.values())))[0]
             for data_set, results in self.benchmark.items()
         }
-
-
-def _own_ranks(name: str, rows: Iterable[MeanOnDataSet]) -> tuple[float, float]:
-    """Returns how many data sets a recommender lacks, and its mean rank on the others."""
-    places = [row.rank for row in rows if row.recommender == name and not math.isnan(row.rank)]
-    return -len(places), fmean(places) if places else math.inf
 
 
 def _main_metric(benchmark: Benchmark) -> Metric:

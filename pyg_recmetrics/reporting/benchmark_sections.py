@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from pyg_recmetrics import plot
-from pyg_recmetrics.benchmark import BenchmarkComparison, Sensitivity
+from pyg_recmetrics.benchmark import BenchmarkComparison
 from pyg_recmetrics.plot.by_data_set import panel_height, panel_of
 from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
-from pyg_recmetrics.reporting.contents import Contents, about_rows
+from pyg_recmetrics.reporting.contents import about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
-from pyg_recmetrics.reporting.weak_spots import weak_spots
 from pyg_recmetrics.results.cautions import caution
 from pyg_recmetrics.results.inference import Sample
 from pyg_recmetrics.results.runs import runs_of
@@ -24,20 +23,17 @@ def summary(contents: BenchmarkContents) -> str:
 
 
 def result(contents: BenchmarkContents) -> Iterator[Part]:
-    """Who is better on how many data sets, what makes it doubtful, and the table of means."""
+    """Who is better on which data sets, what makes it doubtful, and the table of means."""
     comparison = contents.main_comparison
     if comparison is not None:
         yield Remarks(comparison.claims(), "claims")
     if warnings := list(_warnings(contents)):
         yield Remarks(warnings, "warnings")
-    if _keeps_its_order(contents.sensitivity):
-        yield Remarks([contents.sensitivity.claim()], "good")
     caption = (
         f"The mean {contents.metric} of every recommender on every data set. The best of each is "
         f"bold."
     )
-    make = partial(contents.benchmark.table, contents.metric, baseline=_baseline(contents))
-    yield grid("Means", caption, make)
+    yield Grid(caption, contents.benchmark.table(contents.metric))
 
 
 def each_data_set(contents: BenchmarkContents) -> Iterator[Part]:
@@ -49,18 +45,11 @@ def each_data_set(contents: BenchmarkContents) -> Iterator[Part]:
             yield _differences_on(comparison, data_set, height)
 
 
-def weak_spots_of_each(contents: BenchmarkContents) -> Iterator[Part]:
-    """Whom and what the best recommender of each data set fails."""
-    for data_set, results in contents.benchmark.items():
-        of_one = Contents(dict(results), None, None, contents.metric)
-        yield from weak_spots(of_one, data_set)
-
-
 def other_metrics(contents: BenchmarkContents) -> Iterator[Part]:
     """The means of all other metrics that all results have."""
     for metric in contents.benchmark.metrics:
         if metric != contents.metric:
-            table = contents.benchmark.table(metric, baseline=_baseline(contents))
+            table = contents.benchmark.table(metric)
             yield Grid(f"The mean {metric}.", table, fold=str(metric))
 
 
@@ -72,8 +61,8 @@ def differences(contents: BenchmarkContents) -> Iterator[Part]:
         yield grid("Comparison", "", partial(contents.benchmark.compare, contents.metric))
         return
     caption = (
-        f"The difference of two recommenders in {contents.metric}, user by user, and on how many "
-        f"data sets one is better. What is not significant is pale."
+        f"The difference of two recommenders in {contents.metric}, user by user. What is not "
+        f"significant is pale."
     )
     table = comparison.table()
     # The page opens with the sentences.
@@ -87,26 +76,6 @@ def differences(contents: BenchmarkContents) -> Iterator[Part]:
         caption = f"Lifts, p-values and wins on {data_set}, corrected for all data sets."
         fold = f"All numbers on {data_set}"
         yield Grid(caption, found.table(), about_rows(found), main=1, fold=fold)
-
-
-def other_data_sets(contents: BenchmarkContents) -> Iterator[Part]:
-    """Whether recommenders would differ on other data sets."""
-    caption = (
-        "What to expect on other data sets of the kind: each data set counts as one observation, "
-        "whatever its number of users."
-    )
-    make = partial(contents.benchmark.critical_differences, contents.metric)
-    yield grid("Other data sets", caption, make)
-
-
-def protocol(contents: BenchmarkContents) -> Iterator[Part]:
-    """Whether the order is one of the protocol."""
-    found = contents.sensitivity
-    caption = (
-        "Whether recommenders change places if the metric is defined as by another library, cut "
-        "off elsewhere, or if equal scores are in another order."
-    )
-    yield Grid(caption, found.table(), fold="" if found.changes else "All protocols")
 
 
 def trade_offs(contents: BenchmarkContents) -> Iterator[Part]:
@@ -144,10 +113,7 @@ BENCHMARK_SECTIONS: dict[str, Callable[[BenchmarkContents], Iterator[Part]]] = {
     "Result": result,
     "Each data set": each_data_set,
     "Comparison": differences,
-    "Weak spots": weak_spots_of_each,
     "Other metrics": other_metrics,
-    "Other data sets": other_data_sets,
-    "Other protocols": protocol,
     "Trade-offs": trade_offs,
     "Data sets": data_sets,
     "Recipe": recipe,
@@ -179,18 +145,6 @@ def _differences_on(comparison: BenchmarkComparison, data_set: str, height: floa
     )
 
 
-def _keeps_its_order(sensitivity: Sensitivity) -> bool:
-    return not sensitivity.changes and any(row.order for row in sensitivity)
-
-
-def _baseline(contents: BenchmarkContents) -> str | None:
-    """Returns the recommender with which all others were compared, if there is one."""
-    if contents.comparison is None or len(contents.benchmark.recommenders) < 3:
-        return None
-    common = {b for _, b in contents.comparison.pairs}
-    return common.pop() if len(common) == 1 else None
-
-
 def _warnings(contents: BenchmarkContents) -> Iterator[str]:
     """What may make the numbers of the page say less than they seem to."""
     comparison = contents.comparison
@@ -211,25 +165,6 @@ def _warnings(contents: BenchmarkContents) -> Iterator[str]:
     if any(tied.values()):
         counts = ", ".join(f"{num:,} on {data_set}" for data_set, num in tied.items() if num)
         yield f"Relevant items with the same score as another candidate, at most: {counts}."
-    if contents.sensitivity.changes:
-        yield f"{contents.sensitivity.claim()}{_on_changes(contents)}"
-
-
-def _on_changes(contents: BenchmarkContents) -> str:
-    """Says so if no recommenders that change places differ significantly."""
-    comparison, changes = contents.comparison, contents.sensitivity.changes
-    if comparison is None:
-        return ""
-    is_found = {
-        (data_set, frozenset((row.a, row.b))): found.is_significant(row)
-        for data_set, found in comparison.items()
-        for row in found
-    }
-    swapped = [(change.data_set, frozenset(pair)) for change in changes for pair in change.swapped]
-    # What was not compared may differ.
-    if any(is_found.get(pair, True) for pair in swapped):
-        return ""
-    return " None of them differ significantly on that data set."
 
 
 def _num_tied(contents: BenchmarkContents, data_set: str) -> int:

@@ -39,13 +39,11 @@ class Contents:
         recommenders (dict): The results by name; the name of a single recommender is empty.
         split (SplitReport or None): The checks of the split.
         comparison (Comparison or None): The differences of the recommenders.
-        asked (Metric or None): The metric of the pictures that show one, if it is given.
     """
 
     recommenders: dict[str, EvaluationResult | Runs]
     split: SplitReport | None
     comparison: Comparison | None
-    asked: Metric | None = None
 
     @classmethod
     def of(
@@ -153,10 +151,8 @@ class Contents:
         """The metric of the pictures that show one: the first that has a cut-off, or the first.
 
         Raises:
-            ValueError: If the results have no metric in common, and none is given.
+            ValueError: If the results have no metric in common.
         """
-        if self.asked is not None:
-            return self.asked
         if not self.metrics:
             raise ValueError("the results have no metric of single users in common")
         return next((metric for metric in self.metrics if metric.k), self.metrics[0])

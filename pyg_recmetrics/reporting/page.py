@@ -35,20 +35,17 @@ def report(
     r"""Writes a page with everything about some results: what was measured, and what came out.
 
     The page says first which recommender is better, in one sentence for each pair, in a picture of
-    all means and differences, and with warnings of what makes them doubtful. Then it says whom the
-    best recommender fails, which items are never found, and for whom it is further ahead than for
-    others, see :meth:`EvaluationResult.slices`. Below, it has the means, paired differences,
-    curves, groups of users and of items, the long tail, ties, the task, the recipe, and checks of
-    the split. Readers choose metrics and recommenders, and sort tables.
+    all means and differences, and with warnings of what makes them doubtful. Below, it has the
+    means, paired differences, curves, groups of users and of items, the long tail, ties, the task,
+    the recipe, and checks of the split. Readers choose metrics and recommenders, and sort tables.
 
     It is one HTML file that needs no network. Only sorting needs the script that is in it. Pictures
     are vector graphics. They follow the colours of the page, which is dark where the reader prefers
     it. The same results give the same file.
 
-    Of a :class:`Benchmark`, the page says on how many data sets a recommender is better, in one
+    Of a :class:`Benchmark`, the page says on which data sets a recommender is better, in one
     sentence for each pair and in pictures of every data set. Below, it has the table of means,
-    differences, whom and what the best recommender of each data set fails, what to expect on other
-    data sets, whether another protocol changes the order, trade-offs, sizes and recipes.
+    differences, trade-offs, sizes and recipes.
 
     A section is left out if something is missing for it, such as the lists of recommended items, an
     extra, or the split. The end of the page says what is left out, and how to get it.

@@ -14,7 +14,6 @@ from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.reporting.contents import Contents, about_rows, sample_of
 from pyg_recmetrics.reporting.first_screen import first_screen
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Part, Prose, drawing, grid
-from pyg_recmetrics.reporting.weak_spots import weak_spots
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
 from pyg_recmetrics.results.nouns import those_who
@@ -108,8 +107,6 @@ def differences(contents: Contents) -> Iterator[Part]:
         main=1,
         fold="All numbers" if shown is comparison else f"All numbers on {contents.best}",
     )
-    caption = "Where the errors come from, and which differences a test would find."
-    yield Grid(caption, shown.sources(), about_rows(shown), fold="Sources of error")
 
 
 def curves(contents: Contents) -> Iterator[Part]:
@@ -226,7 +223,6 @@ def split(contents: Contents) -> Iterator[Part]:
 #: The functions above by the headings of their sections.
 SECTIONS: dict[str, Callable[[Contents], Iterator[Part]]] = {
     "Result": first_screen,
-    "Weak spots": weak_spots,
     "Means": means,
     "Comparison": differences,
     "Curves": curves,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,12 +17,10 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Estimate, Interval
 from pyg_recmetrics.results.estimates_of_runs import mean_of_users_and_runs
-from pyg_recmetrics.results.gaps import ClosedGaps, Gaps, find_closed_gaps, find_gaps
+from pyg_recmetrics.results.gaps import Gaps, find_gaps
 from pyg_recmetrics.results.inference import IntervalMethod, Sample, interval_of_mean
-from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.nouns import USERS, Nouns
 from pyg_recmetrics.results.recipe import note_on_intervals
-from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.uncertainty import uncertainty_over_runs
 from pyg_recmetrics.tables import (
     Table,
@@ -72,7 +70,6 @@ class Intervals:
     Attributes:
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         level (float): The level of confidence.
-        measured (Measured): The result whose means these are, or the first run.
         method (str): How to find them for a single run, see
             :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
             runs, as in :meth:`Runs.mean`.
@@ -82,7 +79,6 @@ class Intervals:
 
     person: Tensor | None
     level: float
-    measured: Measured
     method: IntervalMethod = "t"
     nouns: Nouns = USERS
     sample: str | None = None
@@ -168,24 +164,14 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         name: str,
         notes: Sequence[str],
         intervals: Intervals,
-        group: Tensor,
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
-        self._notes, self._nouns, self._group = tuple(notes), intervals.nouns, group
-        self._measured = intervals.measured
+        self._notes, self._nouns = tuple(notes), intervals.nouns
         self.name = name
         self.level = intervals.level
 
-    @overload
-    def gaps(self, reference: Hashable | None = None, *, other: None = None) -> Gaps: ...
-
-    @overload
-    def gaps(self, reference: Hashable | None = None, *, other: "Cohorts") -> ClosedGaps: ...
-
-    def gaps(
-        self, reference: Hashable | None = None, *, other: "Cohorts | None" = None
-    ) -> Gaps | ClosedGaps:
+    def gaps(self, reference: Hashable | None = None) -> Gaps:
         r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
 
         The intervals allow for users who count in several groups, and for persons who have several
@@ -195,14 +181,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         Args:
             reference (label, optional): The group with which each of the others is compared, as
                 `b`. (default: `None`, all pairs of groups, where `a` comes before `b`)
-            other (Cohorts, optional): The same groups of another recommender. Each row then says by
-                how much its gap is smaller than that of this one, user by user.
-                (default: `None`)
 
         Raises:
-            TypeError: If `other` is something else.
-            ValueError: If there is no such group, or `other` has other groups or metrics, or is of
-                another task.
+            ValueError: If there is no such group.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
@@ -220,25 +201,10 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             recall@1  new  old  -0.2500 ± 1.2153  0.6667 (0.0799 to 5.5632)
             95% confidence intervals, not corrected for several pairs
             difference: a - b; ratio: a / b
-            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-            >>> print(cohorts.gaps(other=perfect.by(["new"] * 4 + ["old"] * 4)))
-            metric    a    b        gap  gap of other           closed    verdict
-            ---------------------------------------------------------------------
-            recall@1  new  old  -0.2500       +0.0000  0.2500 ± 1.2153  undecided
-            95% confidence intervals, not corrected for several pairs
-            gap: a - b; closed: how much smaller the gap of the other recommender is
         """
         pairs = self._pairs(reference)
-        if other is None:
-            found = (find_gaps(self._of(name), name, pairs, self.level) for name in self._metrics)
-            return Gaps(chain.from_iterable(found), self.level)
-        self._check_same_groups(other)
-        closed = (
-            find_closed_gaps(self._of(name), other._of(name), name, pairs, self.level)
-            for name in self._metrics
-            if name in other._metrics
-        )
-        return ClosedGaps(chain.from_iterable(closed), self.level)
+        found = (find_gaps(self._of(name), name, pairs, self.level) for name in self._metrics)
+        return Gaps(chain.from_iterable(found), self.level)
 
     def _of(self, metric: str) -> Callable[[Hashable], Estimate]:
         """Returns what estimates a metric of a group."""
@@ -251,18 +217,6 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         if reference not in labels:
             raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
         return [(label, reference) for label in labels if label != reference]
-
-    def _check_same_groups(self, other: object) -> None:
-        if not isinstance(other, Cohorts):
-            raise TypeError(f"'other' needs to be 'Cohorts' (got {type(other).__name__})")
-        same_members = torch.equal(self._group.cpu(), other._group.cpu())
-        if list(other) != list(self) or other.name != self.name or not same_members:
-            raise ValueError(f"'other' needs to have the same groups (got {other!r})")
-        if not {*other._metrics} & {*self._metrics}:
-            raise ValueError(
-                f"'other' needs to have one of the metrics {self._metrics} (got {other._metrics})"
-            )
-        check_same_task({"these groups": self._measured, "other": other._measured})
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every cohort and metric.
@@ -338,7 +292,7 @@ def by_groups(
     estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
     notes = intervals.notes(num_runs)
-    return Cohorts(means, estimate, name, notes, intervals, group)
+    return Cohorts(means, estimate, name, notes, intervals)
 
 
 def _estimate_of_group(
@@ -400,7 +354,7 @@ def by_popularity(
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals)
     notes = intervals.notes(len(runs))
-    return Cohorts(means, estimate, "popularity", notes, intervals, bucket)
+    return Cohorts(means, estimate, "popularity", notes, intervals)
 
 
 def _estimate_of_label(

@@ -13,7 +13,6 @@ from pyg_recmetrics.checks import (
     check_choice,
     check_level,
     check_natural_number,
-    check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
@@ -31,20 +30,16 @@ from pyg_recmetrics.results.paired import (
     is_higher_better,
     pair_of,
 )
-from pyg_recmetrics.results.power import Power
 from pyg_recmetrics.results.protocol import Protocol
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runnable, common_metrics, means_of_all_users
+from pyg_recmetrics.results.runs import Runnable, common_metrics, every_run, means_of_all_users
 from pyg_recmetrics.results.same_numbers import check_same_numbers
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.samples import check_users_in_common, describe_samples
-from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import (
     Best,
     Rows,
     Table,
-    format_error,
-    format_level,
     format_mean,
     format_p,
     to_data_frame,
@@ -55,6 +50,9 @@ if TYPE_CHECKING:
 
 #: For as many pairs as this, the printed table ends with a sentence on each.
 _NUM_CLAIMED = 6
+
+#: How many random signs of users simultaneous intervals are drawn from.
+_NUM_SAMPLES = 9999
 
 
 class Comparison(Rows[PairedDifference]):
@@ -78,15 +76,9 @@ class Comparison(Rows[PairedDifference]):
         ('recall@1', 'perfect', 'popular', 0.5)
     """
 
-    def __init__(
-        self,
-        differences: Iterable[PairedDifference],
-        protocol: Protocol,
-        powers: Iterable[Power] = (),
-    ) -> None:
+    def __init__(self, differences: Iterable[PairedDifference], protocol: Protocol) -> None:
         self._rows = tuple(differences)
         self.protocol = protocol
-        self._powers = tuple(powers)
 
     def check_results(self, runs: Mapping[str, Sequence[EvaluationResult]]) -> None:
         """Raises if the differences are not those of some runs, or of others with equal numbers.
@@ -167,88 +159,7 @@ class Comparison(Rows[PairedDifference]):
             raise ValueError(
                 f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
             )
-        left = {(row.metric, row.a, row.b) for row in rows}
-        powers = [power for power in self._powers if (power.metric, power.a, power.b) in left]
-        return Comparison(rows, self.protocol, powers)
-
-    def power(self, metric: str | Metric, a: Name | None = None, b: Name | None = None) -> Power:
-        """Returns which differences the test detects, and what smaller ones need.
-
-        Args:
-            metric (str or Metric): The metric.
-            a (str, optional): The name of a recommender. (default: `None`, if there is one pair)
-            b (str, optional): The name of another. (default: `None`)
-
-        Raises:
-            ValueError: If the comparison has no such metric or pair with a test, or there are
-                several pairs and `a` and `b` name none of them.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, compare, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-            >>> task = RankingTask(truth, num_users=6, num_items=3)
-            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-            >>> comparison = compare({"perfect": perfect, "popular": popular})
-            >>> round(comparison.power("recall@1").detectable(), 2)
-            0.79
-        """
-        name = str(parse(metric))
-        powers = [power for power in self._powers if power.metric == name]
-        if not powers:
-            tested = list(dict.fromkeys(power.metric for power in self._powers))
-            raise ValueError(
-                f"'metric' needs to be one that was tested, of {tested} (got '{name}')"
-            )
-        named = [str(name) for name in (a, b) if name is not None]
-        # A name that stands twice names no pair.
-        is_pair = len(set(named)) == len(named)
-        found = [power for power in powers if is_pair and {*named} <= {power.a, power.b}]
-        if len(found) != 1:
-            pairs = [(power.a, power.b) for power in powers]
-            raise ValueError(
-                f"'a' and 'b' need to name one pair that was tested, of {pairs} "
-                f"(got {a!r} and {b!r})"
-            )
-        return found[0]
-
-    def sources(self) -> Table:
-        """Returns a table of where the errors come from, and of what the tests detect.
-
-        Its columns are the standard errors that come from users and from runs; the smallest
-        difference that a single test finds in 80% of cases, with its own interval; and the lift
-        with its interval, for which the printed table of differences has no room.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, compare, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-            >>> task = RankingTask(truth, num_users=6, num_items=3)
-            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-            >>> comparison = compare({"perfect": perfect, "popular": popular})
-            >>> comparison.sources().head
-            ('metric', 'se users', 'se runs', 'detects', 'from', 'to', 'lift')
-        """
-        of_pair = {(power.metric, power.a, power.b): power for power in self._powers}
-        rows: list[list[str]] = []
-        for pair, of_one in self._by_pair():
-            rows.append([pair])
-            for row in of_one:
-                power = of_pair.get((row.metric, row.a, row.b))
-                # Values that are all the same have no error, which would claim certainty.
-                errors = (format_error(x or math.nan) for x in (row.user_error, row.run_error))
-                rows.append([row.metric, *errors, *_detected(power), _lift(row)])
-        head = ["metric", f"se {self.protocol.unit}", "se runs", "detects", "from", "to", "lift"]
-        level = format_level(self.protocol.level)
-        notes = (
-            f"se: the standard error that comes from {self.protocol.unit}, and from runs",
-            f"detects: the difference that a single test finds in 80% of cases, and its own "
-            f"{level} interval",
-            f"lift: how much larger a is than b, and its {level} confidence interval",
-        )
-        return Table(head, rows, notes)
+        return Comparison(rows, self.protocol)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair.
@@ -340,9 +251,7 @@ def compare(
     deterministic: str | Iterable[Name] = (),
     test: PairedTest = "t-test",
     simultaneous: bool = False,
-    small_sample: SmallSample = "satterthwaite",
     level: float = 0.95,
-    num_samples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
     r"""Compares results of one task user by user, with intervals, tests and verdicts.
@@ -381,15 +290,9 @@ def compare(
             Signs of users are flipped at random to find out how large the largest of all test
             statistics is by chance. This needs the t-test. (default: `False`, where each interval
             is one of a single difference, and p-values are corrected by Holm's method)
-        small_sample (str, optional): How intervals and tests of two recommenders with several runs
-            allow for these being few: by Satterthwaite's degrees of freedom (`"satterthwaite"`) or
-            by Cochran's quantile (`"conservative"`), which is wrong less often, and finds less. If
-            only one of the two has several, it is Cochran's. (default: `"satterthwaite"`)
         level (float, optional): The level of confidence. (default: `0.95`)
-        num_samples (int, optional): The number of random swaps that a randomisation test tries,
-            and of random signs for simultaneous intervals. A randomisation test tries all swaps if
-            there are fewer. (default: `9999`)
-        seed (int, optional): The seed of these. (default: `0`)
+        seed (int, optional): The seed of the 9,999 random swaps of the randomisation test, and of
+            as many random signs for simultaneous intervals. (default: `0`)
 
     Returns:
         The differences. They print as a table that marks what is significant after correction for
@@ -405,10 +308,10 @@ def compare(
             `simultaneous` is not a boolean.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
             or actions for users without truth, they have no metric in common, `baseline`,
-            `primary`, `test`, `small_sample` or a name in `deterministic` is unknown,
-            `equivalence` is neither a positive number nor a percentage, `test` is not the t-test
-            for several runs or simultaneous intervals, `level` is not between 0 and 1,
-            `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
+            `primary`, `test` or a name in `deterministic` is unknown, `equivalence` is neither a
+            positive number nor a percentage, `test` is not the t-test for several runs or
+            simultaneous intervals, `level` is not between 0 and 1, or `seed` is not a non-negative
+            integer.
 
     Sources: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
     information retrieval evaluation" (2007); Urbano, Lima and Hanjalic, "Statistical significance
@@ -438,9 +341,7 @@ def compare(
         deterministic=deterministic,
         test=test,
         simultaneous=simultaneous,
-        small_sample=small_sample,
         level=level,
-        num_samples=num_samples,
         seed=seed,
     )
     return comparing.compare(asked)
@@ -453,7 +354,6 @@ def compare_on_each(
     baseline: Name | None = None,
     equivalence: float | str | None = None,
     deterministic: Iterable[Name] = (),
-    small_sample: SmallSample = "satterthwaite",
     level: float = 0.95,
 ) -> dict[str, Comparison]:
     """Compares recommenders on each of several data sets, with one correction for all tests.
@@ -465,7 +365,6 @@ def compare_on_each(
         equivalence (float or str, optional): See :func:`compare`. (default: `None`)
         deterministic (sequence of str, optional): See :func:`compare`. Not every data set needs to
             have all of them. (default: `()`)
-        small_sample (str, optional): See :func:`compare`. (default: `"satterthwaite"`)
         level (float, optional): See :func:`compare`. (default: `0.95`)
 
     Raises:
@@ -480,11 +379,26 @@ def compare_on_each(
             baseline=baseline,
             equivalence=equivalence,
             deterministic=[name for name in deterministic if str(name) in of_one],
-            small_sample=small_sample,
             level=level,
         )
         tested.append(comparing.test(asked))
     return dict(zip(results, _judge(tested, holm), strict=True))
+
+
+def read_names(names: str | Iterable[Name], known: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of recommenders that are `deterministic`, as results have them.
+
+    Raises:
+        TypeError: If there are no names.
+        ValueError: If one of them is not known.
+    """
+    if isinstance(names, str):
+        names = (names,)
+    if not isinstance(names, Iterable):
+        raise TypeError(
+            f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
+        )
+    return tuple(read_name(name, "deterministic", known) for name in names)
 
 
 def _prepare(
@@ -494,12 +408,10 @@ def _prepare(
     baseline: Name | None,
     equivalence: float | str | None,
     deterministic: str | Iterable[Name],
-    small_sample: SmallSample,
     level: float,
     primary: str | Metric | None = None,
     test: PairedTest = "t-test",
     simultaneous: bool = False,
-    num_samples: int = 9999,
     seed: int = 0,
 ) -> "tuple[_Comparing, list[tuple[Metric, tuple[str, str]]]]":
     """Returns what compares results, and the metrics and pairs that it is asked for.
@@ -508,9 +420,7 @@ def _prepare(
     """
     check_scipy("compare")
     check_choice(test, "test", get_args(PairedTest))
-    check_choice(small_sample, "small_sample", get_args(SmallSample))
     level = check_level(level)
-    num_samples = check_positive_integer(num_samples, "num_samples")
     seed = check_natural_number(seed, "seed")
     simultaneous = check_boolean(simultaneous, "simultaneous")
     runs = runs_by_name(results)
@@ -520,39 +430,33 @@ def _prepare(
     if test != "t-test" and (simultaneous or max(num_runs.values()) > 1):
         why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
         raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
-    check_same_task(_all_results(runs))
-    check_users_in_common(_all_results(runs))
+    check_same_task(every_run(runs))
+    check_users_in_common(every_run(runs))
     nouns = next(iter(runs.values()))[0].nouns
     asked = _metrics(metrics, runs)
     protocol = Protocol(
         test,
         level,
-        small_sample,
         None if equivalence is None else Equivalence.of(equivalence),
         _primary(primary, asked, runs),
         simultaneous,
         num_runs,
-        _deterministic(deterministic, list(runs)),
+        read_names(deterministic, list(runs)),
         nouns.drawn,
-        sample=describe_samples(_all_results(runs)),
+        sample=describe_samples(every_run(runs)),
         means=nouns.means,
     )
     asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
-    return _Comparing(runs, protocol, num_samples, seed), asked_pairs
+    return _Comparing(runs, protocol, seed), asked_pairs
 
 
 class _Comparing:
     """Compares recommenders as a protocol says."""
 
     def __init__(
-        self,
-        runs: Mapping[str, Sequence[EvaluationResult]],
-        protocol: Protocol,
-        num_samples: int,
-        seed: int,
+        self, runs: Mapping[str, Sequence[EvaluationResult]], protocol: Protocol, seed: int
     ) -> None:
-        self.runs, self.protocol = runs, protocol
-        self.num_samples, self.seed = num_samples, seed
+        self.runs, self.protocol, self.seed = runs, protocol, seed
 
     def compare(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> Comparison:
         """Compares pairs of recommenders in metrics."""
@@ -569,8 +473,8 @@ class _Comparing:
         for metric, (a, b) in asked:
             pair = self._pair(metric, a, b)
             if pair is None:
-                runs, small_sample = (self.runs[a], self.runs[b]), self.protocol.small_sample
-                tested.add(difference_of_runs(metric, (a, b), runs, small_sample, alpha))
+                runs = self.runs[a], self.runs[b]
+                tested.add(difference_of_runs(metric, (a, b), runs, alpha))
                 continue
             tested.bases.append(Basis.of(str(metric), pair.sample))
             if pair.has_test and (note := caution_on_persons(pair.sample, self.protocol.unit)):
@@ -580,7 +484,6 @@ class _Comparing:
                 continue
             row = pair.row(alpha_of_each)._replace(p_value=self._p_value(pair))
             tested.add(row, self._p_of_equivalence(pair))
-            tested.powers.append(Power(str(metric), a, b, self.protocol.level, pair.uncertainty))
         return tested
 
     def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
@@ -590,18 +493,17 @@ class _Comparing:
         if not differences:
             return None
         person = next(iter(self.runs.values()))[0].person
-        return LargestOfAll(torch.stack(differences, dim=1), person, self.num_samples, self.seed)
+        return LargestOfAll(torch.stack(differences, dim=1), person, _NUM_SAMPLES, self.seed)
 
     def _pair(self, metric: Metric, a: str, b: str) -> Pair | None:
         """Returns the values of both; `None` for a metric with one value for all users."""
         if means_of_all_users([*self.runs[a], *self.runs[b]], metric) is not None:
             return None
-        runs = self.runs[a], self.runs[b]
-        return pair_of(metric, (a, b), runs, self.protocol.small_sample)
+        return pair_of(metric, (a, b), (self.runs[a], self.runs[b]))
 
     def _p_value(self, pair: Pair) -> float:
         if self.protocol.test == "randomization":
-            return randomization_test(pair.sample, self.num_samples, self.seed)
+            return randomization_test(pair.sample, seed=self.seed)
         return pair.p_value
 
     def _p_of_equivalence(self, pair: Pair) -> float:
@@ -619,7 +521,6 @@ class _Tested:
         protocol: How they were tested.
         rows: The differences.
         of_equivalence: The p-value of each that it is too small to matter; `NaN` without one.
-        powers: What the tests detect.
         bases: What the intervals rest on.
         warnings: What to warn of.
     """
@@ -627,7 +528,6 @@ class _Tested:
     protocol: Protocol
     rows: list[PairedDifference] = field(default_factory=list)
     of_equivalence: list[float] = field(default_factory=list)
-    powers: list[Power] = field(default_factory=list)
     bases: list[Basis] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -651,18 +551,17 @@ def _judge(
     judged = iter(zip(adjust([row.p_value for row in rows]), adjust(of_equivalence), strict=True))
     if warnings := [warning for each in tested for warning in each.warnings]:
         warn(warnings[0])
-    powers = [power for each in tested for power in each.powers]
+    of_tests = [row for row in rows if not math.isnan(row.p_value)]
     return [
         Comparison(
             [_with_verdict(row, *next(judged), each.protocol.alpha) for row in each.rows],
             replace(
                 each.protocol,
                 caution=caution_on_differences(each.bases, each.protocol.unit, each.protocol.means),
-                num_tests=len(powers),
-                num_tested_metrics=len({power.metric for power in powers}),
+                num_tests=len(of_tests),
+                num_tested_metrics=len({row.metric for row in of_tests}),
                 num_data_sets=len(tested),
             ),
-            each.powers,
         )
         for each in tested
     ]
@@ -683,15 +582,6 @@ def _with_verdict(
     return row._replace(verdict="better" if is_better else "worse")
 
 
-def _all_results(runs: Mapping[str, Sequence[EvaluationResult]]) -> dict[str, EvaluationResult]:
-    """Returns all results, by a name that tells the runs of a recommender apart."""
-    return {
-        name if len(of_name) == 1 else f"{name}, run {number}": result
-        for name, of_name in runs.items()
-        for number, result in enumerate(of_name, start=1)
-    }
-
-
 def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
     if baseline is None:
         return list(combinations(names, 2))
@@ -705,7 +595,7 @@ def _metrics(
 ) -> tuple[Metric, ...]:
     if metrics is not None:
         return parse_all(metrics)
-    results = list(_all_results(runs).values())
+    results = list(every_run(runs).values())
     common = common_metrics(results)
     if not common:
         raise ValueError(
@@ -721,7 +611,7 @@ def _primary(
 ) -> Metric | None:
     if primary is None:
         return None
-    results = list(_all_results(runs).values())
+    results = list(every_run(runs).values())
     tested = [metric for metric in metrics if means_of_all_users(results, metric) is None]
     if not isinstance(primary, str | Metric):
         raise TypeError(f"'primary' needs to be a single metric (got {type(primary).__name__})")
@@ -734,29 +624,3 @@ def _primary(
             f"'primary' needs to be one of {list(map(str, tested))} (got '{metric or primary}')"
         )
     return metric
-
-
-def _deterministic(names: str | Iterable[Name], known: list[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        names = (names,)
-    if not isinstance(names, Iterable):
-        raise TypeError(
-            f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
-        )
-    return tuple(read_name(name, "deterministic", known) for name in names)
-
-
-def _detected(power: Power | None) -> list[str]:
-    """Returns the cells of what a test detects, with its own interval."""
-    if power is None or not power.has_error:
-        return ["-"] * 3
-    return [format_error(x) for x in (power.detectable(), *power.detectable_interval())]
-
-
-def _lift(row: PairedDifference) -> str:
-    """Returns the lift with its interval, which is not symmetric."""
-    if math.isnan(row.lift):
-        return "-"
-    if math.isnan(row.lift_low) or row.lift_low == row.lift_high:
-        return f"{row.lift:+.1f}%"
-    return f"{row.lift:+.1f}% ({row.lift_low:+.1f} to {row.lift_high:+.1f})"

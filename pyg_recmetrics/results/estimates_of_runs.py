@@ -82,43 +82,6 @@ class RatioOfRuns(EstimateOfRuns, Ratio):
     """The ratio of two estimates of runs, whose interval is one of its logarithm."""
 
 
-@dataclass(frozen=True, eq=False)
-class EstimateOfTwo(Estimate):
-    """The difference of two recommenders, whose runs have nothing to do with each other.
-
-    Attributes:
-        first (Estimate): The estimate of one of them.
-        second (Estimate): That of the other, from the same users.
-    """
-
-    first: Estimate
-    second: Estimate
-
-    def margin(self, level: float) -> float:
-        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
-        varied = [each for each in (self.first, self.second) if isinstance(each, EstimateOfRuns)]
-        if not varied or self.num_drawn < 2:
-            return super().margin(level)
-        runs = [each.variation for each in varied]
-        return combine(self.variance, self.num_drawn, runs).margin(level)
-
-
-def two_recommenders(first: Estimate, second: Estimate) -> EstimateOfTwo:
-    """Returns the difference of an estimate for one recommender and for another.
-
-    Its interval allows for other runs of those that have several. :meth:`Estimate.minus` is for two
-    estimates of one recommender, whose runs are the same.
-    """
-    difference = Estimate.minus(first, second)
-    return EstimateOfTwo(
-        difference.value,
-        difference.influence,
-        difference.num_drawn,
-        first,
-        second,
-    )
-
-
 def _in_runs(estimate: Estimate) -> tuple[Tensor, Tensor]:
     """Returns the estimate of every run, and the influence of users on each."""
     if isinstance(estimate, EstimateOfRuns):

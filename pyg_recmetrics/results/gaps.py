@@ -1,11 +1,10 @@
-"""Gaps: how far groups are apart in a metric, and whether another recommender closes them."""
+"""Gaps: how far groups are apart in a metric."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pyg_recmetrics.results.estimates import Estimate
-from pyg_recmetrics.results.estimates_of_runs import two_recommenders
 from pyg_recmetrics.tables import (
     Rows,
     Table,
@@ -124,123 +123,6 @@ class Gaps(Rows[Gap]):
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
 
 
-class ClosedGap(NamedTuple):
-    """How much of the gap between two groups another recommender closes.
-
-    Attributes:
-        metric: The metric.
-        a: The label of one group.
-        b: The label of the other.
-        gap: The value of `a` minus that of `b`.
-        gap_of_other: The same for the other recommender.
-        closed: By how much the gap of the other is smaller, whichever group is ahead: the absolute
-            gap minus that of the other.
-        low: The lower end of its confidence interval.
-        high: The upper end.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
-        >>> task = RankingTask(truth, num_users=40, num_items=4)
-        >>> old, new = (
-        ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
-        ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
-        ... )
-        >>> closed = old.gaps(other=new)
-        >>> closed[0].verdict
-        'undecided'
-    """
-
-    metric: str
-    a: Hashable
-    b: Hashable
-    gap: float
-    gap_of_other: float
-    closed: float
-    low: float
-    high: float
-
-    @property
-    def verdict(self) -> Literal["smaller", "larger", "undecided"]:
-        """What the gap of the other recommender is, with confidence."""
-        if self.low > 0:
-            return "smaller"
-        return "larger" if self.high < 0 else "undecided"
-
-
-class ClosedGaps(Rows[ClosedGap]):
-    """Whether another recommender closes gaps: a :class:`ClosedGap` for every metric and pair.
-
-    :meth:`Cohorts.gaps` returns it if there is another recommender.
-
-    Attributes:
-        level (float): The level of the intervals.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
-        >>> task = RankingTask(truth, num_users=40, num_items=4)
-        >>> old, new = (
-        ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
-        ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
-        ... )
-        >>> closed = old.gaps(other=new)
-        >>> [gap.metric for gap in closed]
-        ['mrr']
-    """
-
-    def __init__(self, gaps: Iterable[ClosedGap], level: float) -> None:
-        self._rows, self.level = tuple(gaps), level
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """Returns a data frame with a row for every metric and pair of groups.
-
-        Raises:
-            ImportError: If pandas is not installed.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
-            >>> task = RankingTask(truth, num_users=40, num_items=4)
-            >>> old, new = (
-            ...     evaluate(scores, task, "mrr").by(["a", "b"] * 20)
-            ...     for scores in (torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.ones(40, 4).cumsum(1))
-            ... )
-            >>> closed = old.gaps(other=new)
-            >>> closed.to_pandas().columns.tolist()
-            ['metric', 'a', 'b', 'gap', 'gap_of_other', 'closed', 'low', 'high', 'verdict']
-        """
-        rows = [(*gap, gap.verdict) for gap in self]
-        return to_data_frame(rows, [*ClosedGap._fields, "verdict"])
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} gaps)"
-
-    def table(self) -> Table:
-        """Returns the printed table."""
-        rows = [
-            [
-                gap.metric,
-                str(gap.a),
-                str(gap.b),
-                f"{gap.gap:+.4f}",
-                f"{gap.gap_of_other:+.4f}",
-                format_mean(gap.closed, (gap.high - gap.low) / 2),
-                gap.verdict,
-            ]
-            for gap in self
-        ]
-        notes = (
-            f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
-            "gap: a - b; closed: how much smaller the gap of the other recommender is",
-        )
-        head = ["metric", "a", "b", "gap", "gap of other", "closed", "verdict"]
-        return Table(head, rows, notes, num_left=3)
-
-
 def find_gaps(
     estimate: Callable[[Hashable], Estimate], metric: str, pairs: Iterable[Pair], level: float
 ) -> Iterator[Gap]:
@@ -258,34 +140,3 @@ def find_gaps(
         difference, ratio = first.minus(second), first.over(second)
         ends = difference.interval(level), ratio.interval(level)
         yield Gap(metric, a, b, difference.value, *ends[0], ratio.value, *ends[1])
-
-
-def find_closed_gaps(
-    estimate: Callable[[Hashable], Estimate],
-    estimate_of_other: Callable[[Hashable], Estimate],
-    metric: str,
-    pairs: Iterable[Pair],
-    level: float,
-) -> Iterator[ClosedGap]:
-    """Yields how much of each gap another recommender closes.
-
-    Args:
-        estimate (callable): Returns the estimate of a group.
-        estimate_of_other (callable): Returns that of the other recommender, from the same users.
-        metric (str): The metric.
-        pairs (iterable): The labels of groups.
-        level (float): The level of the intervals.
-    """
-    for a, b in pairs:
-        own, of_other = (_absolute_gap(of, a, b) for of in (estimate, estimate_of_other))
-        closed = two_recommenders(own[1], of_other[1])
-        yield ClosedGap(metric, a, b, own[0], of_other[0], closed.value, *closed.interval(level))
-
-
-def _absolute_gap(
-    estimate: Callable[[Hashable], Estimate], a: Hashable, b: Hashable
-) -> tuple[float, Estimate]:
-    """Returns the gap, and the same with the group that is ahead in front."""
-    first, second = estimate(a), estimate(b)
-    gap = first.minus(second)
-    return gap.value, second.minus(first) if gap.value < 0 else gap

@@ -33,7 +33,7 @@ def measure_item_groups(
     numbers = {label: number for number, label in enumerate(labels)}
     estimate = partial(_estimate_of_label, groups, numbers)
     notes = intervals.notes()
-    return Cohorts(means, estimate, "items", notes, intervals, group)
+    return Cohorts(means, estimate, "items", notes, intervals)
 
 
 class _ItemGroups:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges
-from pyg_recmetrics.ranked_edges.validation import PER_EDGE
+from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask

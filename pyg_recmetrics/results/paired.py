@@ -18,7 +18,7 @@ from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.inference import Sample, paired_difference
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import means_of_all_users, values_of_runs
-from pyg_recmetrics.results.uncertainty import SmallSample, Uncertainty, uncertainty_of
+from pyg_recmetrics.results.uncertainty import Uncertainty, uncertainty_of
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
@@ -29,32 +29,6 @@ _ROUNDING = 1e-12
 
 #: What a comparison says of `a`, beside `b`.
 Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
-
-
-class Probabilities(NamedTuple):
-    """How likely a recommender is better than another, as good, or worse.
-
-    Attributes:
-        better: The probability that it is better by more than what is too small to matter.
-        same: The probability that the difference is too small to matter.
-        worse: The probability that it is worse by more than that.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, compare, evaluate
-        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-        >>> task = RankingTask(truth, num_users=6, num_items=3)
-        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-        >>> comparison = compare({"perfect": perfect, "popular": popular}, equivalence=0.1)
-        >>> chances = comparison[0].probability(0.1)
-        >>> chances.better > chances.worse
-        True
-    """
-
-    better: float
-    same: float
-    worse: float
 
 
 class PairedDifference(NamedTuple):
@@ -84,7 +58,6 @@ class PairedDifference(NamedTuple):
         mean_b: The mean of `b`.
         user_error: The standard error that comes from the choice of users.
         run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
-        freedom: The degrees of freedom of the t-distribution of the difference.
 
     Example:
         >>> import torch
@@ -119,52 +92,6 @@ class PairedDifference(NamedTuple):
     mean_b: float = math.nan
     user_error: float = math.nan
     run_error: float = math.nan
-    freedom: float = math.nan
-
-    def probability(self, equivalence: float | str = 0.0) -> Probabilities:
-        """Returns how likely `a` is better than `b`, as good, or worse.
-
-        These are probabilities of the true difference, given a prior that favours none: those of a
-        t-distribution around the difference. `equivalence` is the region of practical equivalence.
-
-        Args:
-            equivalence (float or str, optional): The smallest difference that matters: a number, or
-                a share of the mean of `b`, such as `"2%"`. (default: `0.0`)
-
-        Raises:
-            ImportError: If scipy is not installed.
-            ValueError: If `equivalence` is neither zero or more nor a percentage, or fewer than two
-                users count.
-
-        Source: Benavoli, Corani, Demšar and Zaffalon, "Time for a change: a tutorial for comparing
-        multiple classifiers through Bayesian analysis" (2017).
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, compare, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-            >>> task = RankingTask(truth, num_users=6, num_items=3)
-            >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-            >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-            >>> (difference,) = compare({"perfect": perfect, "popular": popular})
-            >>> [round(p, 3) for p in difference.probability(equivalence=0.1)]
-            [0.933, 0.045, 0.022]
-        """
-        from scipy import stats
-
-        bound = Equivalence.of(equivalence, may_be_zero=True).bound(self.mean_b)
-        if math.isnan(self.freedom):
-            raise ValueError(f"'{self.metric}' needs two users who count (got fewer)")
-        error = math.hypot(self.user_error, 0.0 if math.isnan(self.run_error) else self.run_error)
-        if error == 0:
-            above, below = float(self.difference > bound), float(self.difference < -bound)
-        else:
-            above = float(stats.t.sf((bound - self.difference) / error, self.freedom))
-            below = float(stats.t.cdf((-bound - self.difference) / error, self.freedom))
-        same = max(0.0, 1 - above - below)
-        if is_higher_better(self.metric):
-            return Probabilities(above, same, below)
-        return Probabilities(below, same, above)
 
 
 @dataclass(frozen=True)
@@ -180,7 +107,7 @@ class Equivalence:
     is_share: bool
 
     @classmethod
-    def of(cls, value: float | str, *, may_be_zero: bool = False) -> "Equivalence":
+    def of(cls, value: float | str) -> "Equivalence":
         """Reads a number, or a percentage such as `"2%"`.
 
         Raises:
@@ -192,7 +119,7 @@ class Equivalence:
             size = float(match[1]) / 100 if match else math.nan
         else:
             size = check_finite_number(value, "equivalence")
-        if not (size > 0 or (may_be_zero and size == 0)):
+        if not size > 0:
             raise ValueError(
                 f"'equivalence' needs to be a positive number or a percentage such as '2%' "
                 f"(got {value!r})"
@@ -219,7 +146,6 @@ class Pair:
         second (torch.Tensor): The values of `b` for the same users.
         is_paired (torch.Tensor): The users for whom both are defined, a mask `[num_users]`.
         person (torch.Tensor or None): The person of each of the paired users.
-        small_sample (str): How intervals allow for few runs.
     """
 
     metric: Metric
@@ -229,7 +155,6 @@ class Pair:
     second: Tensor
     is_paired: Tensor
     person: Tensor | None
-    small_sample: SmallSample
 
     @cached_property
     def sample(self) -> Sample:
@@ -247,7 +172,7 @@ class Pair:
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The uncertainty of the mean difference."""
-        return uncertainty_of(self.sample, [self.first, self.second], self.small_sample)
+        return uncertainty_of(self.sample, [self.first, self.second])
 
     @property
     def has_test(self) -> bool:
@@ -317,7 +242,6 @@ class Pair:
             effect_size=_over(self.difference, deviation),
             user_error=math.sqrt(uncertainty.of("users")),
             run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
-            freedom=uncertainty.freedom_at(1 - alpha),
         )
 
     def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
@@ -329,7 +253,7 @@ class Pair:
             paired_difference(values[0].mean(dim=0), values[1].mean(dim=0)), self.person
         )
         log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
-        ends = uncertainty_of(sample, values, self.small_sample).interval_at(log_ratio, alpha)
+        ends = uncertainty_of(sample, values).interval_at(log_ratio, alpha)
         return Interval(*(100 * (_exp(end) - 1) for end in ends))
 
 
@@ -342,7 +266,6 @@ def pair_of(
     metric: Metric,
     names: tuple[str, str],
     runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
-    small_sample: SmallSample,
 ) -> Pair:
     """Finds the users for whom both recommenders are defined in all of their runs."""
     one = runs[0][0]
@@ -352,21 +275,18 @@ def pair_of(
     if person is not None:
         person = person.to(device)[is_paired]
     first_values, second_values = (of_runs[:, is_paired] for of_runs in values)
-    return Pair(
-        metric, *names, first_values, second_values, is_paired, person, small_sample=small_sample
-    )
+    return Pair(metric, *names, first_values, second_values, is_paired, person)
 
 
 def difference_of_runs(
     metric: Metric,
     names: tuple[str, str],
     runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
-    small_sample: SmallSample,
     alpha: float,
 ) -> PairedDifference:
     """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
     if means_of_all_users([*runs[0], *runs[1]], metric) is None:
-        return pair_of(metric, names, runs, small_sample).row(alpha)
+        return pair_of(metric, names, runs).row(alpha)
     means = (fmean(result[metric] for result in of_one) for of_one in runs)
     return difference_of_means(metric, names, *means)
 

@@ -8,7 +8,6 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.inference import PairedTest
 from pyg_recmetrics.results.multiple_tests import alpha_of
 from pyg_recmetrics.results.paired import Equivalence, PairedDifference
-from pyg_recmetrics.results.uncertainty import SmallSample
 from pyg_recmetrics.tables import format_level
 
 _WORDS_ON_TESTS: dict[PairedTest, str] = {
@@ -24,7 +23,6 @@ class Protocol:
     Attributes:
         test (str): The paired test.
         level (float): The level of the intervals and of all tests together.
-        small_sample (str): How intervals allow for few runs.
         equivalence (Equivalence or None): The smallest difference that matters.
         primary (Metric or None): The only metric that was tested; `None` if all were.
         simultaneous (bool): Whether all intervals hold together.
@@ -53,7 +51,6 @@ class Protocol:
 
     test: PairedTest
     level: float
-    small_sample: SmallSample
     equivalence: Equivalence | None
     primary: Metric | None
     simultaneous: bool

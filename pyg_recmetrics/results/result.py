@@ -13,7 +13,6 @@ from torch_geometric.utils import index_to_mask
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
-    check_fields,
     check_labels,
     check_level,
     check_natural_number,
@@ -55,7 +54,6 @@ from pyg_recmetrics.results.recipe import (
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling, check_sampling
-from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.results.tracker_names import Separator, spell
 from pyg_recmetrics.results.user_counts import UserCounts
@@ -69,7 +67,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -623,10 +621,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         intervals = self._intervals(check_level(level))
         return item_groups.measure_item_groups(recall, group, labels, intervals)
 
-    # Named here, too, for the reference, which has one page for each class.
-    slices = SliceMethods.slices
-    item_slices = SliceMethods.item_slices
-
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
@@ -763,22 +757,19 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
 
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
-            TypeError: If a field of a ranking that was made by hand has another type.
-            ValueError: If the fields of such a ranking do not fit together.
         """
         archive.write(path, self._to_fields())
 
     def _to_fields(self) -> dict[str, Any]:
         """Returns everything that the result was computed from, as nested dictionaries."""
-        RankedEdges.from_dict(self.ranked.to_dict())  # since nobody could load it from a file
         return {name: value_of(self) for name, value_of in _FIELDS.items()}
 
     @classmethod
     def load(cls, path: str | Path) -> "EvaluationResult":
         r"""Loads a saved result: the same numbers, and the same ranking to measure more from.
 
-        Loading never runs code from the file, and checks all that it reads, so it is safe to read
-        the files of others.
+        Loading never runs code from the file, so it is safe to read the files of others. A checksum
+        tells whether the file is as it was saved. Those of 0.2.0 and 0.3.0 have none.
 
         Args:
             path (str or Path): The file.
@@ -803,33 +794,20 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "EvaluationResult":
-        """Returns what `_to_fields` was called on, after it has checked all fields.
+        """Returns what `_to_fields` was called on.
 
         Raises:
-            TypeError: If a field has another type.
-            ValueError: If a field is not valid.
+            KeyError: If a field is missing.
         """
-        check_fields(fields, _FIELDS, "fields")
-        ranked, task = RankedEdges.from_dict(fields["ranked"]), fields["task"]
-        if task is not None:
-            num_users = ranked.num_users if ranked.user_of_row is None else task["num_users"]
-            if task["num_users"] != num_users:
-                raise ValueError(
-                    f"'task' needs to have the users of the ranking, {num_users} "
-                    f"(got {task['num_users']})"
-                )
-            task = RankingTask.from_dict(task)
-            if ranked.user_of_row is not None and not ranked.user_of_row.equal(task.truth[0]):
-                raise ValueError("'ranked' needs to have a row for every edge of the task")
         return cls(
-            ranked,
+            RankedEdges.from_dict(fields["ranked"]),
             fields["metrics"],
-            task=task,
+            task=fields["task"] and RankingTask.from_dict(fields["task"]),
             empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
             num_left_out=fields["num_left_out"],
             average_over=fields["average_over"],
-            sampling=None if fields["sampling"] is None else Sampling.from_dict(fields["sampling"]),
+            sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
         )
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
@@ -992,7 +970,7 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         sample = None
         if self.sampling is not None and not self.sampling.is_complete:
             sample = self.sampling.note(self.nouns)
-        return Intervals(self.person, level, self, method, self.nouns, sample)
+        return Intervals(self.person, level, method, self.nouns, sample)
 
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
@@ -1039,17 +1017,6 @@ class EvaluationResult(Frozen, SliceMethods, Tabular, Mapping[str, float]):
         is_counted = ~self.contributions(metric).isnan()
         ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
         return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
-
-    def _share_of_hits(self, metric: str | Metric) -> tuple[Tensor, Tensor]:
-        """Returns to how many users each item is relevant, and which share of them find it."""
-        ranked, is_hit = self._edges_of_items(metric)
-        item, catalogue = self.ranked.edge_label_index[1], self.ranked.catalogue
-        num_items = int(item.max()) + 1 if catalogue is None else catalogue.num_items
-        item = ranked.edge_label_index[1]
-        degree, hits = (
-            torch.bincount(some, minlength=num_items).double() for some in (item, item[is_hit])
-        )
-        return degree.long(), hits / degree
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_fields, check_level, check_numbered
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.results import archive
@@ -25,7 +25,6 @@ from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.samples import describe_samples
-from pyg_recmetrics.results.slice_methods import SliceMethods
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.results.uncertainty import (
     Uncertainty,
@@ -65,7 +64,7 @@ class MeanOfRuns(NamedTuple):
     run_error: float
 
 
-class Runs(SliceMethods, Rows[EvaluationResult]):
+class Runs(Rows[EvaluationResult]):
     r"""The results of several runs of one recommender on one task, such as one for each seed.
 
     A mean over users and runs has two sources of variance: other users might have been evaluated,
@@ -259,10 +258,6 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
         recalls = [result._partial_recall(k) for result in self]
         return by_popularity(recalls, self[0]._candidates, bins, self._intervals(level))
 
-    # Named here, too, for the reference, which has one page for each class.
-    slices = SliceMethods.slices
-    item_slices = SliceMethods.item_slices
-
     def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric.
 
@@ -314,7 +309,7 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
 
     @classmethod
     def load(cls, path: str | Path) -> "Runs":
-        """Loads saved runs. Loading never runs code from the file, and checks all that it reads.
+        """Loads saved runs, as :meth:`EvaluationResult.load` does.
 
         Args:
             path (str or Path): The file.
@@ -342,7 +337,6 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "Runs":
-        check_fields(fields, ("runs",), "fields")
         return cls(runs_from_fields(fields["runs"]))
 
     def __repr__(self) -> str:
@@ -370,13 +364,8 @@ class Runs(SliceMethods, Rows[EvaluationResult]):
 
     def _intervals(self, level: float) -> Intervals:
         first = self[0]
-        return Intervals(
-            first.person,
-            check_level(level),
-            first,
-            nouns=first.nouns,
-            sample=self._sample(),
-        )
+        level, sample = check_level(level), self._sample()
+        return Intervals(first.person, level, nouns=first.nouns, sample=sample)
 
     def _sample(self) -> str | None:
         """Returns whose users stand for all of the task; `None` if nobody's do."""
@@ -418,9 +407,7 @@ def _mean_of(uncertainty: Uncertainty, means: Tensor, level: float) -> MeanOfRun
 
 def _row(name: str, uncertainty: Uncertainty, means: Tensor) -> list[str]:
     mean = _mean_of(uncertainty, means, level=0.95)
-    margins = [
-        uncertainty.with_number("runs", number).margin(0.95) for number in (_MANY_RUNS, math.inf)
-    ]
+    margins = [uncertainty.with_runs(number).margin(0.95) for number in (_MANY_RUNS, math.inf)]
     return [
         name,
         format_mean(mean.value, mean.high - mean.value),
@@ -436,7 +423,7 @@ def _notes_on_sources(uncertainties: Mapping[str, Uncertainty]) -> Iterator[str]
         yield f"{', '.join(of_all)}: for other runs alone"
     helped: dict[str, list[str]] = {"runs": [], "users": []}
     for name, uncertainty in uncertainties.items():
-        left = uncertainty.with_number("runs", math.inf).variance
+        left = uncertainty.with_runs(math.inf).variance
         if uncertainty.variance > 0:
             helped["users" if 2 * left > uncertainty.variance else "runs"].append(name)
     for source, metrics in helped.items():
@@ -469,6 +456,16 @@ def runs_of(results: Any) -> tuple[EvaluationResult, ...]:
     return runs
 
 
+def every_run(results: Mapping[str, Runnable]) -> dict[str, EvaluationResult]:
+    """Returns all results, by a name that tells the runs of a recommender apart."""
+    runs = {name: runs_of(of_name) for name, of_name in results.items()}
+    return {
+        name if len(of_name) == 1 else f"{name}, run {number}": result
+        for name, of_name in runs.items()
+        for number, result in enumerate(of_name, start=1)
+    }
+
+
 def result_or_runs(results: Runnable) -> EvaluationResult | Runs:
     """Returns the only run of a recommender, or all of its runs.
 
@@ -488,15 +485,9 @@ def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
     return archive.numbered(result._to_fields() for result in runs)
 
 
-def runs_from_fields(fields: Any) -> list[EvaluationResult]:
-    """Returns what :func:`fields_of_runs` was called on, after it has checked all fields.
-
-    Raises:
-        TypeError: If a field has another type.
-        ValueError: If a field is not valid.
-    """
-    runs = check_numbered(fields, "runs")
-    return [EvaluationResult._from_fields(run) for run in runs]
+def runs_from_fields(fields: dict[str, Any]) -> list[EvaluationResult]:
+    """Returns what :func:`fields_of_runs` was called on."""
+    return [EvaluationResult._from_fields(run) for run in fields.values()]
 
 
 def means_of_all_users(runs: Sequence[EvaluationResult], metric: str | Metric) -> Tensor | None:
@@ -530,7 +521,7 @@ def mean_with_interval(
 ) -> CohortMean:
     """Returns the mean of a metric over users, or over users and runs, with its interval."""
     runs = runs_of(result)
-    return Intervals(runs[0].person, level, runs[0]).mean(values_of_runs(runs, metric))
+    return Intervals(runs[0].person, level).mean(values_of_runs(runs, metric))
 
 
 def mean_of_any(

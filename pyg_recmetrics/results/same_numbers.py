@@ -70,7 +70,6 @@ def _difference(
             parse(row.metric),
             (row.a, row.b),
             (runs[row.a], runs[row.b]),
-            protocol.small_sample,
             protocol.alpha,
         )
     except ValueError as error:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.task.edges import coalesce_truth
 
 
-def check_same_task(by_name: Mapping[str, Measured]) -> None:
+def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
     """Raises if results are of different tasks, or measured in a way that moves their numbers."""
     (first_name, first), *others = by_name.items()
     identity, details = _identity(first), _details(first)
@@ -34,7 +34,7 @@ def check_same_task(by_name: Mapping[str, Measured]) -> None:
             )
 
 
-def _details(result: Measured) -> dict[str, object]:
+def _details(result: EvaluationResult) -> dict[str, object]:
     """Returns what two results must have in common if both have it.
 
     Lists know no ties, and facts about items count if a metric looks at them.
@@ -48,7 +48,7 @@ def _details(result: Measured) -> dict[str, object]:
     return details
 
 
-def _identity(result: Measured) -> dict[str, object]:
+def _identity(result: EvaluationResult) -> dict[str, object]:
     """Returns what two results must have in common for their users to be pairs.
 
     The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.

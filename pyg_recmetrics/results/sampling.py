@@ -2,17 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
-from pyg_recmetrics.checks import (
-    check_choice,
-    check_fields,
-    check_finite_number,
-    check_level,
-    check_natural_number,
-    check_positive_integer,
-)
-from pyg_recmetrics.frozen import FrozenDict, settle
+from pyg_recmetrics.frozen import FrozenDict, made_of, settle
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -176,53 +168,16 @@ class Sampling:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Sampling":
-        """Returns what :meth:`to_dict` was called on, after it has checked all of it.
+        """Returns what :meth:`to_dict` was called on.
 
         Raises:
-            TypeError: If a field has another type.
-            ValueError: If a field is missing, or fields do not fit together.
+            KeyError: If a field is missing.
         """
-        check_fields(fields, cls.__dataclass_fields__, "sampling")
-        check_choice(fields["stopped"], "stopped", get_args(Stopped))
-        num_users = check_positive_integer(fields["num_users"], "num_users")
-        num_ranked = check_positive_integer(fields["num_ranked"], "num_ranked")
-        bounds = {
-            str(name): Interval(*(check_finite_number(end, "bounds") for end in ends))
-            for name, ends in fields["bounds"].items()
+        parts = {
+            "bounds": {name: Interval(*ends) for name, ends in fields["bounds"].items()},
+            "forecasts": tuple(Forecast(*forecast) for forecast in fields["forecasts"]),
         }
-        num_counted = {
-            str(name): check_natural_number(number, "num_counted")
-            for name, number in fields["num_counted"].items()
-        }
-        margins = _margins(fields["margins"])
-        if (
-            num_ranked > num_users
-            or set(bounds) != set(margins)
-            or any(low > high for low, high in bounds.values())
-            or not set(margins) <= set(num_counted)
-            or (fields["stopped"] == "all") != (num_ranked == num_users)
-        ):
-            raise ValueError("'sampling' does not fit together")
-        return cls(
-            num_users=num_users,
-            num_ranked=num_ranked,
-            num_without_truth=check_natural_number(
-                fields["num_without_truth"], "num_without_truth"
-            ),
-            num_counted=num_counted,
-            margins=margins,
-            bounds=bounds,
-            level=check_level(fields["level"]),
-            seed=check_natural_number(fields["seed"], "seed"),
-            stopped=fields["stopped"],
-            forecasts=tuple(
-                Forecast(
-                    check_positive_integer(num_ranked, "forecasts"),
-                    check_positive_integer(num_needed, "forecasts"),
-                )
-                for num_ranked, num_needed in fields["forecasts"]
-            ),
-        )
+        return made_of(cls, {**fields, **parts})
 
 
 def check_sampling(
@@ -262,10 +217,3 @@ def check_sampling(
             f"(got {sampling.num_users})"
         )
     return sampling
-
-
-def _margins(margins: dict[str, Any]) -> dict[str, float]:
-    sizes = {str(name): check_finite_number(size, "margins") for name, size in margins.items()}
-    if min(sizes.values(), default=1) <= 0:
-        raise ValueError(f"'margins' needs to hold positive numbers (got {margins})")
-    return sizes

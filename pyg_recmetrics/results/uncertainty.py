@@ -33,35 +33,18 @@ significance levels of the Behrens-Fisher test" (1964).
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from torch import Tensor
 
 from pyg_recmetrics.results.estimates import ROUNDING_OF_VARIANCE, Interval
 from pyg_recmetrics.results.inference import Sample
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-#: How an interval allows for few runs.
-SmallSample: TypeAlias = Literal["satterthwaite", "conservative"]
-
 #: What is drawn anew if somebody repeats the evaluation.
 Source: TypeAlias = Literal["users", "runs"]
 
-#: The largest number of users or runs that is looked for.
-_MOST = 10**12
-
-#: With as many degrees of freedom as this, a t-distribution is a normal one.
-_MANY = 1e9
-
 #: A smaller p-value than this is zero.
 _SMALLEST_TAIL = 1e-150
-
-#: How many points the power is averaged over.
-_NUM_POINTS = 512
 
 
 class Component(NamedTuple):
@@ -83,13 +66,11 @@ class Component(NamedTuple):
         number = self.num_runs if self.num_users is None else self.num_users
         return (number or 0) - 1
 
-    def with_number(self, source: Source, number: float) -> "Component":
-        """Returns the part if there were another number of users or runs."""
-        if source == "users" and self.num_users is not None:
-            return self._replace(variance=self.variance * self.num_users / number, num_users=number)
-        if source == "runs" and self.num_runs is not None:
-            return self._replace(variance=self.variance * self.num_runs / number, num_runs=number)
-        return self
+    def with_runs(self, number: float) -> "Component":
+        """Returns the part if there were another number of runs."""
+        if self.num_runs is None:
+            return self
+        return self._replace(variance=self.variance * self.num_runs / number, num_runs=number)
 
 
 @dataclass(frozen=True)
@@ -98,11 +79,11 @@ class Uncertainty:
 
     Attributes:
         components: Its parts.
-        small_sample: Whose quantile it has: Satterthwaite's, or Cochran's, which is conservative.
+        is_conservative: Whether it has Cochran's quantile instead of Satterthwaite's.
     """
 
     components: tuple[Component, ...]
-    small_sample: SmallSample = "satterthwaite"
+    is_conservative: bool = False
 
     @property
     def variance(self) -> float:
@@ -132,12 +113,6 @@ class Uncertainty:
         shares = [(part.variance / self.variance) ** 2 / part.freedom for part in parts]
         return 1 / sum(shares) if shares else math.inf
 
-    def freedom_at(self, level: float) -> float:
-        """Returns the degrees of freedom of the t-distribution with the interval of some level."""
-        if self.variance == 0:
-            return math.inf
-        return self._freedom(self.margin(level) / math.sqrt(self.variance), level)
-
     def margin(self, level: float) -> float:
         """Returns half the width of the confidence interval."""
         return self._margin((1 - level) / 2)
@@ -161,7 +136,7 @@ class Uncertainty:
 
         if self.variance == 0:
             return float(difference == 0)
-        if self.small_sample == "satterthwaite":
+        if not self.is_conservative:
             return float(2 * stats.t.sf(abs(difference) / math.sqrt(self.variance), self.freedom))
         lowest = math.log(_SMALLEST_TAIL)
 
@@ -174,123 +149,23 @@ class Uncertainty:
             return 1.0
         return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
 
-    def power(self, difference: float, level: float) -> float:
-        """Returns how likely a test finds a difference of this size."""
-        if self.variance == 0:
-            return float(difference != 0)
-        unit = math.sqrt(self.variance)
-        return _power(difference / unit, self.margin(level) / unit, self.freedom_at(level))
-
-    def detectable(self, power: float, level: float) -> float:
-        """Returns the smallest difference that a test finds with some probability."""
-        from scipy import optimize
-
-        if self.variance == 0 or power <= 1 - level:
-            return 0.0
-        unit = math.sqrt(self.variance)
-        quantile, freedom = self.margin(level) / unit, self.freedom_at(level)
-        most = 1.0
-        while _power(most, quantile, freedom) < power:
-            most *= 2
-        shift = optimize.brentq(lambda x: _power(x, quantile, freedom) - power, 0, most, xtol=1e-15)
-        return unit * float(shift)
-
-    def scaled(self, level: float) -> Interval:
-        """Returns by which factors a standard error of this size may be too small or too large.
-
-        They follow from the degrees of freedom, so they are far apart for few runs.
-        """
-        from scipy import stats
-
-        tail, freedom = (1 - level) / 2, self.freedom
-        if math.isinf(freedom):
-            return Interval(1.0, 1.0)
-        low, high = (
-            float(math.sqrt(freedom / stats.chi2.isf(x, freedom))) for x in (tail, 1 - tail)
-        )
-        return Interval(low, high)
-
-    def with_number(self, source: Source, number: float) -> "Uncertainty":
-        """Returns the uncertainty if there were another number of users, or of runs of each."""
-        parts = tuple(part.with_number(source, number) for part in self.components)
-        return replace(self, components=parts)
-
-    def needed(self, source: Source, difference: float, power: float, level: float) -> int | None:
-        """Returns how many users or runs a difference needs to be found with some probability.
-
-        `None` if no number is enough.
-        """
-
-        def is_enough(number: int) -> bool:
-            return self.with_number(source, number).power(difference, level) >= power
-
-        most = 2
-        while not is_enough(most):
-            most *= 2
-            if most > _MOST:
-                return None
-        least = most // 2
-        while most - least > 1:
-            middle = (least + most) // 2
-            least, most = (least, middle) if is_enough(middle) else (middle, most)
-        return most
+    def with_runs(self, number: float) -> "Uncertainty":
+        """Returns the uncertainty if there were another number of runs of each recommender."""
+        return replace(self, components=tuple(part.with_runs(number) for part in self.components))
 
     def _margin(self, tail: float) -> float:
         """Returns half the width of the interval that leaves some probability at each end."""
         from scipy import stats
 
         parts = [part for part in self.components if part.variance]
-        if self.small_sample == "satterthwaite":
+        if not self.is_conservative:
             quantile = float(stats.t.isf(tail, self.freedom)) if parts else 0.0
             return quantile * math.sqrt(self.variance)
         quantiles = (float(stats.t.isf(tail, part.freedom)) * part.variance for part in parts)
         return sum(quantiles) / math.sqrt(self.variance) if parts else 0.0
 
-    def _freedom(self, quantile: float, level: float) -> float:
-        """Returns the degrees of freedom of the t-distribution with some quantile."""
-        from scipy import optimize, stats
 
-        if self.small_sample == "satterthwaite":
-            return min(self.freedom, _MANY)
-        freedoms = [part.freedom for part in self.components if part.variance]
-        least, most = min(freedoms), max(freedoms)
-        if least == most:
-            return least
-        tail = (1 - level) / 2
-        most = min(most, _MANY)
-
-        def excess(freedom: float) -> float:
-            return float(stats.t.isf(tail, freedom)) - quantile
-
-        return float(optimize.brentq(excess, least, most)) if excess(most) < 0 else most
-
-
-@lru_cache(maxsize=64)
-def _errors(freedom: float) -> "tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]":
-    """Returns estimates of a standard error, as multiples of the true one, and their weights."""
-    import numpy as np
-    from scipy import special
-
-    points, weights = np.polynomial.legendre.leggauss(_NUM_POINTS)
-    chi_square = 2 * special.gammaincinv(freedom / 2, (points + 1) / 2)
-    return np.sqrt(chi_square / freedom), weights / 2
-
-
-def _power(shift: float, quantile: float, freedom: float) -> float:
-    """Returns how likely a t-test finds a difference of so many standard errors."""
-    from scipy import special
-
-    # SciPy's noncentral t-distribution fails for few degrees of freedom, so the normal
-    # distribution is averaged over how the standard error is estimated.
-    error, weights = _errors(freedom)
-    ends = quantile * error
-    found = special.ndtr(abs(shift) - ends) + special.ndtr(-abs(shift) - ends)
-    return float((weights * found).sum())
-
-
-def uncertainty_of(
-    sample: Sample, runs: Iterable[Tensor], small_sample: SmallSample = "satterthwaite"
-) -> Uncertainty:
+def uncertainty_of(sample: Sample, runs: Iterable[Tensor]) -> Uncertainty:
     """Returns the uncertainty of a mean over users.
 
     Args:
@@ -299,14 +174,12 @@ def uncertainty_of(
         runs (iterable of torch.Tensor): For each of these recommenders, the values of the users
             of the sample in every run, of shape `[num_runs, num_users]`. What has one run is taken
             as it is, as if it could have no other.
-        small_sample (str, optional): How intervals allow for few runs of two recommenders. Those of
-            one are conservative. (default: `"satterthwaite"`)
     """
     parts = [_variation(values, sample.person) for values in runs if len(values) > 1]
     total = sample.variance
     if total <= ROUNDING_OF_VARIANCE * sample.mean**2:
         total = 0.0
-    return combine(total, sample.num_drawn, parts, small_sample)
+    return combine(total, sample.num_drawn, parts)
 
 
 def uncertainty_over_runs(values: Tensor, person: Tensor | None) -> tuple[Uncertainty, Tensor]:
@@ -355,19 +228,13 @@ class Variation(NamedTuple):
         return cls(num_runs, float(means.var()) / num_runs, of_rest)
 
 
-def combine(
-    total: float,
-    drawn: int,
-    parts: Sequence[Variation],
-    small_sample: SmallSample = "satterthwaite",
-) -> Uncertainty:
+def combine(total: float, drawn: int, parts: Sequence[Variation]) -> Uncertainty:
     """Returns the uncertainty of a number, by where it comes from.
 
     Args:
         total (float): Its variance for other users, given the runs.
         drawn (int): How many users or persons were drawn.
         parts (sequence of Variation): How the runs of each recommender vary that has several.
-        small_sample (str, optional): See :func:`uncertainty_of`. (default: `"satterthwaite"`)
     """
     of_rest = sum(part.of_rest for part in parts)
     # What is left for the rest if users differ by less than it alone makes them differ.
@@ -377,7 +244,7 @@ def combine(
         components.append(Component(share * part.of_rest, drawn, part.num_runs))
         # Runs that differ by no more than users make them differ have no effect of their own.
         components.append(Component(max(0.0, part.of_runs - part.of_rest), None, part.num_runs))
-    return Uncertainty(tuple(components), small_sample if len(parts) > 1 else "conservative")
+    return Uncertainty(tuple(components), is_conservative=len(parts) < 2)
 
 
 def _variation(values: Tensor, person: Tensor | None) -> Variation:

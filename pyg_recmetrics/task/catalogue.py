@@ -192,7 +192,7 @@ class Catalogue(Frozen):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
-        """Returns what :meth:`to_dict` was called on, after the usual checks."""
+        """Returns what :meth:`to_dict` was called on."""
         return cls(**fields)
 
     def __repr__(self) -> str:

@@ -5,12 +5,11 @@ import math
 import pytest
 
 from pyg_recmetrics import Benchmark, Runs, evaluate
+from pyg_recmetrics.benchmark.means import notes_of_all
 from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.tables import Best
 from tests.support.cases.small_benchmark import METRICS, SKILLS
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
-
-_SCORES = {"good": GOOD_SCORES, "bad": BAD_SCORES}
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -29,16 +28,9 @@ def test_every_mean_is_that_of_its_result_with_its_interval(benchmark, metric):
         assert (row.value, row.low, row.high) == pytest.approx(expected, nan_ok=True)
 
 
-def test_ranks_are_those_on_the_data_set(benchmark):
-    frame = benchmark.to_pandas("ndcg@3")
-    for _, of_one in frame.groupby("data_set"):
-        expected = of_one["value"].rank(ascending=False)
-        assert of_one["rank"].tolist() == expected.tolist()
-
-
 def test_the_best_of_each_data_set_is_bold(benchmark):
-    table = benchmark.table("ndcg@3", baseline="None")
-    assert table.head == ("ndcg@3", "Small", "Wide", "Long", "mean rank", "lift")
+    table = benchmark.table("ndcg@3")
+    assert table.head == ("ndcg@3", "Small", "Wide", "Long")
     cells = {
         (row[0], head): cell
         for row in table.rows
@@ -49,29 +41,15 @@ def test_the_best_of_each_data_set_is_bold(benchmark):
     assert bold == {("Good", data_set) for data_set in ("Small", "Wide", "Long")}
     result = benchmark["Wide"]["Good"].mean("ndcg@3")
     assert cells["Good", "Wide"].startswith(f"{result.value:.4f} ± ")
-    assert [cells[name, "mean rank"] for name in SKILLS] == ["1.00", "2.00", "3.00"]
-    assert cells["None", "lift"] == "-"
-    assert cells["Good", "lift"].startswith("+")
 
 
-def test_notes_say_what_is_not_claimed(benchmark):
-    notes = benchmark.table("ndcg@3", baseline="None").notes
-    assert "bold: the best mean of a data set, significantly better or not" in notes
-    assert "mean rank: over Small, Wide, which have all recommenders; it is no test" in notes
-    (lift,) = (note for note in notes if note.startswith("lift: the geometric mean"))
-    assert "lower" not in lift
-    assert "lift of Fair: over Small, Wide alone" in notes
-    assert not any(note.startswith("lift of Good") for note in notes)
-    assert "runs: 3 of Good, 2 of Fair; their ± allows for other runs, too" in notes
-
-
-def test_lifts_say_if_lower_is_better():
-    results = {x: evaluate(scores, TASK, "mean_rank") for x, scores in _SCORES.items()}
-    *_, note = Benchmark({"A": results, "B": results}).table(baseline="bad").notes
-    assert note == (
-        "lift: the geometric mean over data sets of the ratio to bad, minus one, where lower is "
-        "better; it is no test"
-    )
+def test_notes_stand_once_and_name_their_data_sets(benchmark):
+    notes = {"A": ["all", "two"], "B": ["all", "one"], "C": ["all", "two"]}
+    assert notes_of_all(notes) == ["all", "A, C: two", "B: one"]
+    assert notes_of_all({"A": [], "B": []}) == []
+    shown = benchmark.table("ndcg@3").notes
+    assert "bold: the best mean of a data set, significantly better or not" in shown
+    assert "runs: 3 of Good, 2 of Fair; their ± allows for other runs, too" in shown
 
 
 def test_equal_means_are_bold_together_and_a_single_one_is_not():

@@ -60,7 +60,6 @@ def test_each_edge_is_ranked_as_in_a_task_of_its_own(case, ties):
     assert torch.equal(each.user_of_row, user)
     assert torch.equal(each.person, user)
     assert each.each_edge() is each
-    RankedEdges.from_dict(each.to_dict())
 
 
 @given(case=cases())
@@ -82,7 +81,6 @@ def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, t
     if each.depth is not None:
         with pytest.raises(ValueError, match="the depth down to which was ranked"):
             metrics.hit_rate(each, k=each.depth + 1)
-    RankedEdges.from_dict(each.to_dict())
 
 
 @given(case=cases(), k=st.integers(1, 4), ties=st.sampled_from(TIES))

@@ -65,29 +65,3 @@ def test_a_cut_off_may_be_larger_than_any_list():
     lists = make([[1, 2], [3]])
     assert lists.length(2**62).tolist() == [2, 1]
     assert lists.edges(2**62).tolist() == [[0, 0, 1], [1, 2, 3]]
-
-
-@given(lists=ANY_LISTS)
-def test_lists_that_are_made_of_a_dictionary_are_the_same(lists):
-    made = make(lists)
-    again = Lists.from_dict(made.to_dict(), num_users=len(lists))
-    assert torch.equal(again.item, made.item)
-    assert torch.equal(again.ptr, made.ptr)
-
-
-@pytest.mark.parametrize(
-    ("item", "ptr", "message"),
-    [
-        ([1, 2, 3], [0, 2], r"'ptr' needs to hold numbers of shape \[3\]"),
-        ([1, 2, 3], [1, 2, 3], "'ptr' needs to rise from 0 to 3, the number of places"),
-        ([1, 2, 3], [0, 2, 2], "'ptr' needs to rise from 0 to 3, the number of places"),
-        ([1, 2, 3], [0, 4, 3], r"'ptr' needs to rise from user to user \(fails at user 1\)"),
-        ([1, 2, 3], [0, -1, 3], "'ptr' needs to hold numbers above -1"),
-        ([1, 2, -2], [0, 1, 3], "'item' needs to hold numbers above -2"),
-        ([1, 2, 2], [0, 1, 3], r"'lists' needs .* once \(fails at user 1\)"),
-    ],
-)
-def test_what_is_no_lists_is_refused(item, ptr, message):
-    fields = {"item": torch.tensor(item), "ptr": torch.tensor(ptr)}
-    with pytest.raises(ValueError, match=message):
-        Lists.from_dict(fields, num_users=2)

@@ -275,7 +275,6 @@ class TestFromNegatives:
             assert rank == 1 + above + {"best": 0, "worst": tied, "mean": tied / 2}[ties]
             assert num == len(candidates) + 1
         assert ranked.degree.tolist() == [1] * len(positive)
-        RankedEdges.from_dict(ranked.to_dict())
 
     def test_a_constant_model_is_as_good_as_chance(self):
         ranked = RankedEdges.from_negatives(torch.zeros(3), torch.zeros(3, 99))

@@ -3,10 +3,9 @@
 import pytest
 
 from pyg_recmetrics import Benchmark, evaluate
-from pyg_recmetrics.benchmark import OrderChange, Sensitivity
 from pyg_recmetrics.reporting.benchmark_contents import BenchmarkContents
 from pyg_recmetrics.reporting.benchmark_sections import BENCHMARK_SECTIONS
-from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Remarks
+from pyg_recmetrics.reporting.parts import Drawing, Missing, Remarks
 from tests.support.cases.small_benchmark import DETERMINISTIC
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package
@@ -32,7 +31,7 @@ def test_the_page_opens_with_the_answer(contents, small_benchmark, comparison):
     assert "Fair was not run on Long." in warnings.texts
     assert any("at most: " in text and "on Small" in text for text in warnings.texts)
     means = rest[-1]
-    assert str(means.table) == str(small_benchmark.table("ndcg@3", baseline="None"))
+    assert str(means.table) == str(small_benchmark.table("ndcg@3"))
 
 
 def test_each_data_set_has_two_pictures(contents):
@@ -56,25 +55,6 @@ def test_other_metrics_are_folded(contents):
     assert [part.fold for part in parts("Other metrics", contents)] == ["recall@3", "coverage@3"]
 
 
-@pytest.mark.parametrize("swapped", [(), (("None", "Good"),)])
-def test_an_order_that_holds_is_good_news_and_one_that_changes_is_a_warning(contents, swapped):
-    change = OrderChange("ties", "best", "Small", ("None", "Good"), swapped)
-    contents = BenchmarkContents(contents.benchmark, None, contents.metric)
-    vars(contents)["sensitivity"] = Sensitivity([change], contents.metric, contents.benchmark)
-    (table,) = parts("Other protocols", contents)
-    assert table.fold == ("" if swapped else "All protocols")
-    remarks = [part for part in parts("Result", contents) if isinstance(part, Remarks)]
-    kind = "warnings" if swapped else "good"
-    (said,) = (part.texts for part in remarks if part.kind == kind)
-    assert said[-1] == contents.sensitivity.claim()
-
-
-def test_an_order_that_was_not_measured_again_is_no_good_news(contents):
-    contents = BenchmarkContents(contents.benchmark, None, contents.metric)
-    vars(contents)["sensitivity"] = Sensitivity([], contents.metric, contents.benchmark)
-    assert all(part.kind != "good" for part in parts("Result", contents) if type(part) is Remarks)
-
-
 def test_trade_offs_are_drawn_for_metrics_of_lists(contents):
     found = parts("Trade-offs", contents)
     assert [type(part) for part in found] == [Drawing] * 3
@@ -83,16 +63,6 @@ def test_trade_offs_are_drawn_for_metrics_of_lists(contents):
     assert parts("Trade-offs", without) == [
         Missing("Trade-offs", "they need a metric of lists, such as 'coverage@20'")
     ]
-
-
-def test_few_data_sets_say_nothing_of_others(contents):
-    (part,) = parts("Other data sets", contents)
-    assert isinstance(part, Missing)
-    assert "needs 7 data sets that have all 3 recommenders (got 2)" in part.reason
-    good, bad = (evaluate(scores, TASK, "mrr") for scores in (GOOD_SCORES, BAD_SCORES))
-    many = Benchmark({f"{i}": {"x": good, "y": bad} for i in range(6)})
-    (part,) = parts("Other data sets", BenchmarkContents.of(many))
-    assert isinstance(part, Grid)
 
 
 def test_sizes_and_recipes_are_those_of_each(contents, small_benchmark):
@@ -108,7 +78,7 @@ def test_the_page_is_complete(made, small_benchmark, comparison):
     page = made(small_benchmark, comparison=comparison, title="On <three> data sets")
     assert page.headings == [
         "On <three> data sets",
-        *(name for name in BENCHMARK_SECTIONS if name != "Other data sets"),
+        *BENCHMARK_SECTIONS,
         "Left out",
     ]
     assert page.tags["svg"] == 9

@@ -17,7 +17,7 @@ stats = pytest.importorskip("scipy.stats")
 COLUMNS = [
     *("metric", "a", "b", "difference", "low", "high", "p_value", "p_adjusted", "verdict"),
     *("lift", "lift_low", "lift_high", "effect_size", "wins", "ties", "losses"),
-    *("mean_a", "mean_b", "user_error", "run_error", "freedom"),
+    *("mean_a", "mean_b", "user_error", "run_error"),
 ]
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 
@@ -78,7 +78,6 @@ class TestNumbers:
             assert (row.low, row.high) == pytest.approx(tuple(t_test.confidence_interval(0.9)))
             assert (row.mean_a, row.mean_b) == pytest.approx((x.mean(), y.mean()))
             assert row.lift == pytest.approx(100 * (x.mean() - y.mean()) / y.mean())
-            assert row.freedom == pytest.approx(len(x) - 1)
             assert row.effect_size == pytest.approx((x - y).mean() / (x - y).std(ddof=1))
             assert row.wins == sum(x > y for x, y in pairs)
             assert row.ties == sum(x == y for x, y in pairs)
@@ -188,8 +187,6 @@ class TestNames:
             compare({"a": good, "b": good}, test="sign")
         with pytest.raises(ValueError, match="'level' needs to be"):
             compare({"a": good, "b": good}, level=95)
-        with pytest.raises(ValueError, match="'num_samples' needs to be"):
-            compare({"a": good, "b": good}, num_samples=0)
 
     def test_only_metrics_that_all_have(self, task, results):
         ranked_well = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
@@ -308,18 +305,7 @@ class TestTable:
         renamed = dict(zip(names, results.values(), strict=True))
         renamed["LightGCN"] = [results["good"], results["fair"], results["good"]]
         comparison = compare(renamed, deterministic=["Most popular"], equivalence="2%")
-        for text in (str(comparison), str(comparison.sources())):
-            assert max(map(len, text.splitlines())) <= 100
-
-    def test_the_lift_has_its_interval_in_the_table_of_errors(self, results):
-        comparison = compare(results, level=0.9)
-        table = comparison.sources().table()
-        lifts = [row[-1] for row in table.rows if len(row) > 1]
-        by_pair = sorted(comparison, key=lambda row: list(combinations(results, 2)).index(row[1:3]))
-        for row, lift in zip(by_pair, lifts, strict=True):
-            assert row.lift_low < row.lift < row.lift_high
-            assert lift == f"{row.lift:+.1f}% ({row.lift_low:+.1f} to {row.lift_high:+.1f})"
-        assert "lift: how much larger a is than b, and its 90% confidence" in table.notes[-1]
+        assert max(map(len, str(comparison).splitlines())) <= 100
 
     def test_the_better_mean_is_bold(self, results):
         comparison = compare({"a": results["none"], "b": results["fair"]}, metrics="ndcg@3")
@@ -420,9 +406,7 @@ class TestFamily:
             }
             for level in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
                 for metrics in (None, "mrr"):
-                    comparison = compare(
-                        found, metrics=metrics, level=level, simultaneous=True, num_samples=499
-                    )
+                    comparison = compare(found, metrics=metrics, level=level, simultaneous=True)
                     for row in comparison:
                         leaves_out = not row.low <= 0 <= row.high
                         assert comparison.is_significant(row) == leaves_out
@@ -437,9 +421,7 @@ class TestFamily:
 
     def test_the_seed_decides_about_simultaneous_intervals(self, results):
         state = torch.get_rng_state()
-        one, same, other = (
-            compare(results, simultaneous=True, num_samples=500, seed=seed) for seed in (1, 1, 2)
-        )
+        one, same, other = (compare(results, simultaneous=True, seed=seed) for seed in (1, 1, 2))
         assert list(one) == list(same) != list(other)
         assert torch.equal(torch.get_rng_state(), state)
 
@@ -478,8 +460,6 @@ class TestSelect:
         comparison = compare(numbered, baseline=1)
         assert [(row.a, row.b) for row in comparison[:2]] == [("2", "1"), ("3", "1")]
         assert {row.a for row in comparison.select(name=3)} == {"3"}
-        assert comparison.power("ndcg@3", 2, 1).a == "2"
-        assert comparison.power("ndcg@3", a=3).a == "3"
         assert compare({0.5: results["good"], 1.5: results["fair"]}, baseline=0.5)[0].b == "0.5"
         with pytest.raises(ValueError, match=r"'baseline' needs to be one of .* \(got '4'\)"):
             compare(numbered, baseline=4)
@@ -498,11 +478,6 @@ class TestNothingToSay:
         selected = compare(results, primary="ndcg@3").select("recall@3")
         assert "p: only ndcg@3 is tested" in str(selected)
         assert "(*)" not in str(selected)
-
-    def test_without_variance_nothing_is_said_of_what_a_test_detects(self, results):
-        comparison = compare({"a": results["good"], "b": results["good"]}, metrics="ndcg@3")
-        lines = str(comparison.sources()).splitlines()
-        assert lines[3].split() == ["ndcg@3", *["-"] * 5, "+0.0%"]
 
     def test_rounding_noise_is_no_difference(self):
         """Users swap their values, so that only rounding is left of the mean difference."""
@@ -539,7 +514,6 @@ class TestVerdicts:
         (row,) = compare({"good": good, "none": none})
         assert row.difference < 0
         assert row.verdict == "better"
-        assert row.probability().better > 0.99
 
     def test_equivalence_is_two_one_sided_tests(self, results):
         verdicts = []

@@ -1,4 +1,4 @@
-"""The difference of two recommenders, against scipy, baycomp and plain loops."""
+"""The difference of two recommenders, against scipy and plain loops."""
 
 import math
 from itertools import product
@@ -45,7 +45,7 @@ def pair_of_values(first, second):
     """Two recommenders with one run each, by the values of users."""
     values = [torch.tensor([x], dtype=torch.double) for x in (first, second)]
     is_paired = torch.ones(len(first), dtype=torch.bool)
-    return Pair(metrics.parse(METRIC), "a", "b", *values, is_paired, None, "satterthwaite")
+    return Pair(metrics.parse(METRIC), "a", "b", *values, is_paired, None)
 
 
 class TestRuns:
@@ -161,42 +161,7 @@ def make_pair(first, second):
     from pyg_recmetrics.results.paired import Pair
 
     mask = torch.ones(first.size(1), dtype=torch.bool)
-    return Pair(parse(METRIC), "a", "b", first, second, mask, None, "satterthwaite")
-
-
-class TestProbability:
-    def test_it_is_that_of_baycomp(self, runs):
-        baycomp = pytest.importorskip("baycomp")
-        (row,) = compare({"a": runs["a"][0], "b": runs["b"][0]})
-        x, y = (values_of([runs[name][0]])[0] for name in "ab")
-        for rope in (0.01, 0.05, 0.1):
-            # It returns the other way round: first the probability that its first is worse.
-            wanted = baycomp.CorrelatedTTest(x, y, rope=rope).probs()
-            found = row.probability(rope)
-            assert (found.better, found.same, found.worse) == pytest.approx(wanted)
-
-    def test_it_is_a_t_distribution(self, runs):
-        (row,) = compare(runs)
-        error = math.hypot(row.user_error, row.run_error)
-        t = stats.t(row.freedom, loc=row.difference, scale=error)
-        found = row.probability(0.02)
-        wanted = (t.sf(0.02), t.cdf(0.02) - t.cdf(-0.02), t.cdf(-0.02))
-        assert found == pytest.approx(wanted)
-        assert row.probability("10%") == pytest.approx(row.probability(0.1 * row.mean_b))
-        assert row.probability().same == pytest.approx(0, abs=1e-12)
-        with pytest.raises(ValueError, match="'equivalence' needs to be"):
-            row.probability(-0.1)
-
-    def test_certain_differences(self, runs):
-        same = compare({"a": runs["a"][0], "b": runs["a"][0]})[0]
-        assert same.probability(0.1) == (0, 1, 0)
-
-    def test_one_user_tells_nothing(self):
-        task = random_task(1, 5, truth_share=0.5, seen_share=0.0)
-        result = evaluate(torch.rand(1, 5), task, METRIC)
-        (row,) = compare({"a": result, "b": result})
-        with pytest.raises(ValueError, match="two users who count"):
-            row.probability()
+    return Pair(parse(METRIC), "a", "b", first, second, mask, None)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ def make(**options):
     wanted = {
         "test": "t-test",
         "level": 0.95,
-        "small_sample": "satterthwaite",
         "equivalence": None,
         "primary": None,
         "simultaneous": False,

@@ -34,7 +34,7 @@ def results(task):
     [
         {},
         {"level": 0.8, "simultaneous": True},
-        {"small_sample": "conservative", "equivalence": "5%"},
+        {"equivalence": "5%"},
         {"baseline": "a", "primary": "ndcg@3", "deterministic": "b"},
         {"metrics": ["mrr@2", "r_precision"]},
     ],

@@ -21,7 +21,6 @@ def make(**changes):
         "seed": 3,
         "stopped": "margin",
         "forecasts": (Forecast(512, 3900),),
-        "stakes": ((4000, margins),),
     }
     return Sampling(**fields | changes)
 
@@ -76,31 +75,3 @@ def test_it_names_the_margins(margins, words):
 def test_it_is_restored():
     one = make()
     assert Sampling.from_dict(one.to_dict()) == one
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_ranked": 30_001},
-        {"num_ranked": 3999},
-        {"num_users": 0},
-        {"num_without_truth": -1},
-        {"level": 1},
-        {"stopped": "bored"},
-        {"stakes": []},
-        {"stakes": [[4000, {"ndcg@20": 0.01}]]},
-        {"stakes": [[4000, {"ndcg@20": 1, "recall@20": 1}], [10, {"ndcg@20": 1, "recall@20": 1}]]},
-        {"bounds": {"ndcg@20": [0.1, 0.2]}},
-        {"bounds": {"ndcg@20": [0.1, float("nan")], "recall@20": [0, 1]}},
-        {"margins": {"ndcg@20": "small", "recall@20": 1}},
-        {"bounds": {"ndcg@20": [0.2, 0.1], "recall@20": [0, 1]}},
-        {"margins": {"ndcg@20": -1, "recall@20": 1}},
-        {"stopped": "all"},
-        {"num_users": 4000},
-        {"forecasts": [[0, 4]]},
-        {"more": 1},
-    ],
-)
-def test_what_does_not_fit_together_is_an_error(changes):
-    with pytest.raises(ValueError, match=r"needs to|does not fit together"):
-        Sampling.from_dict(make().to_dict() | changes)

@@ -43,15 +43,15 @@ def draw_two(num_runs, deviations, num_draws=NUM_DRAWS, seed=0):
     ]
 
 
-def compare_two(values, **options):
+def compare_two(values):
     """The differences in all draws."""
     a, b = map(runs_of, values)
-    return compare({"a": a, "b": b}, metrics=names_of(values[0].size(1)), **options)
+    return compare({"a": a, "b": b}, metrics=names_of(values[0].size(1)))
 
 
-def found_rate(num_runs, deviations, **options):
+def found_rate(num_runs, deviations):
     """How often the test finds a difference. Its interval agrees with it."""
-    differences = compare_two(draw_two(num_runs, deviations), **options)
+    differences = compare_two(draw_two(num_runs, deviations))
     found = [difference.p_value <= 0.05 for difference in differences]
     assert found == [not difference.low <= 0 <= difference.high for difference in differences]
     return sum(found) / len(found)
@@ -69,17 +69,11 @@ class TestTextbooks:
     def test_intervals_of_differences_are_those_of_sums_of_squares(self, num_runs, deviation):
         values = draw_two(num_runs, (deviation, deviation), num_draws=8)
         both_vary = min(num_runs) > 1
-        for small_sample, margin in (
-            # Runs of one recommender alone are always conservative.
-            (
-                "satterthwaite",
-                variance_components.satterthwaite if both_vary else variance_components.cochran,
-            ),
-            ("conservative", variance_components.cochran),
-        ):
-            for draw, found in enumerate(compare_two(values, small_sample=small_sample)):
-                parts = variance_components.components(*(x[:, draw].numpy() for x in values))
-                assert (found.high - found.low) / 2 == pytest.approx(margin(parts))
+        # Runs of one recommender alone are conservative.
+        margin = variance_components.satterthwaite if both_vary else variance_components.cochran
+        for draw, found in enumerate(compare_two(values)):
+            parts = variance_components.components(*(x[:, draw].numpy() for x in values))
+            assert (found.high - found.low) / 2 == pytest.approx(margin(parts))
 
     @pytest.mark.parametrize("num_runs", [2, 5])
     def test_intervals_of_means_are_conservative(self, num_runs):
@@ -112,11 +106,6 @@ class TestDifferences:
     def test_runs_of_both_are_found_to_differ_as_often_as_it_says(self, num_runs):
         for deviation in DEVIATIONS:
             assert 0.02 <= found_rate(num_runs, (deviation, deviation)) <= 0.08
-
-    def test_the_conservative_test_finds_less(self):
-        for deviation in DEVIATIONS[::3]:
-            rate = found_rate((3, 3), (deviation, deviation), small_sample="conservative")
-            assert 0.008 <= rate <= 0.055
 
     @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1)])
     def test_a_single_run_is_taken_as_it_is(self, num_runs):

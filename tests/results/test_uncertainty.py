@@ -93,7 +93,7 @@ class TestComponents:
         assert found.of("runs") == pytest.approx((runs - rest) / 120)
         assert found.variance == pytest.approx((users + runs - rest) / 120)
         # With all runs that there could be, the rest is gone.
-        left = found.with_number("runs", math.inf).variance
+        left = found.with_runs(math.inf).variance
         assert left == pytest.approx((users - rest) / 120)
         # The parts from users, from the rest, and from runs.
         parts = [((users - rest), 29), (rest, 29), (runs - rest, 3)]
@@ -103,8 +103,6 @@ class TestComponents:
         wanted = quantiles / total * math.sqrt(found.variance)
         assert found.margin(0.95) == pytest.approx(wanted)
         assert found.p_value(wanted) == pytest.approx(0.05)
-        freedom = found.freedom_at(0.95)
-        assert stats.t.isf(0.025, freedom) == pytest.approx(quantiles / total)
 
     def test_equal_runs_add_nothing(self):
         values = torch.arange(30.0, dtype=torch.double).repeat(4, 1)
@@ -126,58 +124,16 @@ class TestComponents:
         error = math.sqrt(uncertainty_of_mean(values).variance)
         assert float(fitted.bse_fe.iloc[0]) == pytest.approx(error, rel=1e-3)
 
+    def test_without_variance_every_difference_is_found(self):
+        found = uncertainty_of(Sample(torch.zeros(9, dtype=torch.double)), [])
+        assert [found.p_value(x) for x in (0, 1e-9)] == [1, 0]
+
     def test_means_alone_vary_by_runs(self):
         means = torch.tensor([0.1, 0.4, 0.2], dtype=torch.double)
         found = uncertainty_of_means(means)
         low, high = found.interval(float(means.mean()), 0.9)
         wanted = stats.t.interval(0.9, 2, loc=means.mean(), scale=stats.sem(means))
         assert (low, high) == pytest.approx(wanted)
-
-
-class TestPower:
-    @pytest.mark.parametrize("num_users", [4, 30, 300])
-    def test_it_is_that_of_statsmodels(self, num_users):
-        power = pytest.importorskip("statsmodels.stats.power")
-        values = draw(1, num_users)[0]
-        found = uncertainty_of(Sample(values), [])
-        size = float(values.std())
-        for difference in (0.3 * size, 2.8 * size / num_users**0.5, 4 * size / num_users**0.5):
-            wanted = power.TTestPower().power(difference / size, num_users, 0.05)
-            assert found.power(difference, 0.95) == pytest.approx(wanted, abs=1e-7)
-        wanted = power.TTestPower().solve_power(None, num_users, 0.05, 0.8) * size
-        assert found.detectable(0.8, 0.95) == pytest.approx(wanted, rel=1e-6)
-
-    @pytest.mark.parametrize("num_runs", [1, 3])
-    def test_what_is_detectable_is_found_with_that_power(self, num_runs):
-        found = uncertainty_of_mean(draw(num_runs, 100))
-        for power in (0.06, 0.5, 0.8, 0.999):
-            assert found.power(found.detectable(power, 0.95), 0.95) == pytest.approx(power)
-
-    def test_the_number_that_is_needed_is_the_least(self):
-        for source, runs, difference in (("users", 0.1, 1.0), ("users", 0.1, 0.5), ("runs", 1, 2)):
-            found = uncertainty_of_mean(draw(3, 100, runs=runs))
-            needed = found.needed(source, difference, 0.8, 0.95)
-            powers = [
-                found.with_number(source, number).power(difference, 0.95)
-                for number in (needed - 1, needed)
-            ]
-            assert needed > 2
-            assert powers[0] < 0.8 <= powers[1]
-        assert found.needed("runs", 0.01, 0.8, 0.95) is None
-        assert found.needed("users", 0.01, 0.8, 0.95) is None
-
-    def test_as_many_users_as_there_are_change_nothing(self):
-        found = uncertainty_of_mean(draw(3, 100))
-        for source, number in (("users", 100), ("runs", 3)):
-            same = found.with_number(source, number)
-            assert same.variance == pytest.approx(found.variance)
-            assert same.margin(0.9) == pytest.approx(found.margin(0.9))
-
-    def test_without_variance_every_difference_is_found(self):
-        found = uncertainty_of(Sample(torch.zeros(9, dtype=torch.double)), [])
-        assert found.detectable(0.8, 0.95) == 0
-        assert [found.power(x, 0.95) for x in (0, 1e-9)] == [0, 1]
-        assert [found.p_value(x) for x in (0, 1e-9)] == [1, 0]
 
 
 #: What is drawn in each simulation: users, runs of both, rows of a person, and three deviations.
@@ -195,8 +151,8 @@ DRAWS = {
 }
 
 
-def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0, difference=0.0):
-    """Draws two recommenders whose mean differs by `difference`, again and again.
+def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0):
+    """Draws two recommenders with the same mean, again and again.
 
     If a recommender has one run, its runs do not vary.
 
@@ -220,7 +176,7 @@ def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0, dif
             deviation = runs if number > 1 else 0.0
             of_runs = deviation * normal(number, 1, generator=generator)
             values.append(of_runs + rest * normal(number, num_users, generator=generator))
-        values[0] = values[0] + difference + (of_users if person is None else of_users[person])
+        values[0] = values[0] + (of_users if person is None else of_users[person])
         sample = Sample(values[0].mean(dim=0) - values[1].mean(dim=0), person)
         yield uncertainty_of(sample, values), sample.mean
 
@@ -253,17 +209,6 @@ class TestWhatIsPromised:
     @pytest.mark.parametrize("name", CAREFUL)
     def test_they_are_careful_where_few_runs_differ_a_lot(self, name):
         assert 0.94 <= share_held(CAREFUL[name]) <= 0.995
-
-    @pytest.mark.parametrize("name", ["one run of each", "persons of several rows"])
-    def test_a_detectable_difference_is_found_as_often_as_it_says(self, name):
-        pilot, _ = next(simulate(**DRAWS[name]))
-        detectable = pilot.detectable(0.8, 0.95)
-        detectable *= math.sqrt(
-            np.mean([u.variance for u, _ in simulate(**DRAWS[name])]) / pilot.variance
-        )
-        draws = simulate(**DRAWS[name], difference=detectable)
-        found = sum(u.p_value(difference) <= 0.05 for u, difference in draws)
-        assert 0.77 <= found / NUM_SIMULATIONS <= 0.83
 
     @pytest.mark.parametrize("num_rows", [1, 3])
     def test_randomization_is_right_as_often_as_it_says(self, num_rows):

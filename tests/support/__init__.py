@@ -37,6 +37,5 @@
 - `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn
 - `largest_tensor`: the largest tensor that a call makes
 - `examples`, `notebooks`: run the examples and the notebooks
-- `compile_kernels`: compiles kernels for GPUs that are not here
 - `module_stubs`: writes the stub of `pyg_recmetrics.modules`
 """

@@ -58,8 +58,7 @@ class ItemFactors:
         self._exponent = math.frexp(self._largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
         self.is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
-        self.exponent = self._exponent if self.is_moderate else EXPONENT
-        self.scale = 2.0 ** (EXPONENT - self.exponent)
+        self.scale = 2.0 ** (EXPONENT - self._exponent) if self.is_moderate else 1.0
 
     @cached_property
     def largest(self) -> Tensor:
@@ -84,14 +83,6 @@ class ItemFactors:
     def for_single(self, user: Tensor) -> Tensor:
         """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""
         return user * self.scale
-
-    def scale_to(self, exponent: int) -> float:
-        """Returns what brings the largest number of :meth:`single` near `2**exponent`."""
-        return 2.0 ** (exponent - self.exponent)
-
-    def scale_of_users_to(self, exponent: int) -> float:
-        """Returns what brings the largest number of users of :meth:`for_single` near there."""
-        return 2.0 ** (exponent - EXPONENT) / self.scale
 
     def single_scores(self, user: Tensor, items: Entries) -> Tensor:
         """Returns scores in single precision, of shape `[num_entries]`.

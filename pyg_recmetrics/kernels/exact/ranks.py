@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
@@ -116,34 +115,6 @@ class Scored(NamedTuple):
         """Returns which belong to some rows, which are sorted, and them with rows numbered anew."""
         index, row = in_rows(self.row, rows)
         return index, Scored(row, self.item[index], self.score[index])
-
-
-def ranks_among_others(ranked: Scored, others: Scored) -> Ranks:
-    """Ranks items among others of their row, which may hold them, too, or not.
-
-    Args:
-        ranked (Scored): What is ranked.
-        others (Scored): What it is compared with, each item of a row once.
-    """
-    row, item, score = map(torch.cat, zip(ranked, others, strict=True))
-    order = item.argsort(stable=True)  # in front of itself, if the others hold it
-    order = order[score[order].argsort(descending=True, stable=True)]
-    order = order[row[order].argsort(stable=True)]
-    row, item, score = row[order], item[order], score[order]
-    is_other = order >= ranked.row.numel()
-    is_held = torch.zeros_like(is_other)
-    is_held[:-1] = is_other[1:] & (row[1:] == row[:-1]) & (item[1:] == item[:-1])
-    num_others = F.pad(is_other.cumsum(0), (1, 0))
-    start_of_row, _ = find_runs(row)
-    start, size = find_runs(row, score)
-    num_above = num_others[start] - num_others[start_of_row]
-    num_tied = num_others[start + size] - num_others[start] - is_held.long()
-    rank = 1 + num_others[:-1] - num_others[start_of_row]
-    place = torch.empty_like(order).scatter_(
-        0, order, torch.arange(order.numel(), device=row.device)
-    )
-    place = place[: ranked.row.numel()]
-    return Ranks(rank[place], num_above[place], num_tied[place])
 
 
 class _RankedEntries:

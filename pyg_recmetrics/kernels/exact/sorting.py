@@ -54,11 +54,6 @@ def key_of(scores: Tensor) -> Tensor:
     return put_in_order_((scores + 0.0).view(torch.int32))
 
 
-def score_of(key: Tensor) -> Tensor:
-    """Returns the scores in single precision whose keys are those of :func:`key_of`."""
-    return put_in_order_(key.int().clone()).view(torch.float32)
-
-
 def put_in_order_(bits: Tensor, flip: Tensor | None = None) -> Tensor:
     """Converts the bits of numbers to integers in the order of the numbers, or back, in place.
 

@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.entries import Entries, UserItems
 from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounds import (
@@ -39,7 +39,6 @@ from pyg_recmetrics.kernels.fast.bounds import (
     rounding_in_single,
 )
 from pyg_recmetrics.kernels.fast.matrix_products import matrix_product, one_of_few_to
-from pyg_recmetrics.kernels.fast.rank_counting import UserItems
 from pyg_recmetrics.kernels.fast.row_wise import find_at_least, largest_values
 from pyg_recmetrics.kernels.scratch import Scratch
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.devices import sums_in_single_precision
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
-from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
+from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.bounds import ErrorBound, error_in_single, rounding_in_single
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.matrix_products import matrix_product
@@ -31,16 +31,18 @@ class FastProducts(FastScores):
         self.item, self.column = items.item, items.column
         self.num_in_sieve = self.item.numel() // _PART_IN_SIEVE
         scaled = items.factors.for_single(user)
-        self.rounded, self.single = items.rounded_users(scaled), scaled.float()
+        self.rounded, self.single = scaled.to(items.dtype), scaled.float()
         dim = user.size(1)
-        unscaled = self.rounded.double() / items.scale_of_users
         # A GPU may cut off what it adds up, at 2**-23 of the largest number, and not round it.
-        self.bound = ErrorBound(scaled, unscaled, rounding_of_sum=dim * 2.0**-22)
+        self.bound = ErrorBound(scaled, self.rounded, rounding_of_sum=dim * 2.0**-22)
         self.error = self.bound.of(items.rounded_norm, items.error)
         # The exact score is rounded, too.
         of_single = ErrorBound(scaled, self.single, rounding_of_sum=rounding_in_single(dim + 1))
         largest = items.norm[0]
         self.error_of_items = of_single.of(largest, error_in_single(largest))
+        self.is_bfloat16 = items.dtype == torch.bfloat16
+        # The bits of positive numbers have the order of the numbers, and lie above all others.
+        self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
     def of_items(self, rows: Tensor, items: Entries) -> Tensor:
         return self.items.factors.single_scores(self.single.index_select(0, rows), items)
@@ -52,24 +54,14 @@ class FastProducts(FastScores):
         norm = score / self.bound.norm
         return torch.searchsorted(-self.items.norm, -norm, right=True)
 
-
-class StoredProducts(FastProducts):
-    """Products of matrices, whose results are stored."""
-
-    def __init__(self, user: Tensor, items: RoundedItems) -> None:
-        super().__init__(user, items)
-        self.is_bfloat16 = items.dtype == torch.bfloat16
-        # The bits of positive numbers have the order of the numbers, and lie above all others.
-        self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
-
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded.index_select(0, rows), self.items.rounded(start, end)
         with sums_in_single_precision(user.device):
-            scores = matrix_product(user, items, scratch, "stored_products")
+            scores = matrix_product(user, items, scratch, "fast_products")
         num_columns = min(end, self.item.numel()) - start
         if self.is_bfloat16:
             return _Bfloat16Products(scores.view(torch.int16), num_columns)
-        return StoredBlocks(scores, num_columns)
+        return Blocks(scores, num_columns)
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
@@ -83,7 +75,7 @@ class StoredProducts(FastProducts):
         return number - 2.0**-8 * number.abs()
 
 
-class _Bfloat16Products(StoredBlocks):
+class _Bfloat16Products(Blocks):
     """The bits of products in `bfloat16`."""
 
     def put_in_order_(self) -> None:

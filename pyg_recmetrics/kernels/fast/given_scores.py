@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
+from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.scratch import Scratch
 
@@ -48,7 +48,7 @@ class GivenScores(FastScores):
         self.highest = self.highest.maximum(highest)
         if bool(lowest.isneginf()):
             self.num_missing[rows] += given.isneginf().sum(dim=1)
-        return StoredBlocks(values, last - start)
+        return Blocks(values, last - start)
 
     def to_value(self, score: Tensor) -> Tensor:
         return score.to(self.dtype)

@@ -10,8 +10,6 @@ from pyg_recmetrics.kernels.exact import ranks as ranks_module
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
-    Scored,
-    ranks_among_others,
     ranks_among_rows,
     ranks_in_top_scores,
     ranks_within_rows,
@@ -108,25 +106,3 @@ def test_many_entries_of_a_row_are_ranked(device):
         found = ranks_among_rows(row.to(device), score.to(device), entry.to(device), num_rows=3)
     for known, others in zip(found, expected, strict=True):
         assert torch.equal(known.cpu(), others[entry])
-
-
-@given(
-    scores=st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=3),
-    held=st.sets(st.integers(0, 5)),
-    ranked=st.sets(st.integers(0, 5)),
-)
-def test_items_rank_among_others_that_may_hold_them(scores, held, ranked):
-    def scored(items):
-        rows = [(row, item) for row in range(len(scores)) for item in sorted(items)]
-        row, item = torch.tensor(rows, dtype=torch.long).view(-1, 2).t()
-        return Scored(row, item, torch.tensor(scores, dtype=torch.float)[row, item])
-
-    found = ranks_among_others(scored(ranked), scored(held))
-    wanted = []
-    for own in scores:
-        for item in sorted(ranked):
-            above = [other for other in held if own[other] > own[item]]
-            tied = [other for other in held - {item} if own[other] == own[item]]
-            before = [other for other in tied if other < item]
-            wanted.append((1 + len(above) + len(before), len(above), len(tied)))
-    assert list(zip(*(values.tolist() for values in found), strict=True)) == wanted

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.kernels.exact.sorting import key_of, score_of, top_k
+from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.scratch import Scratch
 
 CPU = torch.device("cpu")
@@ -62,9 +62,3 @@ def test_buffers_of_an_earlier_call_do_no_harm():
         scores = torch.randint(5, (num_rows, num_columns), generator=generator).float()
         expected = [best_columns(row, 4) for row in scores.tolist()]
         assert top_k(scores, 4, scratch).column.tolist() == expected
-
-
-@given(scores=st.lists(numbers, max_size=9))
-def test_scores_follow_from_their_keys(scores):
-    scores = torch.tensor(scores, dtype=torch.float32)
-    assert torch.equal(score_of(key_of(scores).long()), scores)

@@ -1,4 +1,4 @@
-"""Values in blocks, whether they are stored or computed when they are asked for."""
+"""Values in blocks, some of which are hidden."""
 
 import math
 
@@ -8,26 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.entries import Entries
-from pyg_recmetrics.kernels.fast.blocks import Blocks, ComputedBlocks, StoredBlocks
+from pyg_recmetrics.kernels.fast.blocks import Blocks
 
 
-class Computed(ComputedBlocks):
-    """Reads what would be computed from a matrix."""
-
-    def __init__(self, values, num_columns):
-        super().__init__(num_columns, values.size(1) // self.block_size, values.device)
-        self.in_blocks = values.clone()
-        self.in_blocks[:, num_columns:] = -torch.inf
-        self.in_blocks = self.in_blocks.view(values.size(0), self.block_size, -1)
-
-    def computed_maxima(self):
-        return self.in_blocks.amax(dim=1)
-
-    def computed_values(self, row, block):
-        return self.in_blocks[row, :, block]
-
-
-@pytest.mark.parametrize("way", [StoredBlocks, Computed])
 @given(
     block_size=st.sampled_from([1, 2, 8]),
     num_blocks=st.integers(1, 5),
@@ -37,7 +20,7 @@ class Computed(ComputedBlocks):
     seed=st.integers(0, 2**30),
 )
 def test_maxima_and_values_are_those_of_plain_python(
-    way, block_size, num_blocks, num_rows, num_hidden, data, seed
+    block_size, num_blocks, num_rows, num_hidden, data, seed
 ):
     generator = torch.Generator().manual_seed(seed)
     width = block_size * num_blocks
@@ -56,7 +39,7 @@ def test_maxima_and_values_are_those_of_plain_python(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Blocks, "block_size", block_size)
-        blocks = way(values.clone(), num_columns)
+        blocks = Blocks(values.clone(), num_columns)
         for flags in [*hidden, torch.zeros(num_rows + 2, width + 4, dtype=torch.bool)]:
             entries = Entries(*flags.nonzero().t(), num_rows=num_rows + 2)
             blocks.hide(entries, slice(1, num_rows + 1), 2)

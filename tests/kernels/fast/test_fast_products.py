@@ -8,7 +8,7 @@ from pyg_recmetrics.kernels.exact.factors import ItemFactors
 from pyg_recmetrics.kernels.exact.scores import scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast.blocks import nothing_of
-from pyg_recmetrics.kernels.fast.fast_products import StoredProducts
+from pyg_recmetrics.kernels.fast.fast_products import FastProducts
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.scratch import Scratch
 from tests.support.cases.embeddings import KINDS
@@ -29,7 +29,7 @@ def draw(users, items, dim, candidates=None, dtype=torch.bfloat16, num_items=50)
     user = scaled_by_row(users((5, dim), generator))
     factors = ItemFactors(items((num_items, dim), generator), None, CPU)
     exact = exact_scores.score_matrix(user, factors.double(slice(None)))
-    return StoredProducts(user, RoundedItems(factors, candidates, dtype)), exact.double()
+    return FastProducts(user, RoundedItems(factors, candidates, dtype)), exact.double()
 
 
 def all_values(scores, start=0, end=64):
@@ -78,7 +78,7 @@ class TestBounds:
 def test_items_of_small_norms_are_out_of_reach():
     item = torch.arange(1.0, 101).unsqueeze(1) * torch.tensor([[0.6, 0.8]])
     user = scaled_by_row(torch.tensor([[0.6, 0.8], [0.8, -0.6]]))
-    scores = StoredProducts(user, RoundedItems(ItemFactors(item, None, CPU), None, torch.float32))
+    scores = FastProducts(user, RoundedItems(ItemFactors(item, None, CPU), None, torch.float32))
     tenth = scores.exactly(torch.tensor([0, 0]), torch.tensor([90, 90])).double()
     assert scores.num_within_reach(tenth).tolist() == [10, 10]
     assert scores.num_within_reach(-tenth).tolist() == [100, 100]

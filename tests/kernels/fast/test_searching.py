@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.exact.lists import NOT_RETRIEVED
 from pyg_recmetrics.kernels.fast import fast_products, searching
-from pyg_recmetrics.kernels.fast.blocks import Blocks, StoredBlocks
+from pyg_recmetrics.kernels.fast.blocks import Blocks
 from pyg_recmetrics.kernels.fast.fast_scores import FastScores
 from pyg_recmetrics.kernels.fast.searching import Search, rows_to_search
 from pyg_recmetrics.kernels.scratch import Scratch
@@ -25,7 +25,7 @@ from tests.support.references import naive
 FEW = {digits << zeros for digits in range(1, 16) for zeros in range(20)}
 
 
-class Disordered(StoredBlocks):
+class Disordered(Blocks):
     """Values in some order, until they are put in order."""
 
     def __init__(self, values, in_order, num_columns):

@@ -1,7 +1,5 @@
 """Three recommenders on some data sets, of which one lacks a recommender."""
 
-import torch
-
 from pyg_recmetrics import Benchmark, Evaluator, Runs
 from tests.support.cases.random_tasks import random_scores, random_task
 
@@ -52,15 +50,3 @@ def small_benchmark():
             for data_set, of_one in all_results().items()
         }
     )
-
-
-def many_data_sets(number, names=("a", "b", "c"), lead=0.0, seed=0):
-    """Means of recommenders on data sets, of which the first is ahead by `lead`."""
-    generator = torch.Generator().manual_seed(seed)
-    drawn = 0.3 + 0.05 * torch.randn(number, len(names), generator=generator, dtype=torch.double)
-    drawn += 0.2 * torch.rand(number, 1, generator=generator, dtype=torch.double)
-    drawn[:, 0] += lead
-    return {
-        f"set {place}": dict(zip(names, row, strict=True))
-        for place, row in enumerate(drawn.tolist())
-    }

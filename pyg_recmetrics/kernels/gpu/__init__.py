@@ -1,1 +1,0 @@
-"""Fast scores on a GPU, which are searched and counted without being stored."""

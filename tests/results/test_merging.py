@@ -1,0 +1,256 @@
+"""Results of parts, merged in any way, are that of one call to the last bit."""
+
+import pickle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyg_recmetrics import EvaluationResult, PairScorer, RankingTask, evaluate, merge
+from pyg_recmetrics.conventions import Population
+from tests.support.cases.random_tasks import random_task
+from tests.support.cases.recommender_forms import RecordingModel
+
+NUM_USERS, NUM_ITEMS = 23, 15
+OF_USERS = ["ndcg@4", "recall(average=micro)@3", "r_precision", "roc_auc", "coverage@3", "gini@3"]
+OF_EDGES = ["mrr", "hit_rate@3", "mean_rank"]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*depending on the order of ties"),
+    pytest.mark.filterwarnings("ignore:.*can never be retrieved"),
+    pytest.mark.filterwarnings("ignore:.*have the same score for everybody"),
+    pytest.mark.filterwarnings("ignore:.*leaves no user with ground truth"),
+    pytest.mark.filterwarnings("ignore:intervals may be too narrow"),
+]
+
+
+def make_task(**options):
+    return random_task(NUM_USERS, NUM_ITEMS, truth_share=0.12, seen_share=0.2, **options)
+
+
+def make_scores(seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, 6, (NUM_USERS, NUM_ITEMS), generator=generator).float()
+
+
+def recommenders():
+    scores = make_scores(0)
+    masked = scores.masked_fill(make_scores(1) == 0, -torch.inf)
+    return {
+        "matrix": scores,
+        "masked": masked,
+        "function": lambda users: masked[users],
+        "embeddings": (scores, torch.eye(NUM_ITEMS)),
+        "popularity": scores[0],
+        "pairs": PairScorer(lambda user, item: scores[user, item]),
+        "lists": scores.argsort(dim=1, descending=True, stable=True),
+        "model": RecordingModel(scores, NUM_USERS),
+    }
+
+
+RECOMMENDERS = recommenders()
+EDGE_INDEX = torch.tensor([[0, NUM_USERS], [NUM_USERS, 0]])
+
+TASKS = {
+    "plain": {},
+    "weights": {"weight": None},
+    "candidates": {"candidates": (make_scores(2) > 1).nonzero().t()},
+    "few users": {"users": torch.arange(0, NUM_USERS, 2)},
+    "names": {"user_ids": [f"user {number}" for number in range(NUM_USERS)]},
+    "persons": {"person": torch.arange(NUM_USERS) // 3},
+}
+
+
+@st.composite
+def evaluations(draw):
+    """A task with the arguments of an evaluation, which `evaluate` may refuse."""
+    kind = draw(st.sampled_from(sorted(TASKS)))
+    options = dict(TASKS[kind])
+    if "weight" in options:
+        options["weight"] = 1.0 + torch.arange(make_task().truth.size(1)) % 5
+    name = draw(st.sampled_from(sorted(RECOMMENDERS)))
+    per = draw(st.sampled_from(["user", "user", "edge"]))
+    arguments = {
+        "metrics": OF_EDGES if per == "edge" else OF_USERS,
+        "per": per,
+        "edge_index": EDGE_INDEX,
+        "empty_target_action": draw(st.sampled_from(["skip", "neg", "pos"])),
+    }
+    if name not in ("lists", "model"):
+        arguments["ties"] = draw(st.sampled_from(["index", "best", "worst", "mean", "random"]))
+    else:
+        arguments["metrics"] = [metric for metric in arguments["metrics"] if "@" in metric]
+    if per == "user":
+        arguments["keep_items"] = draw(st.booleans())
+        convention = draw(st.sampled_from([None, "recometrics", "rectools"]))
+        if convention:
+            arguments |= {"convention": convention, "metrics": ["ndcg@4", "map@3"]}
+    if kind == "persons" and not {"coverage@3"} & set(arguments["metrics"]):
+        arguments["average_over"] = draw(st.sampled_from(["user", "person"]))
+    if draw(st.booleans()):
+        arguments["population"] = Population(min_pos_test=2)
+    return make_task(**options), RECOMMENDERS[name], arguments
+
+
+def everything(result):
+    """All that a result says, as bytes."""
+    ranked = result.ranked.to_dict()
+    users = ranked.pop("users")  # `None` if they are all users
+    evaluated = torch.arange(result.ranked.num_users) if users is None else users
+    return pickle.dumps(
+        [
+            [(name, mean.hex()) for name, mean in result.items()],
+            [(name, values.numpy().tobytes()) for name, values in result.per_user.items()],
+            [(name, as_bytes(value)) for name, value in ranked.items() if name != "depth"],
+            [(name, as_bytes(value)) for name, value in result.task.to_dict().items()],
+            as_bytes(evaluated),
+            [result.confidence_interval(name) for name in result.per_user],
+            str(result),
+            result.recipe(),
+        ]
+    )
+
+
+def as_bytes(value):
+    if isinstance(value, dict):
+        return [(name, as_bytes(part)) for name, part in value.items()]
+    return (value.dtype, value.shape, value.numpy().tobytes()) if torch.is_tensor(value) else value
+
+
+@settings(deadline=None, max_examples=120)
+@given(evaluation=evaluations(), data=st.data())
+def test_any_partition_is_one_call(evaluation, data, tmp_path_factory):
+    task, recommender, arguments = evaluation
+    try:
+        whole = evaluate(recommender, task, **arguments)
+    except ValueError:
+        return  # as of lists that are too short for every edge
+    num_parts = data.draw(st.integers(1, task.users.numel()))
+    order = data.draw(st.permutations(range(num_parts)))
+    parts = [evaluate(recommender, task.part(index, num_parts), **arguments) for index in order]
+    if data.draw(st.booleans()):  # some of them are merged before
+        parts = [merge(parts[: 1 + num_parts // 2]), *parts[1 + num_parts // 2 :]]
+    if data.draw(st.booleans()):
+        folder = tmp_path_factory.mktemp("parts")
+        for number, part in enumerate(parts):
+            part.save(folder / f"{number}.npz")
+        parts = sorted(folder.iterdir())
+    assert everything(merge(parts)) == everything(whole)
+
+
+@pytest.mark.parametrize("per", ["user", "edge"])
+@pytest.mark.parametrize("ties", ["index", "random"])
+@pytest.mark.parametrize("first", [1, 9])
+def test_parts_of_their_own_edges_stand_one_after_the_other(per, ties, first):
+    names = [f"user {number}" for number in range(NUM_USERS)]
+    whole, scores = make_task(user_ids=names), make_scores(0)
+    metrics = ["mrr", "hit_rate@3"] if per == "edge" else ["ndcg@4", "coverage@3", "novelty@3"]
+    options = {"metrics": metrics, "per": per, "ties": ties}
+
+    def own(start, end):
+        def edges(of_all):
+            is_own = (of_all[0] >= start) & (of_all[0] < end)
+            return of_all[:, is_own] - torch.tensor([[start], [0]])
+
+        task = RankingTask(
+            edges(whole.truth),
+            num_users=end - start,
+            num_items=NUM_ITEMS,
+            seen=edges(whole.seen),
+            user_ids=names[start:end],
+        )
+        return evaluate(scores[start:end], task, **options)
+
+    parts = [own(0, first), own(first, 14), own(14, NUM_USERS)]
+    assert everything(merge(parts)) == everything(evaluate(scores, whole, **options))
+
+
+def test_what_is_asked_of_a_merged_result_is_that_of_one_call():
+    task = make_task()
+    options = {"metrics": ["ndcg@4", "recall@3"], "keep_items": True}
+    merged, whole = (
+        merge(
+            evaluate(RECOMMENDERS["matrix"], task.part(index, 4), **options) for index in range(4)
+        ),
+        evaluate(RECOMMENDERS["matrix"], task, **options),
+    )
+    for result in (merged, whole):
+        assert isinstance(result, EvaluationResult)
+    groups = ["a" if number % 3 else "b" for number in range(NUM_USERS)]
+    for ask in (
+        lambda result: str(result.by_degree(bins=2)),
+        lambda result: str(result.by(groups)),
+        lambda result: str(result.recall_by_popularity(k=3, bins=2)),
+        lambda result: str(result.by_item_group(["new"] * 7 + ["old"] * 8, k=3)),
+        lambda result: result.to_pandas().to_csv(),
+        lambda result: result.per_item("recall@3").to_csv(),
+        lambda result: result.tie_range("ndcg@4"),
+        lambda result: result.confidence_interval("ndcg@4", method="bootstrap"),
+        lambda result: result.curve("ndcg", 4).numpy().tobytes(),
+    ):
+        assert ask(merged) == ask(whole)
+
+
+class TestRefused:
+    def parts(self, **changes):
+        """Results of two parts, of which the second is another one."""
+        options = {"recommender": make_scores(0), "metrics": ["ndcg@4"], "ties": "index"}
+        data = make_task(**changes.pop("task", {}))
+        first = evaluate(**options, data=make_task().part(0, 2))
+        return [first, evaluate(**options | changes, data=data.part(changes.pop("index", 1), 2))]
+
+    @pytest.mark.parametrize(
+        ("changes", "what"),
+        [
+            ({"metrics": ["ndcg@5"]}, "metrics"),
+            ({"convention": "rectools"}, "convention"),
+            ({"empty_target_action": "neg"}, "empty_target_action"),
+            ({"ties": "mean"}, "ties"),
+            ({"per": "edge", "metrics": ["ndcg@4"]}, "per"),
+            ({"keep_items": True}, "keep_items"),
+            ({"recommender": (make_scores(0), torch.eye(NUM_ITEMS))}, "recommender"),
+            ({"item_category": torch.arange(NUM_ITEMS)}, "item_category"),
+            ({"task": {"item_ids": [f"item {number}" for number in range(NUM_ITEMS)]}}, "item_ids"),
+            ({"task": {"exclude_seen": False}}, "exclude_seen"),
+            ({"task": {"seed": 3}}, "seen"),
+        ],
+    )
+    def test_it_says_what_differs(self, changes, what):
+        with pytest.raises(ValueError, match=rf"'results' needs to hold .*\(got .*{what}"):
+            merge(self.parts(**changes))
+
+    @pytest.mark.parametrize("names", [None, [f"user {number}" for number in range(NUM_USERS)]])
+    def test_a_user_twice(self, names):
+        task, user = make_task(user_ids=names), 0 if names is None else "user 0"
+        part = evaluate(make_scores(0), task.part(0, 2), "ndcg@4")
+        with pytest.raises(ValueError, match=f"each user once .*, such as {user!r}"):
+            merge([part, part])
+
+    def test_lists_of_other_lengths(self):
+        task, scores = make_task(), make_scores(0)
+        parts = [
+            evaluate(scores, task.part(index, 2), "ndcg@4", keep_items=2 + index)
+            for index in range(2)
+        ]
+        with pytest.raises(ValueError, match=r"lists of one length \(got \[2, 3\] items\)"):
+            merge(parts)
+
+    def test_what_is_no_result_of_all_users_of_a_task(self):
+        users = torch.arange(3000)
+        task = RankingTask(torch.stack([users, users % 5]), num_users=3000, num_items=5)
+        sampled = evaluate(torch.arange(5.0), task, "ndcg@4", margin=0.1)
+        alone = EvaluationResult(sampled.ranked, "ndcg@4")
+        for results, error, message in (
+            ([], ValueError, "at least one result"),
+            ([3], TypeError, "results, or paths of saved ones"),
+            ([sampled], ValueError, "got one with a margin"),
+            ([alone], ValueError, "got one without a task"),
+        ):
+            with pytest.raises(error, match=message):
+                merge(results)
+
+    @pytest.mark.parametrize(("index", "num_parts"), [(2, 2), (-1, 2), (0, 0), (0, NUM_USERS + 1)])
+    def test_a_part_that_there_is_not(self, index, num_parts):
+        with pytest.raises(ValueError, match=r"'(index|num_parts)' needs to be "):
+            make_task().part(index, num_parts)
