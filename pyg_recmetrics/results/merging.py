@@ -5,11 +5,13 @@ are laid side by side, and then measured.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -76,9 +78,8 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
     _check_alike(parts, tasks)
     users = _Users(tasks)
     task = users.task()
-    rows = _Rows.of_edges(users) if first.ranked.user_of_row is not None else _Rows.of_users(users)
     return EvaluationResult(
-        _side_by_side(rankings, rows, users, task),
+        _side_by_side(rankings, users, task),
         first.metrics,
         task=task,
         empty_target_action=first.empty_target_action,
@@ -156,204 +157,154 @@ class _Users:
 
     def __init__(self, tasks: Sequence[RankingTask]) -> None:
         self.tasks, self.first = tasks, tasks[0]
-        differing = [name for name in _OF_USERS if not all(map(self._has_same(name), tasks))]
+        differing = [
+            name
+            for name in _OF_USERS
+            if not all(is_same(getattr(task, name), getattr(self.first, name)) for task in tasks)
+        ]
         self.is_one_task = not differing
-        if self.is_one_task:
-            self.offsets, self.num_users = [0] * len(tasks), self.first.num_users
-            names, of_all = self.first.user_ids, torch.cat([task.users for task in tasks])
-            repeated = (torch.bincount(of_all) > 1).nonzero().flatten().tolist()
-            repeated = [names[user] for user in repeated] if names else repeated
-        else:
-            *self.offsets, self.num_users = accumulate((x.num_users for x in tasks), initial=0)
-            ids = [id_ for task in tasks for id_ in _ids_of(task, differing)]
-            repeated = [id_ for id_, number in Counter(ids).items() if number > 1]
-        if repeated:
+        *offsets, num_users = accumulate((task.num_users for task in tasks), initial=0)
+        self.num_users = self.first.num_users if self.is_one_task else num_users
+        self.offsets = [0] * len(tasks) if self.is_one_task else offsets
+        ids = [id_ for task in tasks for id_ in self._evaluated(task, differing)]
+        if repeated := [id_ for id_, number in Counter(ids).items() if number > 1]:
             raise ValueError(
                 f"'results' needs to hold each user once (got {len(repeated)} users twice, such as "
                 f"{repeated[0]!r})"
             )
 
-    def _has_same(self, name: str) -> Callable[[RankingTask], bool]:
-        return lambda task: is_same(getattr(task, name), getattr(self.first, name))
+    def _evaluated(self, task: RankingTask, differing: list[str]) -> Sequence[Hashable]:
+        """Returns who the users of a task are."""
+        if self.is_one_task:
+            numbers: list[int] = task.users.tolist()
+            return numbers if task.user_ids is None else [task.user_ids[user] for user in numbers]
+        if task.person is not None:
+            raise ValueError(
+                "'results' needs to hold parts of one task where persons are known, who may have "
+                "rows in several (got several tasks)"
+            )
+        if task.user_ids is not None:
+            return task.user_ids
+        if task.query is not None:
+            return [tuple(row) for row in task.query.tolist()]
+        raise ValueError(
+            f"'results' needs to hold parts of one task, or of tasks whose 'user_ids' name their "
+            f"users (got tasks without them that differ in {', '.join(differing)})"
+        )
 
-    def merged(self, name: str) -> Tensor | None:
+    def edges(self, name: str) -> Tensor:
         """Returns the edges of all tasks, with the numbers that users have among all."""
-        values = [getattr(task, name) for task in self.tasks]
-        if any(value is None for value in values):
-            return None
-        edges = [_shifted(*pair) for pair in zip(values, self.offsets, strict=True)]
-        return torch.cat(edges, dim=1)
+        shifted = [
+            torch.stack([edges[0] + offset, edges[1]])
+            for edges, offset in zip(map(attrgetter(name), self.tasks), self.offsets, strict=True)
+        ]
+        return torch.cat(shifted, dim=1)
 
     def task(self) -> RankingTask:
         """Returns the task of all users."""
-        truth, weight = self.merged("truth"), None
-        if self.first.weight is not None:
-            weight = torch.cat([task.weight for task in self.tasks if task.weight is not None])
+        truth, weight = self.edges("truth"), _together(self.tasks, "weight")
         if self.is_one_task:
+            order = truth[0].argsort(stable=True)  # those of each user are sorted by item
             users = torch.cat([task.users for task in self.tasks]).sort().values
-            return self.first.of_users(users, *_sorted_edges(truth, weight))
-        candidates = self.first.candidates
+            return self.first.of_users(
+                users, truth[:, order], None if weight is None else weight[order]
+            )
+        candidates, offsets = self.first.candidates, zip(self.tasks, self.offsets, strict=True)
         if candidates is not None and candidates.dim() > 1:
-            candidates = self.merged("candidates")
-        queries = [task.query for task in self.tasks if task.query is not None]
+            candidates = self.edges("candidates")
         ids = [task.user_ids for task in self.tasks if task.user_ids is not None]
-        evaluated = zip(self.tasks, self.offsets, strict=True)
         return RankingTask(
             truth,
             weight=weight,
             num_users=self.num_users,
-            seen=self.merged("seen"),
+            seen=self.edges("seen"),
             candidates=candidates,
-            users=torch.cat([task.users + offset for task, offset in evaluated]),
-            user_ids=[id_ for of_task in ids for id_ in of_task] if ids else None,
-            query=torch.cat(queries) if queries else None,
+            users=torch.cat([task.users + offset for task, offset in offsets]),
+            user_ids=list(chain(*ids)) or None,
+            query=_together(self.tasks, "query"),
             **{name: getattr(self.first, name) for name in _OF_ITEMS},
         )
 
-
-def _ids_of(task: RankingTask, differing: list[str]) -> Sequence[Hashable]:
-    """Returns who the users of a task of their own are."""
-    if task.person is not None:
-        raise ValueError(
-            "'results' needs to hold parts of one task where persons are known, who may have rows "
-            "in several (got several tasks)"
-        )
-    if task.user_ids is not None:
-        return task.user_ids
-    if task.query is not None:
-        return [tuple(row) for row in task.query.tolist()]
-    raise ValueError(
-        f"'results' needs to hold parts of one task, or of tasks whose 'user_ids' name their users "
-        f"(got tasks without them that differ in {', '.join(differing)})"
-    )
+    def rows(self, per_edge: bool) -> Tensor:
+        """Returns where each row stands if the rows of all rankings follow one another."""
+        if per_edge:
+            return self.edges("truth")[0].argsort(stable=True)
+        if not self.is_one_task:
+            return torch.arange(self.num_users, device=self.first.device)
+        # Each ranking has a row for every user, and says something of its own.
+        row = torch.arange(self.num_users, device=self.first.device)
+        for number, task in enumerate(self.tasks):
+            row[task.users] += number * self.num_users
+        return row
 
 
-class _Rows:
-    """Where the rows of several rankings stand in the one of all users.
-
-    Attributes:
-        own (list of torch.Tensor): Which rows of each ranking are about its own users.
-        place (list of torch.Tensor): Where these rows stand among all.
-        num_rows (int): How many rows there are.
-        user_of_row (torch.Tensor or None): The user of each row, if rows are edges.
-    """
-
-    def __init__(
-        self, own: list[Tensor], place: list[Tensor], num_rows: int, user_of_row: Tensor | None
-    ) -> None:
-        self.own, self.place = own, place
-        self.num_rows, self.user_of_row = num_rows, user_of_row
-
-    @classmethod
-    def of_users(cls, users: _Users) -> "_Rows":
-        """Every row is a user."""
-        if users.is_one_task:
-            own = [task.users for task in users.tasks]
-            return cls(own, own, users.num_users, None)
-        own = [torch.arange(task.num_users, device=task.device) for task in users.tasks]
-        place = [x + offset for x, offset in zip(own, users.offsets, strict=True)]
-        return cls(own, place, users.num_users, None)
-
-    @classmethod
-    def of_edges(cls, users: _Users) -> "_Rows":
-        """Every row is an edge of the truth; those of a user stay together."""
-        truth = [
-            _shifted(task.truth, offset)
-            for task, offset in zip(users.tasks, users.offsets, strict=True)
-        ]
-        user = torch.cat([edges[0] for edges in truth])
-        order = user.argsort(stable=True)
-        place = torch.empty_like(order).scatter_(0, order, torch.arange(len(order)).to(order))
-        places = list(place.split([edges.size(1) for edges in truth]))
-        own = [torch.arange(len(x), device=x.device) for x in places]
-        return cls(own, places, len(order), user[order])
-
-    def merge(self, values: list[Tensor]) -> Tensor:
-        """Returns a value of each row among all, from those in each ranking."""
-        num_own = values[0].size(0)
-        merged = (
-            values[0].clone() if num_own == self.num_rows else values[0].new_empty(self.num_rows)
-        )
-        for value, own, place in zip(values, self.own, self.place, strict=True):
-            merged[place] = value[own]
-        return merged
-
-    def of_edge(self, rankings: list[RankedEdges]) -> Tensor:
-        """Returns the row among all of each edge, one ranking after the other."""
-        rows = []
-        for ranked, own, place in zip(rankings, self.own, self.place, strict=True):
-            of_all = place.new_empty(ranked.num_users)
-            of_all[own] = place
-            rows.append(of_all[ranked.edge_label_index[0]])
-        return torch.cat(rows)
-
-    def merge_lists(self, of_each: list[Lists]) -> Lists:
-        """Returns the lists of all rows."""
-        length = self.merge([lists.ptr.diff() for lists in of_each])
-        ptr = F.pad(length.cumsum(0), (1, 0))
-        item = of_each[0].item.new_empty(int(ptr[-1]))
-        for lists, own, place in zip(of_each, self.own, self.place, strict=True):
-            number = length[place]
-            within = torch.arange(int(number.sum()), device=number.device)
-            within -= (number.cumsum(0) - number).repeat_interleave(number)
-            source, target = (x.repeat_interleave(number) for x in (lists.ptr[own], ptr[place]))
-            item[target + within] = lists.item[source + within]
-        return Lists(item, ptr)
-
-
-def _side_by_side(
-    rankings: list[RankedEdges], rows: _Rows, users: _Users, task: RankingTask
-) -> RankedEdges:
-    """Returns the ranking of all users.
-
-    Args:
-        rankings (list of RankedEdges): Those of some users each.
-        rows (_Rows): Where their rows stand among all.
-        users (_Users): The users of their tasks.
-        task (RankingTask): The task of all users.
-    """
+def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask) -> RankedEdges:
+    """Returns the ranking of all users, from those of some users each."""
     first = rankings[0]
-    row = rows.of_edge(rankings)
+    per_edge = first.user_of_row is not None
+    source = users.rows(per_edge)
+    starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
+    edges = [ranked.edge_label_index for ranked in rankings]
+    row = torch.cat([edge[0] + start for edge, start in zip(edges, starts, strict=False)])
+    place = torch.zeros(sum(ranked.num_users for ranked in rankings), dtype=torch.long).to(row)
+    row = place.scatter_(0, source, torch.arange(len(source)).to(row))[row]
     order = row.argsort(stable=True)
-    item = torch.cat([ranked.edge_label_index[1] for ranked in rankings])
-    is_evaluated = rows.merge([ranked.is_evaluated for ranked in rankings])
-    lists = [ranked.lists for ranked in rankings if ranked.lists is not None]
-    num_candidates = _per_row(rankings, rows, "num_candidates")
+    of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
+    num_candidates = _together(rankings, "num_candidates", source)
+    is_evaluated = torch.cat([ranked.is_evaluated for ranked in rankings])[source]
+    person = _together(rankings, "person", source)
     return replace(
         first,
-        edge_label_index=torch.stack([row, item])[:, order],
-        ptr=index2ptr(row[order], rows.num_rows),
-        **{name: _per_edge(rankings, name, order) for name in PER_EDGE},
+        **of_edges,
+        edge_label_index=torch.stack([row, torch.cat([edge[1] for edge in edges])])[:, order],
+        ptr=index2ptr(row[order], len(source)),
         num_candidates=num_candidates,
-        num_masked=_per_row(rankings, rows, "num_masked"),
+        num_masked=_together(rankings, "num_masked", source),
         users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
-        lists=rows.merge_lists(lists) if lists else None,
+        lists=_lists([ranked.lists for ranked in rankings if ranked.lists is not None], source),
         depth=_depth(rankings, num_candidates),
         catalogue=_catalogue(rankings, users, task),
         user_ids=task.user_ids,
-        person=_person(rankings, rows, task),
-        user_of_row=rows.user_of_row,
+        # A user is a person with all of its edges, unless persons are known.
+        person=task.truth[0] if per_edge and task.person is None else person,
+        user_of_row=task.truth[0] if per_edge else None,
     )
 
 
-def _per_edge(rankings: list[RankedEdges], name: str, order: Tensor) -> Tensor | None:
-    """Returns what is known of all edges, in their order; `None` if nothing is."""
-    values = [getattr(ranked, name) for ranked in rankings]
+def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> Tensor | None:
+    """Returns the values of all parts, in the order of an index; `None` if there are none.
+
+    A ranking without masked items has none of any user, and all edges of one that does not say
+    which are candidates are.
+    """
+    values = [getattr(part, name) for part in parts]
     if all(value is None for value in values):
         return None
-    if name == "is_candidate":  # where it is not known, all are
-        each = zip(values, rankings, strict=True)
-        values = [torch.ones_like(r.rank, dtype=torch.bool) if x is None else x for x, r in each]
-    return torch.cat(values)[order]
+    if name == "num_masked":
+        values = [
+            torch.zeros_like(part.ptr[1:]) if value is None else value
+            for part, value in zip(parts, values, strict=True)
+        ]
+    elif name == "is_candidate":
+        values = [
+            torch.ones_like(part.rank, dtype=torch.bool) if value is None else value
+            for part, value in zip(parts, values, strict=True)
+        ]
+    together = torch.cat(values)
+    return together if index is None else together[index]
 
 
-def _per_row(rankings: list[RankedEdges], rows: _Rows, name: str) -> Tensor | None:
-    """Returns a number of each row; `None` if it is not known, or zero for all."""
-    values = [getattr(ranked, name) for ranked in rankings]
-    if all(value is None for value in values):
+def _lists(of_each: list[Lists], source: Tensor) -> Lists | None:
+    """Returns the lists of all rows, from those of each ranking; `None` if there are none."""
+    if not of_each:
         return None
-    each = zip(values, rankings, strict=True)
-    return rows.merge([torch.zeros_like(ranked.ptr[1:]) if x is None else x for x, ranked in each])
+    item = torch.cat([lists.item for lists in of_each])
+    starts = accumulate((lists.item.numel() for lists in of_each), initial=0)
+    first = torch.cat([x.ptr[:-1] + start for x, start in zip(of_each, starts, strict=False)])
+    length = torch.cat([lists.ptr.diff() for lists in of_each])[source]
+    ptr = F.pad(length.cumsum(0), (1, 0))
+    shift = (first[source] - ptr[:-1]).repeat_interleave(length)
+    return Lists(item[torch.arange(len(shift), device=shift.device) + shift], ptr)
 
 
 def _depth(rankings: list[RankedEdges], num_candidates: Tensor | None) -> int | None:
@@ -383,22 +334,3 @@ def _catalogue(rankings: list[RankedEdges], users: _Users, task: RankingTask) ->
             "in the seen edges of the catalogue)"
         )
     return Catalogue(**first.to_dict() | {"seen": task.catalogue.seen})
-
-
-def _person(rankings: list[RankedEdges], rows: _Rows, task: RankingTask) -> Tensor | None:
-    """Returns the person of each row; `None` if every row is one."""
-    if rankings[0].person is None:
-        return None
-    if rows.user_of_row is not None and task.person is None:
-        return rows.user_of_row
-    return rows.merge([ranked.person for ranked in rankings if ranked.person is not None])
-
-
-def _sorted_edges(truth: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Returns edges sorted by user, as those of each user are sorted by item."""
-    order = truth[0].argsort(stable=True)
-    return truth[:, order], None if weight is None else weight[order]
-
-
-def _shifted(edges: Tensor, offset: int) -> Tensor:
-    return torch.stack([edges[0] + offset, edges[1]])

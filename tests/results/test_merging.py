@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*depending on the order of ties"),
     pytest.mark.filterwarnings("ignore:.*can never be retrieved"),
     pytest.mark.filterwarnings("ignore:.*have the same score for everybody"),
-    pytest.mark.filterwarnings("ignore:.*needs to leave a user with ground truth"),
+    pytest.mark.filterwarnings("ignore:.*user with ground truth"),
     pytest.mark.filterwarnings("ignore:intervals may be too narrow"),
 ]
 
