@@ -134,7 +134,7 @@ def test_metrics_of_lists_alone(parts, task):
 
 def test_more_pairs_are_matrices_with_notes_on_all_tests(parts, runs, popular):
     results = dict(zip("vwxyz", [popular, *runs, runs[0]], strict=True))
-    *matrices, numbers, _ = parts("Comparison", results)
+    *matrices, numbers = parts("Comparison", results)
     num_tests = 10 * 3  # of three metrics of single users
     notes = " ".join(numbers.table.notes)
     assert f"adjusted for {num_tests} tests of 3 metrics by Holm's method" in notes
