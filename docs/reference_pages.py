@@ -85,7 +85,7 @@ PARTS = {
             "Comparison",
             "Race",
             "SideBySide",
-            "results.user_counts.UserCounts",
+            "results.recipe.UserCounts",
             "results.CohortMean",
             "results.Entrant",
             "results.Gap",

@@ -23,9 +23,6 @@ _FILES = """files:
   .safetensors; FILE:NAME names one of several in a file.
 """
 
-#: How shells complete files, in the words of shtab.
-_COMPLETED = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
-
 _EQUIVALENCE = "the smallest difference that matters: a number, or a share such as 2%%"
 _DETERMINISTIC = "names of recommenders that no seed changes"
 
@@ -47,12 +44,6 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    parser.add_argument(
-        "--print-completion",
-        action=_Completion,
-        choices=("bash", "zsh", "tcsh"),
-        help="print what lets this shell complete the command",
-    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add = partial(_add_subcommand, commands)
     _add_evaluate(add("evaluate", "measure recommendations on held-out interactions", _FILES))
@@ -232,9 +223,7 @@ def _add_option(parser: Any, spelled: str, about: str, **more: Any) -> None:
         parser.add_argument(*names, action="store_true", help=about)
         return
     nargs = {"nargs": "+"} if ".." in words else {}
-    action = parser.add_argument(*names, metavar=taken[0], help=about, **nargs, **more)
-    if taken[0].endswith(("FILE", "FOLDER")):
-        action.complete = _COMPLETED
+    parser.add_argument(*names, metavar=taken[0], help=about, **nargs, **more)
 
 
 def _equivalence(text: str) -> float | str:
@@ -251,15 +240,3 @@ def _number(text: str, wanted: str) -> float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{wanted} is needed (got {text!r})") from None
-
-
-class _Completion(argparse.Action):
-    """Prints what a shell needs to complete the command."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *given: Any, **_: Any) -> NoReturn:
-        try:
-            import shtab
-        except ImportError:
-            parser.error("--print-completion needs shtab: pip install 'pyg-recmetrics[command]'")
-        print(shtab.complete(parser, str(given[1])))
-        sys.exit(notes.DONE)

@@ -9,7 +9,6 @@ import pytest
 
 from pyg_recmetrics import __version__
 from pyg_recmetrics.command import notes
-from tests.support.machines.missing_packages import hide_package
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,7 +60,7 @@ def test_every_subcommand_has_help_on_standard_output(run, name):
 def test_the_help_names_all_subcommands_and_statuses(run):
     status, out, _ = run("--help")
     assert status == 0
-    assert all(f"    {name} " in out for name in COMMANDS)
+    assert all(f"\n    {name}" in out for name in COMMANDS)
     assert all(f"\n  {number}  " in out for number in range(4))
 
 
@@ -163,18 +162,3 @@ def test_without_pandas_the_error_says_what_to_install(files, line):
     assert (done.returncode, done.stdout) == (notes.WRONG, "")
     needs = f"'{line.split()[0]}' needs pandas and pyarrow: pip install 'pyg-recmetrics[command]'"
     assert done.stderr == f"pyg-recmetrics: error: {needs}\n"
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_shells_complete_the_command(run, shell):
-    pytest.importorskip("shtab")
-    status, out, _ = run(f"--print-completion {shell}")
-    assert status == 0
-    assert all(name in out for name in (*COMMANDS, "equivalence"))
-
-
-def test_without_shtab_completion_says_what_to_install(run, monkeypatch):
-    hide_package(monkeypatch, "shtab")
-    status, _, err = run("--print-completion bash")
-    assert status == notes.WRONG
-    assert "--print-completion needs shtab: pip install 'pyg-recmetrics[command]'" in err
