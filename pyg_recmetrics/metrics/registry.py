@@ -11,7 +11,7 @@ function that computes the metric from it.
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -165,7 +165,7 @@ class Parameter:
         if self.kind is float:
             with suppress(ValueError):
                 return float(text)
-        return spelled(text, self.words)
+        return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
         """Says in words what a value means; empty if there is nothing to say.
@@ -180,11 +180,12 @@ def folded(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def spelled(text: str, known: Mapping[V, Any]) -> V | str:
-    """Returns the key that a text spells, in upper or lower case; if there is none, the text."""
+def spelled(text: str, known: Collection[V]) -> V | str:
+    """Returns what a text spells, in upper or lower case; the text itself if nothing is known."""
     if text in known:
         return text
-    return next((each for each in known if folded(str(each)) == folded(text)), text)
+    name = folded(text)
+    return next((each for each in known if folded(str(each)) == name), text)
 
 
 @dataclass(frozen=True)
