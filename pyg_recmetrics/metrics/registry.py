@@ -181,7 +181,7 @@ def folded(name: str) -> str:
 
 
 def spelled(text: str, known: Collection[V]) -> V | str:
-    """Returns what a text spells, in upper or lower case; the text itself if nothing is known."""
+    """Returns what a text spells, in upper or lower case; the text itself if it is unknown."""
     if text in known:
         return text
     name = folded(text)
