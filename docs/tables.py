@@ -27,7 +27,7 @@ def metric_table() -> str:
     for name in metrics.names():
         definition = metrics.definition(name)
         options = "".join(
-            f"<br>{name}: " + (", ".join(f"`{value}`" for value in parameter.values) or "a number")
+            f"<br>{name}: " + (", ".join(f"`{value}`" for value in parameter.words) or "a number")
             for name, parameter in definition.parameters.items()
         )
         spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"

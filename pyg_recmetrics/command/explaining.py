@@ -28,7 +28,7 @@ def metrics(options: argparse.Namespace) -> int:
     definition = all_metrics.definition(name)
     elsewhere = _elsewhere(name)
     parameters = {
-        parameter: ", ".join(map(str, about.values)) or "a number"
+        parameter: ", ".join(map(str, about.words)) or "a number"
         for parameter, about in definition.parameters.items()
     }
     rows = [

@@ -282,9 +282,8 @@ def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Ten
     hits = hits.cumsum_(dim=1).add_(ranked.hits(first - 1).unsqueeze(1))
     denominator = top_k.unsqueeze(0)
     if adaptive_k:
-        denominator = torch.minimum(denominator, ranked.required_candidates.unsqueeze(1)).clamp(
-            min=1
-        )
+        num_candidates = ranked.required_candidates.unsqueeze(1)
+        denominator = torch.minimum(denominator, num_candidates).clamp(min=1)
     return hits / denominator, hits / ranked.degree.unsqueeze(1)
 
 

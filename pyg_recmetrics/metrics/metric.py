@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from torch import Tensor
 
@@ -13,11 +12,11 @@ from pyg_recmetrics.frozen import settle
 from pyg_recmetrics.metrics.registry import (
     MAX_DIGITS,
     AggregateDefinition,
-    CutOff,
     Definition,
     Value,
+    check_spelling,
     definition,
-    folded,
+    spelled,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
@@ -94,12 +93,8 @@ class Metric:
         defined = self.definition
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
-        cut_offs = [
-            int(value)
-            for name, value in self.arguments
-            if isinstance(defined.parameters[name], CutOff)
-        ]
-        return max([self.k or 1, *cut_offs])
+        cut_offs = [value for name, value in self.arguments if defined.parameters[name].is_cut_off]
+        return max([self.k or 1, *map(int, cut_offs)])
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -181,11 +176,14 @@ class Metric:
         """
         values = self.all_arguments
         said = [
-            _filled_in(parameter.describe(value), values)
+            parameter.describe(value)
             for name, parameter in self.definition.parameters.items()
             if (value := values[name]) is not None
         ]
-        return ", ".join(filter(None, said))
+        variant = ", ".join(filter(None, said))
+        for name, value in values.items():
+            variant = variant.replace(f"{{{name}}}", str(value))
+        return variant
 
     @property
     def all_arguments(self) -> dict[str, Value | None]:
@@ -199,23 +197,14 @@ class Metric:
 
         If it has one value for all users together, returns a tensor with one number.
         """
-        arguments: dict[str, Any] = dict(self.arguments)
-        if self.k is not None:
-            arguments["k"] = self.k
-        return self.definition.function(ranked, **arguments)
+        cut_off = {} if self.k is None else {"k": self.k}
+        return self.definition.function(ranked, **cut_off, **dict(self.arguments))
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _filled_in(words: str, values: Mapping[str, Value | None]) -> str:
-    """Returns words with the values of the parameters whose names are in braces."""
-    for name, value in values.items():
-        words = words.replace(f"{{{name}}}", str(value))
-    return words
 
 
 def _pairs(arguments: object) -> list[tuple[str, Value]]:
@@ -264,25 +253,19 @@ def parse(spelling: str | Metric) -> Metric:
     """
     if isinstance(spelling, Metric):
         return spelling
-    if not isinstance(spelling, str):
-        raise TypeError(
-            f"'metrics' needs to be a string or a list of strings (got {type(spelling).__name__})"
-        )
-    match = _SPELLING.fullmatch(_canonical(spelling.replace(" ", "")))
+    match = _SPELLING.fullmatch(_canonical(check_spelling(spelling).replace(" ", "")))
     if match is None:
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' with a positive integer k, or "
             f"'name(argument=value)@k' (got {spelling!r})"
         )
     parameters = definition(match["name"]).parameters
-    by_folded = {folded(name): name for name in parameters}
     arguments: list[tuple[str, Value]] = []
     for part in filter(None, (match["arguments"] or "").split(",")):
         name, equals, text = part.partition("=")
         if not equals:
             raise ValueError(f"'metrics' needs arguments as 'name=value' (got {spelling!r})")
-        if name not in parameters:
-            name = by_folded.get(folded(name), name)
+        name = spelled(name, parameters)
         arguments.append((name, parameters[name].read(text) if name in parameters else text))
     k = None if match["k"] is None else int(match["k"])
     return Metric(match["name"], k, tuple(arguments))
@@ -306,12 +289,10 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
         >>> [str(metric) for metric in metrics.parse_all(["NDCG@20", "ndcg@20", "hr@10"])]
         ['ndcg@20', 'hit_rate@10']
     """
-    if isinstance(spellings, str | Metric):
-        spellings = (spellings,)
-    if not isinstance(spellings, Iterable) or isinstance(spellings, Tensor):
-        raise TypeError(
-            f"'metrics' needs to be a string or a list of strings (got {type(spellings).__name__})"
-        )
+    if isinstance(spellings, Metric):
+        return (spellings,)
+    if isinstance(spellings, str | Tensor) or not isinstance(spellings, Iterable):
+        return (parse(check_spelling(spellings)),)
     metrics = tuple(dict.fromkeys(parse(spelling) for spelling in spellings))
     if not metrics:
         raise ValueError("'metrics' needs to name at least one metric (got none)")

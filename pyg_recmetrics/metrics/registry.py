@@ -9,15 +9,13 @@ together. :func:`register_aggregate` registers these, as a state that adds up ov
 function that computes the metric from it.
 """
 
-import functools
 import inspect
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from difflib import get_close_matches
-from functools import cached_property
-from itertools import chain
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import NoneType
 from typing import (
@@ -28,6 +26,7 @@ from typing import (
     ParamSpec,
     Protocol,
     TypeAlias,
+    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -57,6 +56,9 @@ class HalfOpen(NamedTuple):
     low: float
     high: float
 
+
+P = ParamSpec("P")
+V = TypeVar("V")
 
 #: Longer numbers are no integers: Python reads none of more than 4,300 digits.
 MAX_DIGITS = 1000
@@ -90,26 +92,36 @@ Clip: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True)
-class Parameter(ABC):
-    """A parameter of a metric besides `k`. Its subclasses are the kinds that there are.
+class Parameter:
+    """A parameter of a metric besides `k`: it takes some values, each with its words, or numbers.
 
     Attributes:
         name (str): Its name.
         default (str, int, float, bool or None): Its default; `None` for a number that need not be
             given.
+        kind (type): What its values are: `str`, `bool`, `int` or `float`.
+        words (mapping): What each value says in a sentence, the first choice first; empty for
+            numbers.
+        needed (mapping): What some values need besides ranks, see :class:`Definition`.
+        sentence (str): What a number says in a sentence, with `{}` for the number.
+        allowed (range): The positive integers that it takes.
+        interval (tuple): The numbers that a real number lies between, or :class:`HalfOpen`.
         refines (str): The parameter without which it means nothing; empty if there is none.
+        is_cut_off (bool): Whether it says how deep to look.
     """
 
     name: str
     default: Value | None
-    refines: str = field(default="", kw_only=True)
+    kind: type
+    _: KW_ONLY
+    words: FrozenDict[Value, str] = field(default_factory=FrozenDict)
+    needed: FrozenDict[Value, str] = field(default_factory=FrozenDict)
+    sentence: str = ""
+    allowed: range = range(1, 2**53)
+    interval: tuple[float, float] = (0, 1)
+    refines: str = ""
+    is_cut_off: bool = False
 
-    @property
-    def values(self) -> tuple[Value, ...]:
-        """All values that it takes, its first choice first; empty for numbers."""
-        return ()
-
-    @abstractmethod
     def check(self, value: object) -> Value | None:
         """Returns `value` as it is printed and passed on.
 
@@ -117,91 +129,15 @@ class Parameter(ABC):
             TypeError: If a boolean is needed, and `value` is none.
             ValueError: If the parameter does not take `value`.
         """
-
-    def read(self, text: str) -> Value:
-        """Reads a value from its spelling; a text that is none stays as it is."""
-        return text
-
-    @abstractmethod
-    def describe(self, value: Value) -> str:
-        """Says in words what a value means; empty if there is nothing to say.
-
-        The name of a parameter in braces stands for the value of that parameter.
-        """
-
-    def needs(self, value: Value | None) -> tuple[str, ...]:
-        """Returns what a value needs besides ranks, see :class:`Definition`."""
-        return ()
-
-
-@dataclass(frozen=True)
-class Choice(Parameter):
-    """A parameter that takes one of some words.
-
-    Attributes:
-        meaning (mapping): The words, and what each says in a sentence.
-        needed (mapping): What some of the words need besides ranks.
-    """
-
-    meaning: FrozenDict[str, str]
-    needed: FrozenDict[str, str] = field(default_factory=FrozenDict)
-
-    @property
-    def values(self) -> tuple[Value, ...]:
-        """The words."""
-        return tuple(self.meaning)
-
-    def check(self, value: object) -> Value:
-        """Returns `value` if it is one of the words."""
-        return check_choice(value, self.name, list(self.meaning))
-
-    def read(self, text: str) -> Value:
-        """Reads a word, in upper or lower case."""
-        by_folded = {folded(word): word for word in self.meaning}
-        return text if text in self.meaning else by_folded.get(folded(text), text)
-
-    def describe(self, value: Value) -> str:
-        """Says what a word means."""
-        return self.meaning[str(value)]
-
-    def needs(self, value: Value | None) -> tuple[str, ...]:
-        """Returns what a word needs, if it needs anything."""
-        return (self.needed[str(value)],) if value in self.needed else ()
-
-
-@dataclass(frozen=True)
-class CutOff(Parameter):
-    """A positive integer that says how deep to look."""
-
-    def check(self, value: object) -> Value | None:
-        """Returns `value` if it is a positive integer, or `None` if that is the default."""
         if value is None and self.default is None:
             return None
-        return check_positive_integer(value, self.name)
+        if self.kind is str:
+            return check_choice(value, self.name, [*map(str, self.words)])
+        if self.kind is bool:
+            return check_boolean(value, self.name)
+        return self._check_integer(value) if self.kind is int else self._check_real(value)
 
-    def read(self, text: str) -> Value:
-        """Reads an integer."""
-        return _read_integer(text)
-
-    def describe(self, value: Value) -> str:
-        """Says the name and the number."""
-        return f"{self.name} {value}"
-
-
-@dataclass(frozen=True)
-class Integer(Parameter):
-    """A positive integer that is not a cut-off.
-
-    Attributes:
-        sentence (str): What it says in a sentence, with `{}` for the number.
-        allowed (range): The numbers that it takes.
-    """
-
-    sentence: str
-    allowed: range = range(1, 2**53)
-
-    def check(self, value: object) -> Value:
-        """Returns `value` if it is one of the allowed numbers."""
+    def _check_integer(self, value: object) -> int:
         number = check_positive_integer(value, self.name)
         if number not in self.allowed:
             first, last = self.allowed[0], self.allowed[-1]
@@ -210,31 +146,7 @@ class Integer(Parameter):
             )
         return number
 
-    def read(self, text: str) -> Value:
-        """Reads an integer."""
-        return _read_integer(text)
-
-    def describe(self, value: Value) -> str:
-        """Says the sentence with the number."""
-        return self.sentence.format(value)
-
-
-@dataclass(frozen=True)
-class Real(Parameter):
-    """A real number in an interval.
-
-    Attributes:
-        sentence (str): What it says in a sentence, with `{}` for the number.
-        interval (tuple): The numbers that it lies between, or :class:`HalfOpen`.
-    """
-
-    sentence: str
-    interval: tuple[float, float] = (0, 1)
-
-    def check(self, value: object) -> Value | None:
-        """Returns `value` if it lies in the interval, or `None` if that is the default."""
-        if value is None and self.default is None:
-            return None
+    def _check_real(self, value: object) -> float:
         number = check_finite_number(value, self.name)
         low, high = self.interval
         has_end = isinstance(self.interval, HalfOpen)
@@ -244,43 +156,23 @@ class Real(Parameter):
         return number
 
     def read(self, text: str) -> Value:
-        """Reads a decimal number."""
-        try:
-            return float(text)
-        except ValueError:
-            return text
+        """Reads a value from its spelling; a text that is none stays as it is.
+
+        Words, `true` and `false` may be in upper or lower case.
+        """
+        if self.kind is int:
+            return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else text
+        if self.kind is float:
+            with suppress(ValueError):
+                return float(text)
+        return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
-        """Says the sentence with the number."""
-        return self.sentence.format(value)
+        """Says in words what a value means; empty if there is nothing to say.
 
-
-@dataclass(frozen=True)
-class Flag(Parameter):
-    """A boolean.
-
-    Attributes:
-        sentence (str): What it says in a sentence if it is true; if not, it says nothing.
-    """
-
-    sentence: str
-
-    @property
-    def values(self) -> tuple[Value, ...]:
-        """Both values, the default first."""
-        return (self.default is True, self.default is not True)
-
-    def check(self, value: object) -> Value:
-        """Returns `value` if it is a boolean."""
-        return check_boolean(value, self.name)
-
-    def read(self, text: str) -> Value:
-        """Reads `true` or `false`, in upper or lower case."""
-        return {"true": True, "false": False}.get(folded(text), text)
-
-    def describe(self, value: Value) -> str:
-        """Says the sentence if the value is true."""
-        return self.sentence if value else ""
+        The name of a parameter in braces stands for the value of that parameter.
+        """
+        return self.words[value] if self.words else self.sentence.format(value)
 
 
 def folded(name: str) -> str:
@@ -288,8 +180,12 @@ def folded(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def _read_integer(text: str) -> Value:
-    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else text
+def spelled(text: str, known: Collection[V]) -> V | str:
+    """Returns what a text spells, in upper or lower case; the text itself if it is unknown."""
+    if text in known:
+        return text
+    name = folded(text)
+    return next((each for each in known if folded(str(each)) == name), text)
 
 
 @dataclass(frozen=True)
@@ -419,18 +315,14 @@ class Definition(Description):
     @cached_property
     def may_need(self) -> tuple[str, ...]:
         """Inputs besides ranks that only some argument values require."""
-        values = (
-            (parameter, value)
-            for parameter in self.parameters.values()
-            for value in parameter.values
-        )
-        return tuple(chain.from_iterable(parameter.needs(value) for parameter, value in values))
+        return tuple(need for each in self.parameters.values() for need in each.needed.values())
 
     def needs_with(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns what it needs besides ranks, given the values of its parameters."""
         always = (need.format_map(arguments) for need in self.needs)
-        chosen = (parameter.needs(arguments[name]) for name, parameter in self.parameters.items())
-        return (*always, *chain.from_iterable(chosen))
+        some_need_more = (each for each in self.parameters.values() if each.needed)
+        chosen = (each.needed.get(arguments[each.name]) for each in some_need_more)
+        return (*always, *filter(None, chosen))
 
     def check(self, ranked: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the arguments of a call as the function takes them.
@@ -564,18 +456,12 @@ def _check_strings(value: object, name: str) -> None:
         raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
 
 
-P = ParamSpec("P")
-
-
 class AggregateMetric(Protocol):
     """A metric that has one value for all users together."""
 
     # Without a docstring, so that editors show that of the metric.
     def __call__(self, ranked: RankedEdges, k: int) -> Tensor: ...  # noqa: D102
 
-
-_, *_called_with = inspect.signature(AggregateMetric.__call__).parameters.values()
-_SIGNATURE_OF_AGGREGATES = inspect.Signature(_called_with)
 
 _DEFINITIONS: dict[str, Definition] = {}
 
@@ -642,13 +528,13 @@ def register(
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         signature = inspect.signature(function)
-        unchecked = _define(function, signature, description)
+        unchecked = _define(function, description)
         first, *others = signature.parameters.values()
         defaults = {each.name: each.default for each in others if each.default is not each.empty}
         names = {each.name for each in others if first.name == "ranked"}
         required = names - defaults.keys()
 
-        @functools.wraps(function)
+        @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
             if len(args) == 1 and required <= kwargs.keys() <= names:
                 # To bind arguments takes longer than a metric of few users.
@@ -713,19 +599,17 @@ def register_aggregate(
     )
 
     def decorate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
-        unchecked = _define(compute, _SIGNATURE_OF_AGGREGATES, description)
-
         def checked_state(ranked: RankedEdges, k: int) -> Tensor:
-            return state(ranked, unchecked.check(ranked, {"k": k})["k"])
+            return state(ranked, defined.check(ranked, {"k": k})["k"])
 
         # The docstring stands where the metric is computed, but describes how it is called.
-        @functools.wraps(compute, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
+        @wraps(compute, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
         def function(ranked: RankedEdges, k: int) -> Tensor:
             return compute(checked_state(ranked, k))
 
         del function.__wrapped__
-        fields = vars(unchecked) | {"function": function}
-        _add(AggregateDefinition(**fields, state=checked_state, compute=compute))
+        defined = _define(function, description)
+        _add(AggregateDefinition(**vars(defined), state=checked_state, compute=compute))
         return function
 
     return decorate
@@ -770,18 +654,23 @@ def definition(name: str) -> Definition:
         >>> metrics.definition("R-Precision").name, metrics.definition("HR").name
         ('r_precision', 'hit_rate')
     """
-    if not isinstance(name, str):
-        raise TypeError(
-            f"'metrics' needs to be a string or a list of strings (got {type(name).__name__})"
-        )
+    check_spelling(name)
     if name in _DEFINITIONS:
         return _DEFINITIONS[name]
-    by_folded = {folded(each): each for each in reversed(_DEFINITIONS)}
-    known = aliases().get(folded(name), by_folded.get(folded(name)))
-    if known is None:
+    known = aliases().get(folded(name), spelled(name, _DEFINITIONS))
+    if known not in _DEFINITIONS:
         similar = _similar_names(name) or names()
         raise ValueError(f"'metrics' needs to name known metrics, such as {similar} (got {name!r})")
     return _DEFINITIONS[known]
+
+
+def check_spelling(value: object) -> str:
+    """Returns `value` if it is a string, as all spellings of metrics are."""
+    if not isinstance(value, str):
+        raise TypeError(
+            f"'metrics' needs to be a string or a list of strings (got {type(value).__name__})"
+        )
+    return value
 
 
 def _similar_names(name: str) -> list[str]:
@@ -838,16 +727,15 @@ def _is_same_function(first: Callable[..., Any], second: Callable[..., Any]) -> 
     return is_same_file or first.__module__ == second.__module__
 
 
-def _define(
-    function: Callable[..., Tensor], signature: inspect.Signature, description: Description
-) -> Definition:
+def _define(function: Callable[..., Tensor], description: Description) -> Definition:
     """Reads what the signature of a metric says, besides what its author says."""
+    signature = inspect.signature(function)
     if "ranked" not in signature.parameters:
         raise TypeError(f"'{function.__name__}' needs to take 'ranked' (got {signature})")
     hints = get_type_hints(function, include_extras=True)
     k = signature.parameters.get("k")
     parameters = {
-        name: _parameter(name, parameter.default, hints[name], function.__name__)
+        name: parameter_of(name, parameter.default, hints[name], function.__name__)
         for name, parameter in signature.parameters.items()
         if name not in ("ranked", "k")
     }
@@ -861,28 +749,29 @@ def _define(
     )
 
 
-def _parameter(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
-    """Reads the kind of a parameter, and what its values mean, from its annotation."""
+def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
+    """Reads what a parameter takes, and what its values mean, from its annotation."""
     kind, *meaning = _kind_and_meaning(hint)
+    make = partial(Parameter, name, default)
     match meaning:
         case [] if kind in (int, int | None):
-            return CutOff(name, default)
+            return make(int, sentence=f"{name} {{}}", is_cut_off=True)
         case [dict() as words] if words and set(get_args(kind)) == set(words):
-            return Choice(name, default, FrozenDict(words))
+            return make(str, words=FrozenDict(words))
         case [dict() as words, dict() as needed] if words and set(get_args(kind)) == set(words):
-            return Choice(name, default, FrozenDict(words), FrozenDict(needed))
+            return make(str, words=FrozenDict(words), needed=FrozenDict(needed))
         case [str() as sentence] if kind is bool:
-            return Flag(name, default, sentence)
-        case [str() as sentence] if kind is float:
-            return Real(name, default, sentence)
-        case [str() as sentence, tuple() as interval] if kind is float:
-            return Real(name, default, sentence, interval)
-        case [str() as sentence, tuple() as interval, str() as refined] if kind is float:
-            return Real(name, default, sentence, interval, refines=refined)
-        case [str() as sentence] if kind is int:
-            return Integer(name, default, sentence)
+            first = default is True
+            words = {value: sentence if value else "" for value in (first, not first)}
+            return make(bool, words=FrozenDict(words))
+        case [str() as sentence] if kind in (int, float):
+            return make(kind, sentence=sentence)
         case [str() as sentence, range() as allowed] if kind is int:
-            return Integer(name, default, sentence, allowed)
+            return make(int, sentence=sentence, allowed=allowed)
+        case [str() as sentence, tuple() as interval] if kind is float:
+            return make(float, sentence=sentence, interval=interval)
+        case [str() as sentence, tuple() as interval, str() as refined] if kind is float:
+            return make(float, sentence=sentence, interval=interval, refines=refined)
     raise TypeError(
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "

@@ -16,9 +16,8 @@ from pyg_recmetrics import (
     modules,
     rank,
 )
-from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import registry
-from pyg_recmetrics.metrics.registry import Choice, CutOff, Flag, HalfOpen, Integer, Real
+from pyg_recmetrics.metrics.registry import HalfOpen, parameter_of
 
 
 @pytest.fixture
@@ -199,6 +198,7 @@ class TestAliases:
         Annotated[str, {}],
         Annotated[str, "words"],
         Annotated[float, "words", range(1, 5)],
+        Annotated[int, "words", (1, 5)],
         Literal["a", "b"],
         str,
         float,
@@ -333,15 +333,19 @@ def test_docstrings_say_what_a_reader_needs(name):
         assert section in text, f"{name} lacks {section}"
 
 
+def parameter(default, hint):
+    return parameter_of("x", default, hint, "first_hit")
+
+
 KINDS = {
-    "choice": Choice("x", "a", FrozenDict({"a": "first", "Two-b": "second"})),
-    "cut_off": CutOff("x", 3),
-    "optional": CutOff("x", None),
-    "integer": Integer("x", 3, "{} in all"),
-    "percentage": Integer("x", 80, "{} percent", range(1, 101)),
-    "fraction": Real("x", 0.8, "as likely as {}"),
-    "real": Real("x", 2.0, "to the power of {}", (-1, 10)),
-    "flag": Flag("x", False, "it holds"),
+    "choice": parameter("a", Annotated[Literal["a", "Two-b"], {"a": "first", "Two-b": "second"}]),
+    "cut_off": parameter(3, int),
+    "optional": parameter(None, int | None),
+    "integer": parameter(3, Annotated[int, "{} in all"]),
+    "percentage": parameter(80, Annotated[int, "{} percent", range(1, 101)]),
+    "fraction": parameter(0.8, Annotated[float, "as likely as {}"]),
+    "real": parameter(2.0, Annotated[float, "to the power of {}", (-1, 10)]),
+    "flag": parameter(False, Annotated[bool, "it holds"]),
 }
 
 
@@ -409,13 +413,13 @@ def test_a_number_is_passed_on_as_pythons_own():
 
 
 def test_all_values_are_known_where_they_are_few():
-    assert KINDS["choice"].values == ("a", "Two-b")
-    assert KINDS["flag"].values == (False, True)
-    assert Flag("x", True, "it holds").values == (True, False)
-    assert not any(KINDS[kind].values for kind in ("cut_off", "integer", "percentage", "real"))
+    assert list(KINDS["choice"].words) == ["a", "Two-b"]
+    assert list(KINDS["flag"].words) == [False, True]
+    assert list(parameter(True, Annotated[bool, "it holds"]).words) == [True, False]
+    assert not any(KINDS[kind].words for kind in ("cut_off", "integer", "percentage", "real"))
 
 
 def test_some_words_of_a_choice_need_more():
-    choice = Choice("x", "a", FrozenDict({"a": "", "b": "more"}), FrozenDict({"b": "seen"}))
-    assert (choice.needs("a"), choice.needs("b")) == ((), ("seen",))
-    assert KINDS["choice"].needs("a") == KINDS["real"].needs(0.5) == ()
+    words, needed = {"a": "", "b": "more"}, {"b": "seen"}
+    assert parameter("a", Annotated[Literal["a", "b"], words, needed]).needed == needed
+    assert KINDS["choice"].needed == KINDS["real"].needed == {}

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics, rank
-from pyg_recmetrics.metrics.registry import CutOff
 from tests.support.cases.strategies import cases
 
 CUT_OFFS = (1, 2, 3, 5, 20)
@@ -26,10 +25,10 @@ def values_of(parameter, k):
 
     Those that need more than the metric itself are left out, such as propensities.
     """
-    if isinstance(parameter, CutOff):
+    if parameter.is_cut_off:
         return [] if k is None else [k, k + 1, k + 7]
-    values = parameter.values or NUMBERS.get(parameter.name, ())
-    return [value for value in values if not parameter.needs(value)]
+    values = parameter.words or NUMBERS.get(parameter.name, ())
+    return [value for value in values if value not in parameter.needed]
 
 
 def metrics_of_ranks(k=None):
