@@ -76,7 +76,7 @@ def test_report(monkeypatch, capsys, tmp_path):
     comparison = run_example(monkeypatch, "report.py", *files, "--epochs", "30")
     assert (tmp_path / "report.png").stat().st_size > 20_000
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 11
+    assert page.count("<svg") == 9
     assert "Left out" not in page
     better = [row for row in comparison if (row.a, row.b) == ("LightGCN", "Most popular")]
     assert len(better) == 3
