@@ -635,82 +635,10 @@ _NUMBERS = (
 _ROUNDING_OF_DEVICES = 1e-9
 
 
-def check_same_numbers(
-    rows: Iterable[PairedDifference],
-    protocol: Protocol,
-    runs: Mapping[str, Sequence[EvaluationResult]],
-) -> None:
-    """Raises if a comparison was not made of these results, or of equal ones.
-
-    Args:
-        rows (iterable of PairedDifference): Its differences.
-        protocol (Protocol): How they were tested.
-        runs (mapping): The runs of each recommender by name.
-
-    Raises:
-        ValueError: If it is one of other recommenders, of other numbers of runs, or of other
-            results. The error says what differs.
-    """
-    given, found = {name: len(of_name) for name, of_name in runs.items()}, protocol.num_runs
-    if given != found:
-        raise ValueError(
-            f"'comparison' needs to be of the results {list(given)} (got one that differs in "
-            f"{_differing(given, found)})"
-        )
-    for row in rows:
-        if said := _difference(row, protocol, runs):
-            raise ValueError(
-                f"'comparison' needs to be of these results (got one of others, {said})"
-            )
-
-
-def _differing(given: Mapping[str, int], found: Mapping[str, int]) -> str:
-    """Says which recommenders or numbers of runs differ."""
-    names = {**given, **found}
-    return ", ".join(
-        f"'{name}', of which it has {_count(found.get(name))} and not {_count(given.get(name))}"
-        for name in names
-        if given.get(name) != found.get(name)
-    )
-
-
-def _count(num_runs: int | None) -> str:
-    return f"{num_runs or 'no'} run{'' if num_runs == 1 else 's'}"
-
-
-def _difference(
-    row: PairedDifference, protocol: Protocol, runs: Mapping[str, Sequence[EvaluationResult]]
-) -> str | None:
-    """Says in which number a difference is not that of the runs; `None` if it is."""
-    try:
-        wanted = difference_of_runs(
-            parse(row.metric),
-            (row.a, row.b),
-            (runs[row.a], runs[row.b]),
-            protocol.alpha,
-        )
-    except ValueError as error:
-        return f"which know {row.metric}: {error}"
-    for number in _NUMBERS:
-        value, other = getattr(row, number), getattr(wanted, number)
-        if not _is_same(value, other):
-            return (
-                f"in which {number} of '{row.a}' and '{row.b}' in {row.metric} is {_format(value)} "
-                f"and not {_format(other)}"
-            )
-    return None
-
-
-def _is_same(value: float | None, other: float | None) -> bool:
-    if value is None or other is None:
-        return value is other
-    if math.isnan(value) or math.isnan(other):
-        return math.isnan(value) and math.isnan(other)
+def _is_close(value: float | None, other: float | None) -> bool:
+    if value is None or other is None or math.isnan(value) or math.isnan(other):
+        return str(value) == str(other)
     return math.isclose(value, other, rel_tol=_ROUNDING_OF_DEVICES, abs_tol=_ROUNDING_OF_DEVICES)
-
-
-def _format(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"
 
 
 #: For as many pairs as this, the printed table ends with a sentence on each.
@@ -752,9 +680,27 @@ class Comparison(Rows[PairedDifference]):
             runs (mapping): The runs of each recommender by name.
 
         Raises:
-            ValueError: If they are not. The error says what differs.
+            ValueError: If they are of other recommenders, of other numbers of runs, or of other
+                results. The error says what differs.
         """
-        check_same_numbers(self._rows, self.protocol, runs)
+        given = {name: len(of_name) for name, of_name in runs.items()}
+        found = dict(self.protocol.num_runs)
+        if given != found:
+            raise ValueError(
+                f"'comparison' needs to be of the results {list(given)} (got one that has {found} "
+                f"runs, and not {given})"
+            )
+        for row in self:
+            of_pair, alpha = (runs[row.a], runs[row.b]), self.protocol.alpha
+            wanted = difference_of_runs(parse(row.metric), (row.a, row.b), of_pair, alpha)
+            for name in _NUMBERS:
+                value, other = getattr(row, name), getattr(wanted, name)
+                if not _is_close(value, other):
+                    raise ValueError(
+                        f"'comparison' needs to be of these results (got one of others, in which "
+                        f"{name} of '{row.a}' and '{row.b}' in {row.metric} is {value} and not "
+                        f"{other})"
+                    )
 
     def is_significant(self, difference: PairedDifference) -> bool:
         """Returns whether a difference is significant after correction; `False` without a test.

@@ -955,7 +955,7 @@ def test_other_recommenders_and_numbers_of_runs_are_named(
     for given, message in (
         (
             results_of_same_numbers,
-            "['a', 'b'] (got one that differs in 'c', of which it has 1 run and not no runs)",
+            "['a', 'b'] (got one that has {'a': 3, 'b': 1, 'c': 1} runs, and not {'a': 3, 'b': 1})",
         ),
         (
             {
@@ -963,8 +963,8 @@ def test_other_recommenders_and_numbers_of_runs_are_named(
                 "c": [run(task_of_same_numbers, 9)] * 2,
                 "d": [run(task_of_same_numbers, 8)],
             },
-            "['a', 'b', 'c', 'd'] (got one that differs in 'c', of which it has 1 run and not "
-            "2 runs, 'd', of which it has no runs and not 1 run)",
+            "['a', 'b', 'c', 'd'] (got one that has {'a': 3, 'b': 1, 'c': 1} runs, and not "
+            "{'a': 3, 'b': 1, 'c': 2, 'd': 1})",
         ),
     ):
         with pytest.raises(ValueError, match=re.escape(f"needs to be of the results {message}")):
@@ -978,6 +978,5 @@ def test_a_metric_that_these_results_do_not_know_is_named(
         "a": [run(task_of_same_numbers, seed, "ndcg@1") for seed in range(3)],
         "b": [run(task_of_same_numbers, 5, "mrr@1")],
     }
-    message = r"of others, which know ndcg@3: 'k' needs to be at most 1"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="'k' needs to be at most 1"):
         compare(results_of_same_numbers).check_results(shallow)
