@@ -30,6 +30,7 @@ from pyg_recmetrics.plot.style import (
     point_style,
 )
 from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
+from pyg_recmetrics.results.comparison import lift_in_words, signed
 from pyg_recmetrics.results.runs import (
     common_metrics,
     mean_with_interval,
@@ -83,16 +84,8 @@ def label_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 def words_on(comparison: Comparison, row: PairedDifference) -> str:
     """Returns the lift of a difference, and its p-value with a star."""
-    lift = "" if math.isnan(row.lift) else f"{row.lift:+.1f}%"
     p = "" if math.isnan(row.p_adjusted) else f"p {_relation(row.p_adjusted)}"
-    return "  ".join(filter(None, (lift, f"{p} {comparison.star(row)}".strip())))
-
-
-def signed(row: PairedDifference) -> str:
-    """Returns a difference with its sign and its interval."""
-    return f"{'+' if row.difference >= 0 else ''}" + format_mean(
-        row.difference, (row.high - row.low) / 2
-    )
+    return "  ".join(filter(None, (lift_in_words(row), f"{p} {comparison.star(row)}".strip())))
 
 
 def _relation(p: float) -> str:
@@ -258,8 +251,7 @@ def _write_missing(axes: "Axes", place: float) -> None:
 
 
 def _lift(comparison: Comparison, row: PairedDifference) -> str:
-    lift = "" if math.isnan(row.lift) else f"{row.lift:+.1f}%"
-    return " ".join(filter(None, (lift, comparison.star(row))))
+    return " ".join(filter(None, (lift_in_words(row), comparison.star(row))))
 
 
 def _finish(axes: "Axes", data_set: str, x: str, note: str) -> Picture:

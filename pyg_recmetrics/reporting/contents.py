@@ -10,7 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, Sampling, compare
-from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
 from pyg_recmetrics.results.runs import (
     Runnable,
     common_metrics,
@@ -137,16 +137,11 @@ class Contents:
 
         return max((name for name in self.recommenders if name != left_out), key=mean)
 
-    @property
-    def num_pairs(self) -> int:
-        """How many pairs of recommenders are compared."""
-        return len({(row.a, row.b) for row in self.comparison or ()})
-
     @cached_property
     def main_comparison(self) -> Comparison | None:
         """All differences, or those from the best recommender if there are too many."""
         comparison = self.comparison
-        if comparison is None or self.num_pairs <= _MANY_PAIRS or not self.metrics:
+        if comparison is None or not self.metrics or len(rows_by_pair(comparison)) <= _MANY_PAIRS:
             return comparison
         of_all = set.intersection(*({row.a, row.b} for row in comparison))
         return comparison if of_all else comparison.select(name=self.best)
@@ -177,13 +172,10 @@ def sample_of(result: EvaluationResult | Runs) -> Sampling | None:
 
 def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
     """Returns what each row of the tables of a comparison is about, headings among them."""
-    by_pair: dict[tuple[str, str], list[str]] = {}
-    for row in comparison:
-        by_pair.setdefault((row.a, row.b), []).append(row.metric)
     return [
         ([*pair], metrics)
-        for pair, of_pair in by_pair.items()
-        for metrics in ([], *([metric] for metric in of_pair))
+        for pair, rows in rows_by_pair(comparison).items()
+        for metrics in ([], *([row.metric] for row in rows))
     ]
 
 

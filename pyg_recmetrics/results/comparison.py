@@ -3,7 +3,7 @@
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -392,79 +392,50 @@ def _lift(mean_b: float, difference: float) -> float:
     return 100 * difference / mean_b if mean_b else math.nan
 
 
-def claims(
-    rows: Iterable[PairedDifference],
-    uncovered: Collection[str],
-    bound: Callable[[PairedDifference], float | None],
-) -> tuple[str, ...]:
-    """Returns one sentence for each pair in which a metric was tested.
-
-    Args:
-        rows (iterable of PairedDifference): The differences.
-        uncovered (collection of str): The recommenders that might have had other runs.
-        bound (callable): Returns the smallest difference that matters.
-    """
+def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list[PairedDifference]]:
+    """Returns the differences of each pair of recommenders."""
     by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
     for row in rows:
-        if row.verdict is not None:
-            by_pair.setdefault((row.a, row.b), []).append(row)
-    return tuple(
-        _sentence(a, b, tested, not {a, b} & set(uncovered), bound)
-        for (a, b), tested in by_pair.items()
-    )
+        by_pair.setdefault((row.a, row.b), []).append(row)
+    return by_pair
 
 
-def _sentence(
-    a: str,
-    b: str,
-    rows: Sequence[PairedDifference],
-    covers_training: bool,
-    bound: Callable[[PairedDifference], float | None],
-) -> str:
-    sentence = "; ".join(_clauses(a, b, _by_verdict(rows), bound))
-    if not covers_training:
-        return f"As trained here, {sentence}."
-    return f"{sentence}."
+def signed(row: PairedDifference) -> str:
+    """Returns a difference with its sign and its interval."""
+    sign = "+" if row.difference >= 0 else ""
+    return sign + format_mean(row.difference, (row.high - row.low) / 2)
 
 
-def _by_verdict(rows: Iterable[PairedDifference]) -> dict[str, list[PairedDifference]]:
-    found: dict[str, list[PairedDifference]] = {}
-    for row in rows:
-        found.setdefault(str(row.verdict), []).append(row)
-    return found
+def lift_in_words(row: PairedDifference, missing: str = "") -> str:
+    """Returns the lift of a difference, and something else if it has none."""
+    return missing if math.isnan(row.lift) else f"{row.lift:+.1f}%"
 
 
 def _clauses(
-    a: str,
-    b: str,
-    rows: Mapping[str, Sequence[PairedDifference]],
-    bound: Callable[[PairedDifference], float | None],
+    rows: Sequence[PairedDifference], bound: Callable[[PairedDifference], float | None]
 ) -> Iterator[str]:
+    """Yields what the verdicts on a pair are, and in which metrics."""
+    a, b = rows[0].a, rows[0].b
+    of = {kind: [row for row in rows if row.verdict == kind] for kind in get_args(Verdict)}
     for verdict in ("better", "worse"):
-        if found := rows.get(verdict):
+        if found := of[verdict]:
             yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
-    if found := rows.get("equivalent"):
+    if found := of["equivalent"]:
         within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
         yield f"{a} is as good as {b} in {_listed(within)}"
-    if found := rows.get("inconclusive"):
-        is_first = len(rows) == 1
-        who = f" between {a} and {b}" if is_first else ""
+    if found := of["inconclusive"]:
+        who = f" between {a} and {b}" if len(found) == len(rows) else ""
         are = "is" if len(found) == 1 else "are"
         yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
 
 
-def _with_size(row: PairedDifference) -> str:
-    return f"{row.metric} ({row.difference:+.4f}{_lift_in_words(row)})"
+def _with_size(row: PairedDifference, more: str = "") -> str:
+    numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
+    return f"{row.metric} ({', '.join(filter(None, numbers))})"
 
 
 def _with_p(row: PairedDifference) -> str:
-    return (
-        f"{row.metric} ({row.difference:+.4f}{_lift_in_words(row)}, p = {format_p(row.p_adjusted)})"
-    )
-
-
-def _lift_in_words(row: PairedDifference) -> str:
-    return "" if row.lift != row.lift else f", {row.lift:+.1f}%"
+    return _with_size(row, f"p = {format_p(row.p_adjusted)}")
 
 
 def _listed(parts: Iterable[str]) -> str:
@@ -733,7 +704,8 @@ class Comparison(Rows[PairedDifference]):
 
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
-        return claims(self._rows, self.protocol.uncovered, self.bound)
+        tested = (row for row in self if row.verdict is not None)
+        return tuple(map(self._claim, rows_by_pair(tested).values()))
 
     def select(
         self,
@@ -800,8 +772,8 @@ class Comparison(Rows[PairedDifference]):
         """Returns the printed table."""
         head = ["metric", "a - b", "lift", "p", "", "verdict", "a", "b", "wins/ties/losses"]
         rows: list[list[str]] = []
-        for pair, of_one in self._by_pair():
-            rows += [[pair], *map(self._row, of_one)]
+        for (a, b), of_pair in rows_by_pair(self).items():
+            rows += [[f"{a} - {b}"], *map(self._row, of_pair)]
         return Table(head, rows, tuple(self._notes()))
 
     def star(self, difference: PairedDifference) -> str:
@@ -819,12 +791,10 @@ class Comparison(Rows[PairedDifference]):
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         return asked
 
-    def _by_pair(self) -> "list[tuple[str, list[PairedDifference]]]":
-        """Returns the rows of each pair, under a heading."""
-        by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
-        for row in self:
-            by_pair.setdefault((row.a, row.b), []).append(row)
-        return [(f"{a} - {b}", rows) for (a, b), rows in by_pair.items()]
+    def _claim(self, rows: Sequence[PairedDifference]) -> str:
+        """Returns what the tests say of one pair."""
+        sentence = "; ".join(_clauses(rows, self.bound))
+        return f"{sentence}." if self.covers_training(rows[0]) else f"As trained here, {sentence}."
 
     def _row(self, row: PairedDifference) -> list[str]:
         means = [f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"]
@@ -836,9 +806,8 @@ class Comparison(Rows[PairedDifference]):
             counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
             row.metric,
-            f"{'+' if row.difference >= 0 else ''}"
-            f"{format_mean(row.difference, (row.high - row.low) / 2)}",
-            "-" if math.isnan(row.lift) else f"{row.lift:+.1f}%",
+            signed(row),
+            lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),
             row.verdict or "-",
@@ -847,7 +816,7 @@ class Comparison(Rows[PairedDifference]):
         ]
 
     def _notes(self) -> Iterator[str]:
-        if len({(row.a, row.b) for row in self}) <= _NUM_CLAIMED:
+        if len(rows_by_pair(self)) <= _NUM_CLAIMED:
             yield from self.claims()
         yield from self.protocol.notes(self._rows)
 

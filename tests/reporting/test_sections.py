@@ -429,7 +429,7 @@ def test_many_recommenders_are_shown_beside_the_best(task):
     scores[3][tuple(task.truth)] += 1
     results = {f"r{i}": evaluate(x, task, ["ndcg@10"]) for i, x in enumerate(scores)}
     contents = Contents.of(results, None)
-    assert (contents.num_pairs, contents.best) == (10, "r3")
+    assert (len(contents.comparison), contents.best) == (10, "r3")
     assert {frozenset((row.a, row.b)) for row in contents.main_comparison} == {
         frozenset((f"r{i}", "r3")) for i in range(5) if i != 3
     }

@@ -12,10 +12,10 @@ from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, 
 from pyg_recmetrics.results import PairedDifference as PairedDifferenceOfProtocol
 from pyg_recmetrics.results import Protocol, estimates
 from pyg_recmetrics.results.comparison import (
+    Comparison,
     Equivalence,
     Pair,
     PairedDifference,
-    claims,
     difference_of_means,
 )
 from tests.support.cases.random_tasks import random_scores, random_task
@@ -563,7 +563,10 @@ def row(metric, verdict, difference=0.01, lift=5.0, p=0.01, a="A", b="B"):
 
 
 def say(*rows, uncovered=(), bound=None):
-    return claims(rows, uncovered, lambda row: bound)
+    equivalence = None if bound is None else Equivalence(bound, is_share=False)
+    num_runs = dict.fromkeys("ABC", 2) | dict.fromkeys(uncovered, 1)
+    protocol = Protocol("t-test", 0.95, equivalence, None, False, num_runs, (), "users")
+    return Comparison(rows, protocol).claims()
 
 
 @pytest.mark.parametrize(
