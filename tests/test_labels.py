@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pyg_recmetrics.labels import joined, read_labels
+from pyg_recmetrics.labels import read_labels
 
 
 def read(labels, num_wanted=3):
@@ -59,21 +59,3 @@ def test_what_is_missing_has_no_label(missing):
 def test_what_are_no_labels_is_refused(labels, error, message):
     with pytest.raises(error, match=message):
         read(labels)
-
-
-@pytest.mark.parametrize(
-    ("own", "of_all", "wanted"),
-    [
-        (["new", "old"], [["new", "old"], ["mid"]], ([2, -1, 1], ["mid", "new", "old"])),
-        ([1, "a"], [[1, "a"], ["b", 1]], ([1, -1, 0], [1, "a", "b"])),
-        (["new", "old"], [[], ["new", "old"]], ([1, -1, 0], ["new", "old"])),
-    ],
-)
-def test_labels_of_several_processes_are_numbered_together(own, of_all, wanted):
-    number, distinct = joined(torch.tensor([1, -1, 0]), own, of_all)
-    assert (number.tolist(), distinct) == wanted
-
-
-def test_a_process_may_have_no_labels():
-    number, distinct = joined(torch.tensor([-1, -1]), [], [["a"], []])
-    assert (number.tolist(), distinct) == ([-1, -1], ["a"])

@@ -313,8 +313,13 @@ def pair_of(
     metric: Metric,
     names: tuple[str, str],
     runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
-) -> Pair:
-    """Finds the users for whom both recommenders are defined in all of their runs."""
+) -> Pair | None:
+    """Finds the users for whom both recommenders are defined in all of their runs.
+
+    `None` for a metric that has one value for all users together.
+    """
+    if means_of_all_users([*runs[0], *runs[1]], metric) is not None:
+        return None
     one = runs[0][0]
     device, person = one.ranked.rank.device, one.person
     values = [values_of_runs(of_one, metric, device) for of_one in runs]
@@ -332,8 +337,8 @@ def difference_of_runs(
     alpha: float,
 ) -> PairedDifference:
     """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
-    if means_of_all_users([*runs[0], *runs[1]], metric) is None:
-        return pair_of(metric, names, runs).row(alpha)
+    if (pair := pair_of(metric, names, runs)) is not None:
+        return pair.row(alpha)
     means = (fmean(result[metric] for result in of_one) for of_one in runs)
     return difference_of_means(metric, names, *means)
 
@@ -1051,9 +1056,9 @@ class _Comparing:
         alpha_of_each = largest.alpha_of_each(self.protocol.level) if largest else alpha
         tested = _Tested(self.protocol)
         for metric, (a, b) in asked:
-            pair = self._pair(metric, a, b)
+            runs = self.runs[a], self.runs[b]
+            pair = pair_of(metric, (a, b), runs)
             if pair is None:
-                runs = self.runs[a], self.runs[b]
                 tested.add(difference_of_runs(metric, (a, b), runs, alpha))
                 continue
             tested.bases.append(Basis.of(str(metric), pair.sample))
@@ -1068,18 +1073,12 @@ class _Comparing:
 
     def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
         tested = [x for x in asked if self.protocol.primary in (None, x[0])]
-        pairs = (self._pair(metric, a, b) for metric, (a, b) in tested)
+        pairs = (pair_of(x, (a, b), (self.runs[a], self.runs[b])) for x, (a, b) in tested)
         differences = [pair.differences for pair in pairs if pair is not None and pair.has_test]
         if not differences:
             return None
         person = next(iter(self.runs.values()))[0].person
         return LargestOfAll(torch.stack(differences, dim=1), person, _NUM_SAMPLES, self.seed)
-
-    def _pair(self, metric: Metric, a: str, b: str) -> Pair | None:
-        """Returns the values of both; `None` for a metric with one value for all users."""
-        if means_of_all_users([*self.runs[a], *self.runs[b]], metric) is not None:
-            return None
-        return pair_of(metric, (a, b), (self.runs[a], self.runs[b]))
 
     def _p_value(self, pair: Pair) -> float:
         if self.protocol.test == "randomization":
