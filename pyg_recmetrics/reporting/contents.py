@@ -1,6 +1,7 @@
 """What a report is about: results by name, and the split that they are of."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -183,23 +184,16 @@ def _compare(
     recommenders: dict[str, EvaluationResult | Runs], comparison: object
 ) -> Comparison | None:
     if comparison is None:
-        return _compare_all(recommenders)
+        # There may be a single one, nothing in common, or no scipy.
+        with suppress(ImportError, ValueError):
+            return compare(recommenders)
+        return None
     if not isinstance(comparison, Comparison):
         raise TypeError(
             f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
         )
     comparison.check_results({name: runs_of(runs) for name, runs in recommenders.items()})
     return comparison
-
-
-def _compare_all(recommenders: dict[str, EvaluationResult | Runs]) -> Comparison | None:
-    """Returns all differences; `None` if there are none, or what they need is missing."""
-    if len(recommenders) < 2:
-        return None
-    try:
-        return compare(recommenders)
-    except (ImportError, ValueError):
-        return None
 
 
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
