@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -97,13 +97,6 @@ _MAX_HASHED, _BLOCK = 2**20, 2**16
 _digests: "WeakKeyDictionary[Any, bytes]" = WeakKeyDictionary()
 
 
-class _Hash(Protocol):
-    """What takes bytes."""
-
-    def update(self, data: Any, /) -> None:
-        """Takes more bytes."""
-
-
 def check_same(**values: object) -> None:
     """Raises if values differ between processes. Call it before anything is ranked.
 
@@ -138,7 +131,7 @@ def _digest_of_frozen(value: Any) -> bytes:
     return _digests[value]
 
 
-def _add(value: object, hashed: _Hash) -> None:
+def _add(value: object, hashed: "hashlib._Hash") -> None:
     """Adds a value to a hash, with all that it consists of."""
     if isinstance(value, Tensor):
         hashed.update(f"{value.dtype} {list(value.shape)} ".encode())
@@ -156,7 +149,7 @@ def _add(value: object, hashed: _Hash) -> None:
         hashed.update(f"{len(text)} ".encode() + text)  # `None` and zero, or `True` and one, differ
 
 
-def _add_bytes(tensor: Tensor, hashed: _Hash) -> None:
+def _add_bytes(tensor: Tensor, hashed: "hashlib._Hash") -> None:
     """Adds the bytes of a tensor part by part, as it may be on a device or in a file.
 
     Of a large tensor, it adds the checksum of each block: they take a fraction of the time, and two

@@ -347,10 +347,8 @@ def complete_counts(
         return num_users, num_items
     if None not in (num_users, num_items):
         return num_users, num_items
-    known = _counts_of(recommender, num_users)
-    return known[0] if num_users is None else num_users, known[
-        1
-    ] if num_items is None else num_items
+    users, items = _counts_of(recommender, num_users)
+    return users if num_users is None else num_users, items if num_items is None else num_items
 
 
 def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, int | None]:

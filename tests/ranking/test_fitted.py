@@ -39,9 +39,7 @@ def test_no_library_is_imported():
         "import sys, pyg_recmetrics.ranking.fitted\n"
         "print(*sorted({*pyg_recmetrics.ranking.fitted.ADAPTERS} & {*sys.modules}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert done.stdout.split() == []
 
 
