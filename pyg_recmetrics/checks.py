@@ -294,12 +294,11 @@ def check_boolean(value: object, name: str) -> bool:
     return value
 
 
-def check_fraction(value: object, name: str, *, or_zero: bool = False) -> float:
-    """Returns `value` if it lies between zero and one. It may be zero only if `or_zero`."""
+def check_fraction(value: object, name: str) -> float:
+    """Returns `value` as a number of Python if it lies between zero and one."""
     number = check_finite_number(value, name)
-    if not (0 < number < 1 or (or_zero and number == 0)):
-        interval = "[0, 1)" if or_zero else "(0, 1)"
-        raise ValueError(f"'{name}' needs to be in {interval} (got {value!r})")
+    if not 0 < number < 1:
+        raise ValueError(f"'{name}' needs to be in (0, 1) (got {value!r})")
     return number
 
 

@@ -19,7 +19,7 @@ for it until the timeout of the process group, unless `torchrun` ends them befor
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyg_recmetrics.processes import on_its_own
+from pyg_recmetrics.processes import is_alone
 
 __all__ = ["alone"]
 
@@ -39,5 +39,8 @@ def alone() -> Iterator[None]:
         ...     evaluate(torch.tensor([0.1, 0.2, 0.3]), task, "recall@1")["recall@1"]
         0.5
     """
-    with on_its_own():
+    token = is_alone.set(True)
+    try:
         yield
+    finally:
+        is_alone.reset(token)

@@ -1,6 +1,7 @@
 """Labels of users or items, such as the group of each, in any form in which people hold them."""
 
 from collections.abc import Hashable, Iterable, Mapping, Set
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -42,7 +43,9 @@ def read_labels(
     _check_one_for_each([len(given)], name, what, num_wanted)
     for label in given:
         _check_hashable(label, name)
-    distinct = in_order(dict.fromkeys(label for label in given if not _is_missing(label)))
+    distinct = list(dict.fromkeys(label for label in given if not _is_missing(label)))
+    with suppress(TypeError):  # labels of different types stay in the order in which they came
+        distinct = sorted(distinct)
     numbers = {label: number for number, label in enumerate(distinct)}
     found_numbers = [numbers.get(label, -1) for label in given]
     return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
@@ -68,12 +71,3 @@ def _is_missing(label: Any) -> bool:
     """Returns whether something is no label, but stands for a missing one."""
     # Missing values of pandas are neither equal to themselves nor unequal.
     return label is None or not isinstance(label == label, bool) or label != label
-
-
-def in_order(labels: Iterable[Any]) -> list[Hashable]:
-    """Returns labels sorted, or as they came if they have no order."""
-    labels = list(labels)
-    try:
-        return sorted(labels)
-    except TypeError:  # labels of different types stay in the order in which they came
-        return labels

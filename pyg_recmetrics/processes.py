@@ -18,22 +18,12 @@ T = TypeVar("T")
 _IS_AVAILABLE = dist.is_available()
 
 #: Whether this process ranks by itself, see :func:`pyg_recmetrics.distributed.alone`.
-_is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
-
-
-@contextmanager
-def on_its_own() -> Iterator[None]:
-    """Lets this process do something without the others."""
-    token = _is_alone.set(True)
-    try:
-        yield
-    finally:
-        _is_alone.reset(token)
+is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
 
 
 def num_processes() -> int:
     """Returns the number of processes that rank together."""
-    if _is_alone.get() or not _IS_AVAILABLE or not dist.is_initialized():
+    if is_alone.get() or not _IS_AVAILABLE or not dist.is_initialized():
         return 1
     return dist.get_world_size()
 

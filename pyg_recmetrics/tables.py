@@ -4,7 +4,6 @@ import html
 import math
 import re
 import textwrap
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,64 +21,22 @@ T = TypeVar("T")
 _MAX_WIDTH = 100
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>"})
-_MINUS = "\N{MINUS SIGN}"
-_DASH = "\N{EN DASH}"
-_ALPHA = ord("\N{GREEK SMALL LETTER ALPHA}")
-_SMALL_GREEK = (
-    r"\alpha \beta \gamma \delta \varepsilon \zeta \eta \theta \iota \kappa \lambda \mu \nu \xi o "
-    r"\pi \rho \varsigma \sigma \tau \upsilon \varphi \chi \psi \omega"
-)
-#: Letters and signs that LaTeX has only in mathematics.
-_MATH = {
-    **{chr(_ALPHA + letter): name for letter, name in enumerate(_SMALL_GREEK.split())},
-    "Γ": r"\Gamma",
-    "Δ": r"\Delta",
-    "Θ": r"\Theta",
-    "Λ": r"\Lambda",
-    "Ξ": r"\Xi",
-    "Π": r"\Pi",
-    "Σ": r"\Sigma",
-    "Φ": r"\Phi",
-    "Ψ": r"\Psi",
-    "Ω": r"\Omega",
-    _MINUS: "-",
-    "<": "<",
-    ">": ">",
-    "±": r"\pm",
-    "\N{MULTIPLICATION SIGN}": r"\times",
-    "≤": r"\leq",
-    "≥": r"\geq",
-    "≠": r"\neq",
-    "≈": r"\approx",
-    "∞": r"\infty",
-    "←": r"\leftarrow",
-    "→": r"\rightarrow",
-    "↑": r"\uparrow",
-    "↓": r"\downarrow",
-    "↔": r"\leftrightarrow",
-}
-#: The character that keeps its neighbours apart: LaTeX draws two hyphens as a dash.
-_NO_LIGATURE = "\N{ZERO WIDTH NON-JOINER}"
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        **{sign: f"${command}$" for sign, command in _MATH.items()},
+        **{sign: f"${command}$" for sign, command in (("<", "<"), (">", ">"), ("±", r"\pm"))},
+        "\N{MINUS SIGN}": "$-$",
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
-        "`": r"\`{}",
-        '"': r"\symbol{34}",  # Babel gives the sign itself a meaning in some languages.
         "\N{NO-BREAK SPACE}": "~",
-        _DASH: "--",
-        _NO_LIGATURE: "{}",
     }
 )
 
-_RANGE = re.compile(r"(?<![\w.-])(\d[\d,]*(?:\.\d+)?)-(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
-_EXPONENT = re.compile(rf"(?<![\w.-])([-{_MINUS}]?(?:\d+\.?\d*|\.\d+)[eE])-(?=\d+(?![\w-]))")
-_SIGN = re.compile(r"(?<![^ (\[{<=>±,:;/|])-(?=\.?\d|inf\b)|(?<= )-(?= )")
-_LIGATURE = re.compile(rf"(?<=[-{_DASH}])(?=[-{_DASH}])|(?<=')(?=')|(?<=,)(?=,)")
+#: A hyphen between the ends of a range; and one that stands for a minus sign.
+_RANGE = re.compile(r"(?<![\w.-])(\d[\d,.]*)-(?=\d[\d,.]*(?![\w-]))")
+_SIGN = re.compile(r"(?<![^ (\[<=±])-(?=\.?\d|inf\b)|(?<= )-(?= )|(?<=\de)-(?=\d)")
 
 
 class Best(str):
@@ -319,24 +276,12 @@ def _latex_row(row: Sequence[str]) -> str:
 
 def _to_latex(text: str) -> str:
     """Returns text that LaTeX prints as it is, with real minus signs and dashes."""
-    text = _with_dashes(re.sub(r"\s", " ", unicodedata.normalize("NFC", text)))
-    # LaTeX would drop blanks at the start, which indent a name, and after other blanks.
-    text = re.sub(r"(?<![^ ]) ", "\N{NO-BREAK SPACE}", text)
-    return _LIGATURE.sub(_NO_LIGATURE, text).translate(_LATEX)
-
-
-def _with_dashes(text: str) -> str:
-    """Replaces hyphens that stand for a minus sign, for `to`, or for an undefined value."""
-    if text == "-":
-        return _DASH
-    text = _RANGE.sub(_with_range_dash, text)
-    return _SIGN.sub(_MINUS, _EXPONENT.sub(rf"\1{_MINUS}", text))
-
-
-def _with_range_dash(match: re.Match[str]) -> str:
-    low, high = (float(number.replace(",", "")) for number in match.groups())
-    # What does not ascend is no range, but a month such as 2024-05.
-    return match[0].replace("-", _DASH) if low <= high else match[0]
+    if text == "-":  # an undefined value
+        return "--"
+    text = _SIGN.sub("\N{MINUS SIGN}", _RANGE.sub(r"\1--", text))
+    # LaTeX would drop blanks at the start, which indent a name.
+    indent = len(text) - len(text.lstrip(" "))
+    return ("\N{NO-BREAK SPACE}" * indent + text[indent:]).translate(_LATEX)
 
 
 def to_data_frame(

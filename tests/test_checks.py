@@ -469,24 +469,21 @@ def test_finite_number(value, is_accepted):
 
 
 @pytest.mark.parametrize(
-    ("value", "or_zero", "error"),
+    ("value", "error"),
     [
-        (0.5, False, None),
-        (5e-324, False, None),
-        (0.0, True, None),
-        (0, True, None),
-        (0.0, False, ValueError("'x' needs to be in (0, 1) (got 0.0)")),
-        (1, False, ValueError("'x' needs to be in (0, 1) (got 1)")),
-        (1.0, True, ValueError("'x' needs to be in [0, 1) (got 1.0)")),
-        (-0.5, True, ValueError("'x' needs to be in [0, 1) (got -0.5)")),
-        (math.nan, True, ValueError("'x' needs to be a finite number (got nan)")),
-        (False, True, ValueError("'x' needs to be a finite number (got False)")),
-        ("0.5", False, ValueError("'x' needs to be a finite number (got '0.5')")),
+        (0.5, None),
+        (5e-324, None),
+        (0.0, ValueError("'x' needs to be in (0, 1) (got 0.0)")),
+        (1, ValueError("'x' needs to be in (0, 1) (got 1)")),
+        (-0.5, ValueError("'x' needs to be in (0, 1) (got -0.5)")),
+        (math.nan, ValueError("'x' needs to be a finite number (got nan)")),
+        (False, ValueError("'x' needs to be a finite number (got False)")),
+        ("0.5", ValueError("'x' needs to be a finite number (got '0.5')")),
     ],
 )
-def test_fraction(value, or_zero, error):
+def test_fraction(value, error):
     with expected(error):
-        assert checks.check_fraction(value, "x", or_zero=or_zero) is value
+        assert checks.check_fraction(value, "x") is value
 
 
 @pytest.mark.parametrize(

@@ -123,18 +123,6 @@ def spread(first: Tensor, degree: Tensor, num: int | None = None) -> tuple[Tenso
     return row, torch.arange(row.numel(), device=degree.device) + shift[row]
 
 
-def in_rows(row: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Finds the entries in some rows: which they are, and where their rows stand among these.
-
-    Args:
-        row (torch.Tensor): The row of each entry.
-        rows (torch.Tensor): Some rows, at least one, sorted.
-    """
-    place = torch.searchsorted(rows, row.contiguous()).clamp_(max=rows.numel() - 1)
-    entry = (rows[place] == row).nonzero().squeeze(1)
-    return entry, place[entry]
-
-
 def max_id(*ids: Tensor) -> int:
     """Returns the largest of some ids, zero if there is none."""
     return max([0, *(int(some.max()) for some in ids if some.numel())])

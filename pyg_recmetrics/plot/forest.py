@@ -30,6 +30,8 @@ from pyg_recmetrics.plot.style import (
     point_style,
 )
 from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
+from pyg_recmetrics.results.cohorts import CohortMean
+from pyg_recmetrics.results.comparison import lift_in_words, signed
 from pyg_recmetrics.results.runs import (
     common_metrics,
     mean_with_interval,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 _HALF_TICK = 0.09
 
 
-def draw_interval(
+def _draw_interval(
     axes: "Axes", place: float, ends: tuple[float, float, float], index: int
 ) -> list[Any]:
     """Draws an interval and the dot in it, which is the last of what it returns."""
@@ -58,20 +60,48 @@ def draw_interval(
     return [*line, *axes.plot([value], [place], linestyle="none", **style)]
 
 
-def draw_runs(
-    axes: "Axes", place: float, result: EvaluationResult | Runs, metric: Metric, index: int
-) -> list[Any]:
-    """Draws a tick for each run, if there are several."""
+def _draw_mean(
+    axes: "Axes",
+    place: float,
+    index: int,
+    mean: CohortMean,
+    metric: Metric,
+    result: EvaluationResult | Runs,
+    name: str,
+    words: str,
+) -> None:
+    """Draws the mean of a recommender with its interval, and a tick for each of several runs."""
+    drawn = _draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
     ticks, color = [place - _HALF_TICK, place + _HALF_TICK], point_style(index)["color"]
-    runs = result if isinstance(result, Runs) else ()
-    values = (float(run.contributions(metric).nanmean()) for run in runs)
-    return [axes.plot([value] * 2, ticks, color=color, lw=1)[0] for value in values]
+    for run in result if isinstance(result, Runs) else ():
+        value = float(run.contributions(metric).nanmean())
+        drawn += axes.plot([value] * 2, ticks, color=color, lw=1)
+    text = f"{words}, {metric}: {format_mean(mean.value, mean.high - mean.value)}"
+    for mark in drawn:
+        describe(mark, text, [name], [str(metric)])
 
 
-def draw_bound(axes: "Axes", bound: float | None, place: float, height: float) -> None:
-    """Draws what is too small to matter, which may be a share of a mean."""
-    if bound is not None:
-        axes.barh(place, 2 * bound, height, left=-bound, color=GREY, alpha=0.25, linewidth=0)
+def _draw_difference(
+    axes: "Axes",
+    place: float,
+    index: int,
+    comparison: Comparison,
+    row: PairedDifference,
+    row_height: float,
+    where: str,
+    beside: str,
+) -> None:
+    """Draws a difference with its interval and words beside it, and what is too small to matter."""
+    from pyg_recmetrics.plot.texts import RowText
+
+    if (bound := comparison.bound(row)) is not None:
+        axes.barh(place, 2 * bound, row_height, left=-bound, color=GREY, alpha=0.25, linewidth=0)
+    drawn = _draw_interval(axes, place, (row.low, row.difference, row.high), index)
+    if not comparison.is_significant(row):
+        drawn[-1].set_markerfacecolor(BACKGROUND)
+    text = f"{row.a} - {row.b}{where}, {row.metric}: {signed(row)}, {beside}"
+    for mark in (*drawn, RowText(beside, axes, place, row_height)):
+        describe(mark, text, [row.a, row.b], [row.metric])
 
 
 def label_rows(axes: "Axes", names: Sequence[str]) -> None:
@@ -83,16 +113,8 @@ def label_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 def words_on(comparison: Comparison, row: PairedDifference) -> str:
     """Returns the lift of a difference, and its p-value with a star."""
-    lift = "" if math.isnan(row.lift) else f"{row.lift:+.1f}%"
     p = "" if math.isnan(row.p_adjusted) else f"p {_relation(row.p_adjusted)}"
-    return "  ".join(filter(None, (lift, f"{p} {comparison.star(row)}".strip())))
-
-
-def signed(row: PairedDifference) -> str:
-    """Returns a difference with its sign and its interval."""
-    return f"{'+' if row.difference >= 0 else ''}" + format_mean(
-        row.difference, (row.high - row.low) / 2
-    )
+    return "  ".join(filter(None, (lift_in_words(row), f"{p} {comparison.star(row)}".strip())))
 
 
 def _relation(p: float) -> str:
@@ -206,11 +228,8 @@ def _means(
             continue
         mean = mean_with_interval(results[name], metric, level)
         num_users.append(mean.num_users)
-        drawn = draw_interval(axes, place, (mean.low, mean.value, mean.high), place)
-        drawn += draw_runs(axes, place, results[name], metric, place)
-        text = format_mean(mean.value, mean.high - mean.value)
-        for mark in drawn:
-            describe(mark, f"{name} on {data_set}, {metric}: {text}", [name], [str(metric)])
+        words = f"{name} on {data_set}"
+        _draw_mean(axes, place, place, mean, metric, results[name], name, words)
     label_rows(axes, [label(name) for name in names])
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in results.values()) else ""
@@ -219,8 +238,6 @@ def _means(
 
 
 def _differences(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -> Picture:
-    from pyg_recmetrics.plot.texts import RowText
-
     axes = axes_for(axes)
     found, pairs = comparison[data_set], comparison.pairs
     rows = [row for row in found if not math.isnan(row.low)]
@@ -228,15 +245,9 @@ def _differences(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -
         raise ValueError(f"'comparison' needs to have an interval on {data_set} (got none)")
     for row in rows:
         place = pairs.index((row.a, row.b))
-        draw_bound(axes, found.bound(row), place, 1.0)
-        ends = row.low, row.difference, row.high
-        drawn = draw_interval(axes, place, ends, comparison.recommenders.index(row.a))
-        if not found.is_significant(row):
-            drawn[-1].set_markerfacecolor(BACKGROUND)
-        beside = RowText(_lift(found, row), axes, place, 1.0)
-        text = f"{row.a} - {row.b} on {data_set}, {row.metric}: {signed(row)}, {_lift(found, row)}"
-        for mark in (*drawn, beside):
-            describe(mark, text, [row.a, row.b], [row.metric])
+        beside = " ".join(filter(None, (lift_in_words(row), found.star(row))))
+        index, where = comparison.recommenders.index(row.a), f" on {data_set}"
+        _draw_difference(axes, place, index, found, row, 1.0, where, beside)
     for place, pair in enumerate(pairs):
         if all((row.a, row.b) != pair for row in found):
             _write_missing(axes, place)
@@ -255,11 +266,6 @@ def _write_missing(axes: "Axes", place: float) -> None:
     where = axes.get_yaxis_transform()
     text = axes.text(0.02, place, "not run", transform=where, va="center", color=NOTE_COLOR)
     text.set_fontsize("small")
-
-
-def _lift(comparison: Comparison, row: PairedDifference) -> str:
-    lift = "" if math.isnan(row.lift) else f"{row.lift:+.1f}%"
-    return " ".join(filter(None, (lift, comparison.star(row))))
 
 
 def _finish(axes: "Axes", data_set: str, x: str, note: str) -> Picture:
@@ -324,11 +330,7 @@ def means(
             mean = mean_with_interval(result, metric, level)
             num_users.append(mean.num_users)
             place = row + _shift(index, len(by_name))
-            text = f"{name or 'mean'}, {metric}: {format_mean(mean.value, mean.high - mean.value)}"
-            drawn = draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
-            drawn += draw_runs(axes, place, result, metric, index)
-            for mark in drawn:
-                describe(mark, text, [name], [str(metric)])
+            _draw_mean(axes, place, index, mean, metric, result, name, name or "mean")
     label_rows(axes, [str(metric) for metric in asked])
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
@@ -372,8 +374,6 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
         >>> axes.get_xlabel()
         'perfect - popular'
     """
-    with requires_extra("matplotlib", "plot", "plot"):
-        from pyg_recmetrics.plot.texts import RowText
     if not isinstance(comparison, Comparison):
         raise TypeError(
             f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
@@ -388,15 +388,8 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     for row in rows:
         index = pairs.index((row.a, row.b))
         place = names.index(row.metric) + _shift(index, len(pairs))
-        draw_bound(axes, comparison.bound(row), place, row_height)
-        drawn = draw_interval(axes, place, (row.low, row.difference, row.high), index)
-        if not comparison.is_significant(row):
-            drawn[-1].set_markerfacecolor(BACKGROUND)
-        text = words_on(comparison, row)
-        beside = RowText(text, axes, place, row_height)
-        whole = f"{row.a} - {row.b}, {row.metric}: {signed(row)}, {text}"
-        for mark in (*drawn, beside):
-            describe(mark, whole, [row.a, row.b], [row.metric])
+        beside = words_on(comparison, row)
+        _draw_difference(axes, place, index, comparison, row, row_height, "", beside)
     axes.axvline(0, color="black", linewidth=0.8)
     label_rows(axes, names)
     x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"

@@ -6,7 +6,6 @@ the files are strings. They are numbered, and the names are kept.
 
 import codecs
 import gzip
-import math
 import re
 import zlib
 from collections import Counter
@@ -176,10 +175,9 @@ def _read(path: Path, form: Form, users: Numbers, long_ids: Numbers) -> _Columns
     nothing = np.empty(0, dtype=np.int64)
     blocks: list[_Columns] = [(nothing, np.empty((0, 1), dtype=np.uint64), np.empty(0), nothing)]
     for first, block in _blocks(path, form):
-        # Most files are as they should be, and splitting a block at once is several times faster.
         columns = _read_block(block, first, form, users, long_ids)
         if columns is None:
-            columns = _read_line_by_line(block, first, path, form, users, long_ids)
+            raise ValueError(f"{path}, line {next(_mistakes(block, first, form))}")
         blocks.append(columns)
     width = max(packed.shape[1] for _, packed, _, _ in blocks)
     user, packed, value, number = zip(*blocks, strict=True)
@@ -268,7 +266,7 @@ def _decompress(file: BufferedReader) -> BufferedReader | gzip.GzipFile:
 def _read_block(
     block: bytes, first: int, form: Form, users: Numbers, long_ids: Numbers
 ) -> _Columns | None:
-    """Reads lines that are all as they should be; returns `None` if one may not be."""
+    """Reads lines at once; returns `None` if one is not as it should be."""
     if codecs.BOM_UTF8 in block:
         # Files that were joined may have such a mark in the middle.
         block = block.removeprefix(codecs.BOM_UTF8).replace(b"\n" + codecs.BOM_UTF8, b"\n")
@@ -307,7 +305,7 @@ def _is_text(block: bytes) -> bool:
 
 
 def _as_numbers(texts: list[bytes]) -> npt.NDArray[np.float64] | None:
-    """Reads numbers; returns `None` if one of them may be none."""
+    """Reads finite numbers; returns `None` if one of them is none."""
     # Python also reads numbers with underscores, which no other tool does.
     if b"_" in b" ".join(texts):
         return None
@@ -318,54 +316,20 @@ def _as_numbers(texts: list[bytes]) -> npt.NDArray[np.float64] | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def _read_line_by_line(
-    block: bytes, first: int, path: Path, form: Form, users: Numbers, long_ids: Numbers
-) -> _Columns:
-    """Reads lines of which one may be wrong, and says which."""
-    rows = []
+def _mistakes(block: bytes, first: int, form: Form) -> Iterator[str]:
+    """Yields the number of each line that is not as it should be, and what it needs."""
     for number, line in enumerate(block.split(b"\n"), start=first):
         fields = line.removeprefix(codecs.BOM_UTF8).split()
-        if not fields:
-            continue
-        where = f"{path}, line {number}"
-        texts = _decode(fields, where)
-        if len(fields) != form.num_fields:
-            raise ValueError(f"{where} needs to be '{form.fields}' (got {' '.join(texts)[:80]!r})")
-        value = _as_number(texts[form.number])
-        if value is None:
-            raise ValueError(
-                f"{where} needs a finite number as '{form.fields.split()[form.number]}' "
-                f"(got {texts[form.number][:80]!r})"
-            )
-        rows.append((users[fields[0]], fields[form.item], value, number))
-    user, item, values, numbers = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return (
-        np.array(user, dtype=np.int64),
-        _packed(list(item), long_ids),
-        np.array(values, dtype=np.float64),
-        np.array(numbers, dtype=np.int64),
-    )
-
-
-def _decode(fields: list[bytes], where: str) -> list[str]:
-    text = b" ".join(fields)
-    if b"\0" in text:
-        raise ValueError(f"{where} needs to be text (got a NUL byte in {text[:80]!r})")
-    try:
-        return text.decode().split(" ")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where} needs to be text in UTF-8 (got {text[:80]!r})") from error
-
-
-def _as_number(text: str) -> float | None:
-    # Python also reads numbers with underscores and in other scripts, which no other tool does.
-    if not text.isascii() or "_" in text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        text = b" ".join(fields)
+        if b"\0" in text:
+            yield f"{number} needs to be text (got a NUL byte in {text[:80]!r})"
+        elif not _is_text(text):
+            yield f"{number} needs to be text in UTF-8 (got {text[:80]!r})"
+        elif fields and len(fields) != form.num_fields:
+            yield f"{number} needs to be '{form.fields}' (got {text.decode()[:80]!r})"
+        elif fields and _as_numbers([fields[form.number]]) is None:
+            what, got = form.fields.split()[form.number], fields[form.number].decode()
+            yield f"{number} needs a finite number as '{what}' (got {got[:80]!r})"
 
 
 def _first_repeat(keys: Tensor) -> int | None:

@@ -32,6 +32,7 @@ from pyg_recmetrics.inputs import (
     is_sparse_matrix,
     to_coordinates,
 )
+from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted
 from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
@@ -267,10 +268,8 @@ def _read_frame(
 
 def _check_ranks(user: Tensor, rank: Tensor) -> None:
     """Raises if the ranks of a user do not count from one on. Rows are sorted by user and rank."""
-    is_first = torch.ones_like(user, dtype=torch.bool)
-    is_first[1:] = user[1:] != user[:-1]
+    start, _ = find_runs(user)
     place = torch.arange(user.numel(), device=user.device)
-    start = torch.where(is_first, place, 0).cummax(0).values
     if num_wrong := int((rank != place - start + 1).sum()):
         raise ValueError(
             f"'recommender' needs to rank the items of every user as 1, 2, 3 and so on, without "
@@ -348,10 +347,8 @@ def complete_counts(
         return num_users, num_items
     if None not in (num_users, num_items):
         return num_users, num_items
-    known = _counts_of(recommender, num_users)
-    return known[0] if num_users is None else num_users, known[
-        1
-    ] if num_items is None else num_items
+    users, items = _counts_of(recommender, num_users)
+    return users if num_users is None else num_users, items if num_items is None else num_items
 
 
 def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, int | None]:

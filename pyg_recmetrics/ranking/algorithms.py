@@ -1,7 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -17,7 +17,6 @@ from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import (
     FastProducts,
     FastScores,
-    GivenScores,
     Search,
     StripSearch,
     rows_to_search,
@@ -120,10 +119,6 @@ class Request:
         """How deep users are ranked, at least if their numbers of relevant items are alike."""
         degree = self.task.degree
         return max(self.depth, int(degree.sum() / (degree > 0).sum()))
-
-    def of_lists(self) -> "Request":
-        """Returns the request for nothing but the lists."""
-        return replace(self, depth=self.list_width, is_full=False)
 
 
 class Findings(NamedTuple):
@@ -238,19 +233,13 @@ class RankBySearch(RankingAlgorithm):
         self.depth, self.makes_lists = request.depth, request.list_width > 0
         self.bytes_per_score = recommender.bytes_per_score
 
-    @abstractmethod
-    def fast_scores(self, chunk: Chunk) -> FastScores:
-        """Returns the scores to search for the users of a chunk."""
-
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.bytes_per_score)
         max_rows = at_once(SCRATCH_BYTES, self.device) // bytes_per_row
         return max(1, min(rows_to_search(depth, self.device), max_rows))
 
-    def rank(self, chunk: Chunk) -> Findings:
-        return self._search(chunk, self.fast_scores(chunk))
-
-    def _search(self, chunk: Chunk, scores: FastScores) -> Findings:
+    def find(self, chunk: Chunk, scores: FastScores) -> Findings:
+        """Searches the scores of the users of a chunk."""
         edges = chunk.truth.pairs, chunk.seen.pairs
         found = self.search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
@@ -270,8 +259,8 @@ class SearchProducts(RankBySearch):
         self.dtype = dtype
         self.search = kind_of_search(self.device, dtype)
 
-    def fast_scores(self, chunk: Chunk) -> FastScores:
-        return FastProducts(self.recommender.users(chunk.users), self._items)
+    def rank(self, chunk: Chunk) -> Findings:
+        return self.find(chunk, FastProducts(self.recommender.users(chunk.users), self._items))
 
     @cached_property
     def _items(self) -> RoundedItems:
@@ -285,12 +274,9 @@ class SearchGivenScores(RankBySearch):
         super().__init__(recommender, request)
         self.recommender = recommender
 
-    def fast_scores(self, chunk: Chunk) -> GivenScores:
-        return self.recommender.fast_scores(chunk)
-
     def rank(self, chunk: Chunk) -> Findings:
-        scores = self.fast_scores(chunk)
-        findings = self._search(chunk, scores)
+        scores = self.recommender.fast_scores(chunk)
+        findings = self.find(chunk, scores)
         self.recommender.learn_from(scores, chunk)
         return findings
 
@@ -374,33 +360,27 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         ValueError: If there is no such algorithm, or it does not apply.
     """
     check_choice(wanted, "algorithm", get_args(Algorithm))
-    match wanted:
-        case "auto":
-            return _fastest(request)
-        case "search":
-            _check_applies(wanted, _obstacle_to_search(request))
-            return [*_searching(request, in_bfloat16=True), *_exact(request)]
-        case "direct":
-            _check_applies(wanted, _obstacle_to_rank_directly(request))
-            return [*_directly(request), *_exact(request)]
-        case "count":
-            _check_applies(wanted, _obstacle_to_count(request))
-            return [*_counting(request), *_exact(request)]
-        case "dense" | "recommend":
-            return _exact(request)
+    if wanted == "auto":
+        return _fastest(request)
+    if wanted in ("dense", "recommend"):
+        return _exact(request)
+    if (obstacle := _obstacle_to(wanted, request)) is not None:
+        raise ValueError(f"'algorithm' needs to be 'auto' or 'dense' {obstacle} (got {wanted!r})")
+    return [*_quick(wanted, request), *_exact(request)]
 
 
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return [RankByPairs(pairs, request.task, request.list_width or 1)]
-    if _is_small(request) and _obstacle_to_rank_directly(request) is None:
-        return [*_directly(request), *_exact(request)]
-    can_count = _obstacle_to_count(request) is None
-    if _obstacle_to_search(request) is None and _is_shallow(request, can_count):
-        in_bfloat16 = has_fast_bfloat16(request.task.device)
-        if searching := _searching(request, in_bfloat16):
-            return [*searching, *_exact(request)]
-    return [*(_counting(request) if can_count else []), *_exact(request)]
+    if _is_small(request) and _obstacle_to("direct", request) is None:
+        return [*_quick("direct", request), *_exact(request)]
+    quick: list[RankingAlgorithm] = []
+    can_count = _obstacle_to("count", request) is None
+    if _obstacle_to("search", request) is None and _is_shallow(request, can_count):
+        quick = _quick("search", request, has_fast_bfloat16(request.task.device))
+    if can_count and not quick:
+        quick = _quick("count", request)
+    return [*quick, *_exact(request)]
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
@@ -428,29 +408,19 @@ def _few_pairs(request: Request) -> PairRecommender | None:
     return PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
 
 
-def _directly(request: Request) -> list[RankingAlgorithm]:
-    """Returns the algorithm that ranks directly."""
-    if not isinstance(request.recommender, EmbeddingRecommender):
-        return []
-    return [RankDirectly(request.recommender, request)]
-
-
-def _searching(request: Request, in_bfloat16: bool) -> list[RankingAlgorithm]:
-    """Returns the algorithms that search, the fastest first."""
-    recommender, device = request.recommender, request.task.device
+def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
+    """Returns the algorithms that search, count or rank directly, the fastest first."""
+    recommender = request.recommender
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    dtypes = dtypes_of_products(device, in_bfloat16)
+    if wanted == "direct":
+        return [RankDirectly(recommender, request)]
+    if wanted == "count":
+        return [CountByBound(recommender, request)]
+    dtypes = dtypes_of_products(request.task.device, in_bfloat16)
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
-
-
-def _counting(request: Request) -> list[RankingAlgorithm]:
-    """Returns the algorithm that counts scores of embeddings."""
-    if not isinstance(request.recommender, EmbeddingRecommender):
-        return []
-    return [CountByBound(request.recommender, request)]
 
 
 def _is_small(request: Request) -> bool:
@@ -471,45 +441,28 @@ def _is_shallow(request: Request, can_count: bool) -> bool:
     return request.depth <= deepest_wanted and request.mean_depth <= deepest
 
 
-def _check_applies(wanted: Algorithm, obstacle: str | None) -> None:
-    if obstacle is not None:
-        raise ValueError(f"'algorithm' needs to be 'auto' or 'dense' {obstacle} (got {wanted!r})")
+def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
+    """Returns where an algorithm other than the exact ones does not apply, if this is such a case.
 
-
-def _obstacle_to_search(request: Request) -> str | None:
-    """Returns where an algorithm that searches does not apply, if this is such a case."""
-    if not isinstance(request.recommender, EmbeddingRecommender | GivenScoresRecommender):
-        return "for a recommender that gives neither embeddings nor scores of all items"
-    if _has_candidates_of_each_user(request.task):
-        return "for a task with candidates of each user"
-    if request.depth >= request.task.num_items:
-        return "to rank all items: a search finds the first k of them"
-    return None
-
-
-def _obstacle_to_rank_directly(request: Request) -> str | None:
-    """Returns where a direct ranking does not apply, if this is such a case."""
-    if not isinstance(request.recommender, EmbeddingRecommender):
+    A search takes all scores that are given, and makes lists. To count and to rank directly both
+    take embeddings alone, and make none.
+    """
+    has_embeddings = isinstance(request.recommender, EmbeddingRecommender)
+    if wanted == "search":
+        if not has_embeddings and not isinstance(request.recommender, GivenScoresRecommender):
+            return "for a recommender that gives neither embeddings nor scores of all items"
+    elif not has_embeddings:
         return "for a recommender that does not give embeddings"
     if _has_candidates_of_each_user(request.task):
         return "for a task with candidates of each user"
+    if wanted == "search":
+        is_full = request.depth >= request.task.num_items
+        return "to rank all items: a search finds the first k of them" if is_full else None
     if request.list_width > 0:
-        return "to keep items: ranking directly makes no lists"
-    if request.is_full:
+        what = "counting" if wanted == "count" else "ranking directly"
+        return f"to keep items: {what} makes no lists"
+    if wanted == "direct" and request.is_full:
         return "to rank all items: a direct ranking finds the first k of them"
-    if not has_exact_single_precision(request.task.device):
-        return _WHERE_BITS_MAY_BE_LEFT_OUT
-    return None
-
-
-def _obstacle_to_count(request: Request) -> str | None:
-    """Returns where an algorithm that counts does not apply, if this is such a case."""
-    if not isinstance(request.recommender, EmbeddingRecommender):
-        return "for a recommender that does not give embeddings"
-    if _has_candidates_of_each_user(request.task):
-        return "for a task with candidates of each user"
-    if request.list_width > 0:
-        return "to keep items: counting makes no lists"
     if not has_exact_single_precision(request.task.device):
         return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None

@@ -198,7 +198,8 @@ def read_form(recommend: Recommend) -> RecommendForm:
         }
         places = [meanings[each.name] for each in parameters if each.name in meanings]
         is_edges = missing == ["edge_index"] and parameters[0] is unnamed[0]
-        is_in_order = arguments == RECOMMEND_FORMS[0] == (*_without_weight(places),)
+        without_weight = tuple(place for place in places if place != "edge_weight")
+        is_in_order = arguments == RECOMMEND_FORMS[0] == without_weight
         if not unnamed or (is_edges and "src_index" in named) or is_in_order:
             form = _form(arguments, parameters, meanings, unnamed)
             if form is not None:
@@ -247,10 +248,6 @@ def _is_required(parameter: Parameter) -> bool:
 
 def _is_first(parameter: Parameter) -> bool:
     return parameter.kind is not parameter.KEYWORD_ONLY
-
-
-def _without_weight(arguments: list[str]) -> list[str]:
-    return [argument for argument in arguments if argument != "edge_weight"]
 
 
 def _form(

@@ -277,7 +277,8 @@ class OpenRanking:
             # Counting makes no lists.
             self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
             of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
-            self._of_lists = _Ranking(request.of_lists(), of_lists)
+            only_lists = replace(request, depth=request.list_width, is_full=False)
+            self._of_lists = _Ranking(only_lists, of_lists)
             self._rankings = [self._of_ranks, self._of_lists]
         else:
             self._of_ranks = self._of_lists = _Ranking(request, algorithm)

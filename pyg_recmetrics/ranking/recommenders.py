@@ -316,10 +316,7 @@ class EmbeddingRecommender(ScoreRecommender):
 
     def ranks(self, chunk: Chunk) -> Ranks:
         user = self.users(chunk.users)
-        return self.count(chunk, user, self.items.exact_scores(user, *chunk.truth.pairs))
-
-    def count(self, chunk: Chunk, user: Tensor, own: Tensor) -> Ranks:
-        """Returns the ranks of truth edges of given scores, however deep."""
+        own = self.items.exact_scores(user, *chunk.truth.pairs)
         ranked = Entries(*chunk.truth.pairs, user.size(0))
         return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
 

@@ -1,7 +1,7 @@
 """The order and the chunks in which users are ranked."""
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -11,7 +11,7 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
-from pyg_recmetrics.kernels.entries import in_rows, spread
+from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.task import RankingTask
 
@@ -69,17 +69,6 @@ class ChunkEdges:
         """The rows and the items."""
         return self.row, self.item
 
-    def of_rows(self, rows: Tensor) -> "ChunkEdges":
-        """Returns the edges of some rows, which are sorted, and are numbered anew."""
-        found, row = in_rows(self.row, rows)
-        return ChunkEdges(self.index[found], row, self.item[found])
-
-    def of_items(self, first: int, num_items: int) -> "ChunkEdges":
-        """Returns the edges of so many items from a first one on, which are numbered anew."""
-        item = self.item - first
-        found = ((item >= 0) & (item < num_items)).nonzero().squeeze(1)
-        return ChunkEdges(self.index[found], self.row[found], item[found])
-
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
@@ -113,35 +102,6 @@ class Chunk:
     candidates: ChunkEdges | None
     is_excluded: Tensor | None
     scratch: Scratch
-
-    def of_rows(self, rows: Tensor) -> "Chunk":
-        """Returns a chunk of some of the users, whose rows are sorted."""
-        candidates = self.candidates
-        return replace(
-            self,
-            users=self.users[rows],
-            depth=self.depth[rows],
-            truth=self.truth.of_rows(rows),
-            seen=self.seen.of_rows(rows),
-            candidates=None if candidates is None else candidates.of_rows(rows),
-        )
-
-    def with_truth(self, row: Tensor, item: Tensor) -> "Chunk":
-        """Returns a chunk of the same users in which other edges are ranked."""
-        index = torch.arange(row.numel(), device=row.device)
-        return replace(self, truth=ChunkEdges(index, row, item))
-
-    def of_items(self, first: int, num_items: int) -> "Chunk":
-        """Returns a chunk of so many items from a first one on, which are numbered from zero."""
-        candidates, is_excluded = self.candidates, self.is_excluded
-        return replace(
-            self,
-            num_items=num_items,
-            truth=self.truth.of_items(first, num_items),
-            seen=self.seen.of_items(first, num_items),
-            candidates=None if candidates is None else candidates.of_items(first, num_items),
-            is_excluded=None if is_excluded is None else is_excluded[first : first + num_items],
-        )
 
     def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
         """Overwrites the scores of items that must not be retrieved.

@@ -1,6 +1,7 @@
 """The sections of a report on several data sets."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -50,7 +51,9 @@ class BenchmarkContents:
         """
         if comparison is None:
             metric = _main_metric(benchmark)
-            return cls(benchmark, _compare(benchmark, metric), metric)
+            with suppress(ImportError, ValueError):
+                comparison = benchmark.compare(metric)
+            return cls(benchmark, comparison, metric)
         if not isinstance(comparison, BenchmarkComparison):
             raise TypeError(
                 f"'comparison' needs to be what 'compare' of the benchmark returned "
@@ -95,14 +98,6 @@ def _main_metric(benchmark: Benchmark) -> Metric:
         ):
             return metric
     raise ValueError("the results have no metric of single users in common")
-
-
-def _compare(benchmark: Benchmark, metric: Metric) -> BenchmarkComparison | None:
-    """Returns all differences; `None` if there are none, or what they need is missing."""
-    try:
-        return benchmark.compare(metric)
-    except (ImportError, ValueError):
-        return None
 
 
 def summary(contents: BenchmarkContents) -> str:

@@ -1,6 +1,7 @@
 """What a report is about: results by name, and the split that they are of."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, Sampling, compare
-from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
 from pyg_recmetrics.results.runs import (
     Runnable,
     common_metrics,
@@ -137,16 +138,11 @@ class Contents:
 
         return max((name for name in self.recommenders if name != left_out), key=mean)
 
-    @property
-    def num_pairs(self) -> int:
-        """How many pairs of recommenders are compared."""
-        return len({(row.a, row.b) for row in self.comparison or ()})
-
     @cached_property
     def main_comparison(self) -> Comparison | None:
         """All differences, or those from the best recommender if there are too many."""
         comparison = self.comparison
-        if comparison is None or self.num_pairs <= _MANY_PAIRS or not self.metrics:
+        if comparison is None or not self.metrics or len(rows_by_pair(comparison)) <= _MANY_PAIRS:
             return comparison
         of_all = set.intersection(*({row.a, row.b} for row in comparison))
         return comparison if of_all else comparison.select(name=self.best)
@@ -177,13 +173,10 @@ def sample_of(result: EvaluationResult | Runs) -> Sampling | None:
 
 def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
     """Returns what each row of the tables of a comparison is about, headings among them."""
-    by_pair: dict[tuple[str, str], list[str]] = {}
-    for row in comparison:
-        by_pair.setdefault((row.a, row.b), []).append(row.metric)
     return [
         ([*pair], metrics)
-        for pair, of_pair in by_pair.items()
-        for metrics in ([], *([metric] for metric in of_pair))
+        for pair, rows in rows_by_pair(comparison).items()
+        for metrics in ([], *([row.metric] for row in rows))
     ]
 
 
@@ -191,23 +184,16 @@ def _compare(
     recommenders: dict[str, EvaluationResult | Runs], comparison: object
 ) -> Comparison | None:
     if comparison is None:
-        return _compare_all(recommenders)
+        # There may be a single one, nothing in common, or no scipy.
+        with suppress(ImportError, ValueError):
+            return compare(recommenders)
+        return None
     if not isinstance(comparison, Comparison):
         raise TypeError(
             f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
         )
     comparison.check_results({name: runs_of(runs) for name, runs in recommenders.items()})
     return comparison
-
-
-def _compare_all(recommenders: dict[str, EvaluationResult | Runs]) -> Comparison | None:
-    """Returns all differences; `None` if there are none, or what they need is missing."""
-    if len(recommenders) < 2:
-        return None
-    try:
-        return compare(recommenders)
-    except (ImportError, ValueError):
-        return None
 
 
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:

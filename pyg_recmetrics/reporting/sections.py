@@ -26,7 +26,7 @@ from pyg_recmetrics.reporting.parts import (
 )
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
-from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
 from pyg_recmetrics.results.estimates import Sample, caution
 from pyg_recmetrics.results.recipe import (
     Observations,
@@ -81,7 +81,7 @@ def _forest(contents: Contents) -> Iterator[Part]:
     if comparison is None or not metrics:
         return
     shown = comparison.select(metrics)
-    num_pairs = len({(row.a, row.b) for row in shown})
+    num_pairs = len(rows_by_pair(shown))
     zone = " The grey zone is too small to matter." if comparison.protocol.equivalence else ""
     yield drawing(
         "Differences",

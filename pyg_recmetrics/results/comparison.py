@@ -3,7 +3,7 @@
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -313,8 +313,13 @@ def pair_of(
     metric: Metric,
     names: tuple[str, str],
     runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
-) -> Pair:
-    """Finds the users for whom both recommenders are defined in all of their runs."""
+) -> Pair | None:
+    """Finds the users for whom both recommenders are defined in all of their runs.
+
+    `None` for a metric that has one value for all users together.
+    """
+    if means_of_all_users([*runs[0], *runs[1]], metric) is not None:
+        return None
     one = runs[0][0]
     device, person = one.ranked.rank.device, one.person
     values = [values_of_runs(of_one, metric, device) for of_one in runs]
@@ -332,8 +337,8 @@ def difference_of_runs(
     alpha: float,
 ) -> PairedDifference:
     """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
-    if means_of_all_users([*runs[0], *runs[1]], metric) is None:
-        return pair_of(metric, names, runs).row(alpha)
+    if (pair := pair_of(metric, names, runs)) is not None:
+        return pair.row(alpha)
     means = (fmean(result[metric] for result in of_one) for of_one in runs)
     return difference_of_means(metric, names, *means)
 
@@ -392,79 +397,50 @@ def _lift(mean_b: float, difference: float) -> float:
     return 100 * difference / mean_b if mean_b else math.nan
 
 
-def claims(
-    rows: Iterable[PairedDifference],
-    uncovered: Collection[str],
-    bound: Callable[[PairedDifference], float | None],
-) -> tuple[str, ...]:
-    """Returns one sentence for each pair in which a metric was tested.
-
-    Args:
-        rows (iterable of PairedDifference): The differences.
-        uncovered (collection of str): The recommenders that might have had other runs.
-        bound (callable): Returns the smallest difference that matters.
-    """
+def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list[PairedDifference]]:
+    """Returns the differences of each pair of recommenders."""
     by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
     for row in rows:
-        if row.verdict is not None:
-            by_pair.setdefault((row.a, row.b), []).append(row)
-    return tuple(
-        _sentence(a, b, tested, not {a, b} & set(uncovered), bound)
-        for (a, b), tested in by_pair.items()
-    )
+        by_pair.setdefault((row.a, row.b), []).append(row)
+    return by_pair
 
 
-def _sentence(
-    a: str,
-    b: str,
-    rows: Sequence[PairedDifference],
-    covers_training: bool,
-    bound: Callable[[PairedDifference], float | None],
-) -> str:
-    sentence = "; ".join(_clauses(a, b, _by_verdict(rows), bound))
-    if not covers_training:
-        return f"As trained here, {sentence}."
-    return f"{sentence}."
+def signed(row: PairedDifference) -> str:
+    """Returns a difference with its sign and its interval."""
+    sign = "+" if row.difference >= 0 else ""
+    return sign + format_mean(row.difference, (row.high - row.low) / 2)
 
 
-def _by_verdict(rows: Iterable[PairedDifference]) -> dict[str, list[PairedDifference]]:
-    found: dict[str, list[PairedDifference]] = {}
-    for row in rows:
-        found.setdefault(str(row.verdict), []).append(row)
-    return found
+def lift_in_words(row: PairedDifference, missing: str = "") -> str:
+    """Returns the lift of a difference, and something else if it has none."""
+    return missing if math.isnan(row.lift) else f"{row.lift:+.1f}%"
 
 
 def _clauses(
-    a: str,
-    b: str,
-    rows: Mapping[str, Sequence[PairedDifference]],
-    bound: Callable[[PairedDifference], float | None],
+    rows: Sequence[PairedDifference], bound: Callable[[PairedDifference], float | None]
 ) -> Iterator[str]:
+    """Yields what the verdicts on a pair are, and in which metrics."""
+    a, b = rows[0].a, rows[0].b
+    of = {kind: [row for row in rows if row.verdict == kind] for kind in get_args(Verdict)}
     for verdict in ("better", "worse"):
-        if found := rows.get(verdict):
+        if found := of[verdict]:
             yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
-    if found := rows.get("equivalent"):
+    if found := of["equivalent"]:
         within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
         yield f"{a} is as good as {b} in {_listed(within)}"
-    if found := rows.get("inconclusive"):
-        is_first = len(rows) == 1
-        who = f" between {a} and {b}" if is_first else ""
+    if found := of["inconclusive"]:
+        who = f" between {a} and {b}" if len(found) == len(rows) else ""
         are = "is" if len(found) == 1 else "are"
         yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
 
 
-def _with_size(row: PairedDifference) -> str:
-    return f"{row.metric} ({row.difference:+.4f}{_lift_in_words(row)})"
+def _with_size(row: PairedDifference, more: str = "") -> str:
+    numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
+    return f"{row.metric} ({', '.join(filter(None, numbers))})"
 
 
 def _with_p(row: PairedDifference) -> str:
-    return (
-        f"{row.metric} ({row.difference:+.4f}{_lift_in_words(row)}, p = {format_p(row.p_adjusted)})"
-    )
-
-
-def _lift_in_words(row: PairedDifference) -> str:
-    return "" if row.lift != row.lift else f", {row.lift:+.1f}%"
+    return _with_size(row, f"p = {format_p(row.p_adjusted)}")
 
 
 def _listed(parts: Iterable[str]) -> str:
@@ -635,82 +611,10 @@ _NUMBERS = (
 _ROUNDING_OF_DEVICES = 1e-9
 
 
-def check_same_numbers(
-    rows: Iterable[PairedDifference],
-    protocol: Protocol,
-    runs: Mapping[str, Sequence[EvaluationResult]],
-) -> None:
-    """Raises if a comparison was not made of these results, or of equal ones.
-
-    Args:
-        rows (iterable of PairedDifference): Its differences.
-        protocol (Protocol): How they were tested.
-        runs (mapping): The runs of each recommender by name.
-
-    Raises:
-        ValueError: If it is one of other recommenders, of other numbers of runs, or of other
-            results. The error says what differs.
-    """
-    given, found = {name: len(of_name) for name, of_name in runs.items()}, protocol.num_runs
-    if given != found:
-        raise ValueError(
-            f"'comparison' needs to be of the results {list(given)} (got one that differs in "
-            f"{_differing(given, found)})"
-        )
-    for row in rows:
-        if said := _difference(row, protocol, runs):
-            raise ValueError(
-                f"'comparison' needs to be of these results (got one of others, {said})"
-            )
-
-
-def _differing(given: Mapping[str, int], found: Mapping[str, int]) -> str:
-    """Says which recommenders or numbers of runs differ."""
-    names = {**given, **found}
-    return ", ".join(
-        f"'{name}', of which it has {_count(found.get(name))} and not {_count(given.get(name))}"
-        for name in names
-        if given.get(name) != found.get(name)
-    )
-
-
-def _count(num_runs: int | None) -> str:
-    return f"{num_runs or 'no'} run{'' if num_runs == 1 else 's'}"
-
-
-def _difference(
-    row: PairedDifference, protocol: Protocol, runs: Mapping[str, Sequence[EvaluationResult]]
-) -> str | None:
-    """Says in which number a difference is not that of the runs; `None` if it is."""
-    try:
-        wanted = difference_of_runs(
-            parse(row.metric),
-            (row.a, row.b),
-            (runs[row.a], runs[row.b]),
-            protocol.alpha,
-        )
-    except ValueError as error:
-        return f"which know {row.metric}: {error}"
-    for number in _NUMBERS:
-        value, other = getattr(row, number), getattr(wanted, number)
-        if not _is_same(value, other):
-            return (
-                f"in which {number} of '{row.a}' and '{row.b}' in {row.metric} is {_format(value)} "
-                f"and not {_format(other)}"
-            )
-    return None
-
-
-def _is_same(value: float | None, other: float | None) -> bool:
-    if value is None or other is None:
-        return value is other
-    if math.isnan(value) or math.isnan(other):
-        return math.isnan(value) and math.isnan(other)
+def _is_close(value: float | None, other: float | None) -> bool:
+    if value is None or other is None or math.isnan(value) or math.isnan(other):
+        return str(value) == str(other)
     return math.isclose(value, other, rel_tol=_ROUNDING_OF_DEVICES, abs_tol=_ROUNDING_OF_DEVICES)
-
-
-def _format(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"
 
 
 #: For as many pairs as this, the printed table ends with a sentence on each.
@@ -752,9 +656,27 @@ class Comparison(Rows[PairedDifference]):
             runs (mapping): The runs of each recommender by name.
 
         Raises:
-            ValueError: If they are not. The error says what differs.
+            ValueError: If they are of other recommenders, of other numbers of runs, or of other
+                results. The error says what differs.
         """
-        check_same_numbers(self._rows, self.protocol, runs)
+        given = {name: len(of_name) for name, of_name in runs.items()}
+        found = dict(self.protocol.num_runs)
+        if given != found:
+            raise ValueError(
+                f"'comparison' needs to be of the results {list(given)} (got one that has {found} "
+                f"runs, and not {given})"
+            )
+        for row in self:
+            of_pair, alpha = (runs[row.a], runs[row.b]), self.protocol.alpha
+            wanted = difference_of_runs(parse(row.metric), (row.a, row.b), of_pair, alpha)
+            for name in _NUMBERS:
+                value, other = getattr(row, name), getattr(wanted, name)
+                if not _is_close(value, other):
+                    raise ValueError(
+                        f"'comparison' needs to be of these results (got one of others, in which "
+                        f"{name} of '{row.a}' and '{row.b}' in {row.metric} is {value} and not "
+                        f"{other})"
+                    )
 
     def is_significant(self, difference: PairedDifference) -> bool:
         """Returns whether a difference is significant after correction; `False` without a test.
@@ -787,7 +709,8 @@ class Comparison(Rows[PairedDifference]):
 
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
-        return claims(self._rows, self.protocol.uncovered, self.bound)
+        tested = (row for row in self if row.verdict is not None)
+        return tuple(map(self._claim, rows_by_pair(tested).values()))
 
     def select(
         self,
@@ -854,8 +777,8 @@ class Comparison(Rows[PairedDifference]):
         """Returns the printed table."""
         head = ["metric", "a - b", "lift", "p", "", "verdict", "a", "b", "wins/ties/losses"]
         rows: list[list[str]] = []
-        for pair, of_one in self._by_pair():
-            rows += [[pair], *map(self._row, of_one)]
+        for (a, b), of_pair in rows_by_pair(self).items():
+            rows += [[f"{a} - {b}"], *map(self._row, of_pair)]
         return Table(head, rows, tuple(self._notes()))
 
     def star(self, difference: PairedDifference) -> str:
@@ -873,12 +796,10 @@ class Comparison(Rows[PairedDifference]):
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         return asked
 
-    def _by_pair(self) -> "list[tuple[str, list[PairedDifference]]]":
-        """Returns the rows of each pair, under a heading."""
-        by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
-        for row in self:
-            by_pair.setdefault((row.a, row.b), []).append(row)
-        return [(f"{a} - {b}", rows) for (a, b), rows in by_pair.items()]
+    def _claim(self, rows: Sequence[PairedDifference]) -> str:
+        """Returns what the tests say of one pair."""
+        sentence = "; ".join(_clauses(rows, self.bound))
+        return f"{sentence}." if self.covers_training(rows[0]) else f"As trained here, {sentence}."
 
     def _row(self, row: PairedDifference) -> list[str]:
         means = [f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"]
@@ -890,9 +811,8 @@ class Comparison(Rows[PairedDifference]):
             counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
             row.metric,
-            f"{'+' if row.difference >= 0 else ''}"
-            f"{format_mean(row.difference, (row.high - row.low) / 2)}",
-            "-" if math.isnan(row.lift) else f"{row.lift:+.1f}%",
+            signed(row),
+            lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),
             row.verdict or "-",
@@ -901,7 +821,7 @@ class Comparison(Rows[PairedDifference]):
         ]
 
     def _notes(self) -> Iterator[str]:
-        if len({(row.a, row.b) for row in self}) <= _NUM_CLAIMED:
+        if len(rows_by_pair(self)) <= _NUM_CLAIMED:
             yield from self.claims()
         yield from self.protocol.notes(self._rows)
 
@@ -1136,9 +1056,9 @@ class _Comparing:
         alpha_of_each = largest.alpha_of_each(self.protocol.level) if largest else alpha
         tested = _Tested(self.protocol)
         for metric, (a, b) in asked:
-            pair = self._pair(metric, a, b)
+            runs = self.runs[a], self.runs[b]
+            pair = pair_of(metric, (a, b), runs)
             if pair is None:
-                runs = self.runs[a], self.runs[b]
                 tested.add(difference_of_runs(metric, (a, b), runs, alpha))
                 continue
             tested.bases.append(Basis.of(str(metric), pair.sample))
@@ -1153,18 +1073,12 @@ class _Comparing:
 
     def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
         tested = [x for x in asked if self.protocol.primary in (None, x[0])]
-        pairs = (self._pair(metric, a, b) for metric, (a, b) in tested)
+        pairs = (pair_of(x, (a, b), (self.runs[a], self.runs[b])) for x, (a, b) in tested)
         differences = [pair.differences for pair in pairs if pair is not None and pair.has_test]
         if not differences:
             return None
         person = next(iter(self.runs.values()))[0].person
         return LargestOfAll(torch.stack(differences, dim=1), person, _NUM_SAMPLES, self.seed)
-
-    def _pair(self, metric: Metric, a: str, b: str) -> Pair | None:
-        """Returns the values of both; `None` for a metric with one value for all users."""
-        if means_of_all_users([*self.runs[a], *self.runs[b]], metric) is not None:
-            return None
-        return pair_of(metric, (a, b), (self.runs[a], self.runs[b]))
 
     def _p_value(self, pair: Pair) -> float:
         if self.protocol.test == "randomization":

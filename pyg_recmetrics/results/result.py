@@ -1104,7 +1104,17 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def _to_fields(self) -> dict[str, Any]:
         """Returns everything that the result was computed from, as nested dictionaries."""
-        return {name: value_of(self) for name, value_of in _FIELDS.items()}
+        return {
+            "version": __version__,
+            "ranked": self.ranked.to_dict(),
+            "metrics": [str(metric) for metric in self.metrics],
+            "task": self.task and self.task.to_dict(),
+            "empty_target_action": self.empty_target_action,
+            "convention": self.convention.to_dict(),
+            "num_left_out": self.num_left_out,
+            "average_over": self.average_over,
+            "sampling": self.sampling and self.sampling.to_dict(),
+        }
 
     @classmethod
     def load(cls, path: str | Path) -> "EvaluationResult":
@@ -1474,20 +1484,6 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         if str(metric) not in self.per_user:
             return math.nan
         return self._sample(metric).margin(0.95)
-
-
-#: The fields of a saved result, and where each of them comes from.
-_FIELDS: dict[str, Callable[[EvaluationResult], Any]] = {
-    "version": lambda result: __version__,
-    "ranked": lambda result: result.ranked.to_dict(),
-    "metrics": lambda result: [str(metric) for metric in result.metrics],
-    "task": lambda result: result.task and result.task.to_dict(),
-    "empty_target_action": lambda result: result.empty_target_action,
-    "convention": lambda result: result.convention.to_dict(),
-    "num_left_out": lambda result: result.num_left_out,
-    "average_over": lambda result: result.average_over,
-    "sampling": lambda result: result.sampling and result.sampling.to_dict(),
-}
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pyg_recmetrics.frozen import FrozenDict, made_of, settle
+from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -153,16 +153,10 @@ class Sampling:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as JSON can hold them."""
-        return {
-            "num_users": self.num_users,
-            "num_ranked": self.num_ranked,
-            "num_without_truth": self.num_without_truth,
+        return arguments_of(self) | {
             "num_counted": dict(self.num_counted),
             "margins": dict(self.margins),
             "bounds": {name: list(bounds) for name, bounds in self.bounds.items()},
-            "level": self.level,
-            "seed": self.seed,
-            "stopped": self.stopped,
             "forecasts": [list(forecast) for forecast in self.forecasts],
         }
 

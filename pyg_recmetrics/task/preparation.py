@@ -35,12 +35,17 @@ def read_person(
     if person is None:
         return None
     check_labels(person, "person", user_ids)
-    number, _ = read_labels(person, "person", "user", num_users)
+    return number_persons(person, "user", num_users).to(device)
+
+
+def number_persons(person: Any, what: str, num_wanted: int) -> Tensor:
+    """Returns the number of the person of each user, or of each of something else."""
+    number, _ = read_labels(person, "person", what, num_wanted)
     if num_without := int((number < 0).sum()):
         raise ValueError(
-            f"'person' needs to name a person for every user (got none for {num_without} of them)"
+            f"'person' needs to name a person for every {what} (got none for {num_without} of them)"
         )
-    return number.to(device)
+    return number
 
 
 def read_query(query: TensorLike | None, num_users: int, device: torch.device) -> Tensor | None:

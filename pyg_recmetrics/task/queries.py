@@ -18,7 +18,6 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import TensorLike, as_integer, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
-from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
@@ -155,12 +154,7 @@ class Queries:
                     f"or to hold labels (got {column})"
                 )
             return self.rows[:, column]
-        label, _ = read_labels(person, "person", "edge", self.truth.size(1))
-        if num_without := int((label < 0).sum()):
-            raise ValueError(
-                f"'person' needs to name a person for every edge (got none for {num_without} of "
-                f"them)"
-            )
+        label = preparation.number_persons(person, "edge", self.truth.size(1))
         label = label.to(self.rows.device)
         of_query, query = label[self._numbers.first], self.truth[0]
         if len(differing := (label != of_query[query]).nonzero()):

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.kernels.entries import Entries, in_rows, max_id, products
+from pyg_recmetrics.kernels.entries import Entries, max_id, products
 
 
 @st.composite
@@ -81,12 +81,3 @@ def test_the_largest_id_of_several_tensors():
     assert max_id(torch.tensor([[3, -1], [7, 0]]), torch.tensor([5])) == 7
     assert max_id(torch.tensor([-1]), torch.empty(0, dtype=torch.long)) == 0
     assert max_id() == 0
-
-
-@given(columns=columns_of_rows(), data=st.data())
-def test_entries_in_some_rows(columns, data):
-    rows = sorted(data.draw(st.sets(st.integers(0, len(columns) - 1), min_size=1)))
-    row = made(columns).row
-    entry, place = in_rows(row, torch.tensor(rows))
-    assert entry.tolist() == [number for number, own in enumerate(row.tolist()) if own in rows]
-    assert [rows[each] for each in place.tolist()] == row[entry].tolist()

@@ -464,13 +464,11 @@ def rows_of(lines, found):
     case=files(),
     num_bytes=st.sampled_from([1, 7, 100, 2**16]),
     factor=st.sampled_from([0, 0x9E3779B97F4A7C15]),
-    is_split_at_once=st.booleans(),
 )
-def test_what_is_written_is_read(case, num_bytes, factor, is_split_at_once, tmp_path):
+def test_what_is_written_is_read(case, num_bytes, factor, tmp_path):
     run, qrels = case
-    at_once = trec._read_block if is_split_at_once else lambda *args: None
     # Without the factor, the hash of an id forgets most of its first letters.
-    with patch.multiple(trec, NUM_BYTES=num_bytes, _FACTOR=np.uint64(factor), _read_block=at_once):
+    with patch.multiple(trec, NUM_BYTES=num_bytes, _FACTOR=np.uint64(factor)):
         found = read_files(*write_of_trec_lines(tmp_path, run, qrels))
     assert rows_of(found.scored, found) == [(u, i, n / 8) for u, i, n in run]
     assert rows_of(found.judged, found) == [(u, i, n) for u, i, n in qrels]
@@ -522,7 +520,7 @@ def test_a_file_without_lines_is_named_before_it_fills_the_memory(tmp_path, is_c
         with run.open("ab") as file:
             file.truncate(2**33)  # which takes no room on the disk
     with (
-        patch.object(trec, "_read_line_by_line", side_effect=AssertionError),
+        patch.object(trec, "_mistakes", side_effect=AssertionError),
         pytest.raises(ValueError, match=r"run, line \d needs to be .* more than 1,048,576 bytes"),
     ):
         read_files(run, qrels)

@@ -92,9 +92,9 @@ def _count_in_strips(
         part = scores[:, start : start + max_columns]
         num_strips = -(-part.size(1) // STRIP)
         strips = torch.arange(num_strips, device=scores.device) + start // STRIP
-        for rows in _slices(limit.size(0), rows_at_once):
+        for rows in slices(limit.size(0), rows_at_once):
             others = (part[rows] if row is None else part[row[rows]]).unsqueeze(1)
-            for columns in _slices(limit.size(1), limits_at_once):
+            for columns in slices(limit.size(1), limits_at_once):
                 limits = limit[rows, columns].unsqueeze(2)
                 # As numbers instead of booleans, the results are several times faster to sum.
                 shape = (*limits.shape[:2], num_strips * STRIP)
@@ -118,7 +118,7 @@ def _count_ties_in_strip(scores: Tensor, row: Tensor, own: Tensor, end: Tensor) 
     """
     counts = [torch.zeros_like(row[:0])]
     strip = torch.arange(STRIP, device=scores.device)
-    for rows in _slices(row.numel(), max(1, at_once(NUM_COMPARISONS, row.device) // STRIP)):
+    for rows in slices(row.numel(), max(1, at_once(NUM_COMPARISONS, row.device) // STRIP)):
         before = (end[rows] // STRIP * STRIP).unsqueeze(1) + strip
         is_before = before < end[rows].unsqueeze(1)
         others = scores[row[rows].unsqueeze(1), before.clamp_(max=scores.size(1) - 1)]
@@ -126,5 +126,7 @@ def _count_ties_in_strip(scores: Tensor, row: Tensor, own: Tensor, end: Tensor) 
     return torch.cat(counts)
 
 
-def _slices(size: int, step: int) -> Iterator[slice]:
+def slices(size: int, step: int) -> Iterator[slice]:
+    """Returns slices of so many entries, which cover all."""
+    step = max(1, step)
     return (slice(start, start + step) for start in range(0, size, step))

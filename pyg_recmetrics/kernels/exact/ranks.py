@@ -8,7 +8,6 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
-from pyg_recmetrics.kernels.entries import in_rows
 
 #: The rank of an edge whose item was not retrieved. It is larger than any k.
 NOT_RETRIEVED = torch.iinfo(torch.int64).max
@@ -219,29 +218,6 @@ def ranks_among_rows(row: Tensor, score: Tensor, entry: Tensor, num_rows: int) -
         ranked.count(first, row[part], score[part])
     in_order = ranked.ranks()
     return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
-
-
-class Scored(NamedTuple):
-    """Items of known score, of shape `[num_scored]` each.
-
-    Attributes:
-        row: The row of the user of each.
-        item: The item.
-        score: Its exact score.
-    """
-
-    row: Tensor
-    item: Tensor
-    score: Tensor
-
-    def of(self, index: Tensor) -> "Scored":
-        """Returns some of them."""
-        return Scored(*(values[index] for values in self))
-
-    def of_rows(self, rows: Tensor) -> "tuple[Tensor, Scored]":
-        """Returns which belong to some rows, which are sorted, and them with rows numbered anew."""
-        index, row = in_rows(self.row, rows)
-        return index, Scored(row, self.item[index], self.score[index])
 
 
 class _RankedEntries:

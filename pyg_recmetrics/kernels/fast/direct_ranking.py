@@ -20,7 +20,7 @@ The first of them surely ranks above it. The second is close, so two exact score
 item 5 has rank two or three.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -29,6 +29,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
 from pyg_recmetrics.kernels.entries import Entries, UserItems
+from pyg_recmetrics.kernels.exact.counting import slices
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.scores import ItemFactors
 from pyg_recmetrics.kernels.fast.rounded_items import (
@@ -365,7 +366,7 @@ def _counts(others: _Others, ranked: _Relevant, scratch: Scratch) -> _Counts:
     step = NUM_COMPARISONS // max(1, others.score.size(1))
     if ranked.row.numel() <= step:
         return _count(others.score, ranked, scratch)
-    parts = _slices(ranked.row.numel(), step)
+    parts = slices(ranked.row.numel(), step)
     counts = [_count(others.score, ranked.of(part), scratch) for part in parts]
     return _Counts(*(torch.cat(count) for count in zip(*counts, strict=True)))
 
@@ -374,7 +375,7 @@ def _ranks(others: _Others, ranked: _Relevant, counts: _Counts, exactly: Exactly
     """Ranks what is relevant among other scores of its row, given how many are above."""
     ranks = Ranks(counts.num_above + 1, counts.num_above, torch.zeros_like(ranked.row))
     is_open = (counts.num_close > 0).nonzero().squeeze(1)
-    for part in _slices(is_open.numel(), NUM_COMPARISONS // max(1, others.score.size(1))):
+    for part in slices(is_open.numel(), NUM_COMPARISONS // max(1, others.score.size(1))):
         index = is_open[part]
         left = ranked.of(index)
         score = others.score.index_select(0, left.row)
@@ -416,8 +417,3 @@ def _settled(
     counts = num_above.new_zeros(3, num_above.numel()).index_add_(1, number, flags.long())
     num_above, before = counts[0].add_(num_above), counts[2]
     return Ranks(num_above + before + 1, num_above, counts[1] - 1)
-
-
-def _slices(size: int, step: int) -> Iterator[slice]:
-    step = max(1, step)
-    return (slice(start, start + step) for start in range(0, size, step))

@@ -848,27 +848,19 @@ class StripSearch(Search):
     scores, and may be looked at in any order.
     """
 
-    def __init__(
-        self,
-        scores: FastScores,
-        depth: Tensor,
-        relevant: tuple[Tensor, Tensor],
-        masked: tuple[Tensor, Tensor],
-        makes_lists: bool,
-        scratch: Scratch,
-    ) -> None:
-        super().__init__(scores, depth, relevant, masked, makes_lists, scratch)
-        row = depth[:0]
+    def run(self) -> Found:
+        row = self.depth[:0]
         #: Rows and columns that were found since the last look at their scores, and how many.
-        self._new, self._num_new = [(row, row)], torch.zeros_like(depth)
+        self._new, self._num_new = [(row, row)], torch.zeros_like(self.depth)
         #: Rows, items and scores that were found before.
         self._found: list[tuple[Tensor, Tensor, Tensor]] = []
         #: The highest known scores, best first, of shape `[num_rows, ?]`.
         is_candidate = self.relevant.side_by_side(self.relevant.column, -1) >= 0
         self._top = self.relevant_scores.masked_fill(~is_candidate, -torch.inf)
         #: How much more may be found for a user, since it is dropped again.
-        self._num_spare = torch.zeros_like(depth)
+        self._num_spare = torch.zeros_like(self.depth)
         self._end_of_sieve = 0
+        return super().run()
 
     def _find(self, is_sieved: bool) -> tuple[Tensor, Entries]:
         if self._end_of_sieve == 0:

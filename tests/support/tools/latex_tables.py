@@ -10,21 +10,13 @@ PRINTED = {
     r"\textasciitilde{}": "~",
     r"\textasciicircum{}": "^",
     r"\textbar{}": "|",
-    r"\symbol{34}": '"',
-    r"\`{}": "`",
     r"$\pm$": "±",
-    r"$\beta$": "β",
-    r"$\rightarrow$": "→",
     "$<$": "<",
     "$>$": ">",
     "$-$": "\N{MINUS SIGN}",
     "{}": "",
     "~": "\N{NO-BREAK SPACE}",
-    "---": "—",
     "--": "\N{EN DASH}",
-    "''": "”",
-    "``": "“",
-    ",,": "„",
 }
 SPELLED = re.compile("|".join(re.escape(text) for text in sorted(PRINTED, key=len, reverse=True)))
 
