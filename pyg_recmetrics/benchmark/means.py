@@ -7,7 +7,6 @@ from typing import NamedTuple
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult, Runs
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.estimates import Sample, caution
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.runs import (
     describe_samples,
@@ -140,10 +139,10 @@ def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
     every = every_run(results)
     if note := describe_samples(every, "count"):
         yield note
-    if means_of_all_users(list(every.values()), metric) is None:
-        samples = {str(metric): Sample.of(first.contributions(metric), first.person)}
-        if note := caution(samples, first.nouns):
-            yield note
+    if means_of_all_users(list(every.values()), metric) is not None:
+        return
+    if note := first._caution([metric]):
+        yield note
 
 
 def _runs(means: Iterable[MeanOnDataSet], recommenders: Iterable[str]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from pyg_recmetrics.plot.forest import panel_height, panel_of
 from pyg_recmetrics.reporting.contents import about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.estimates import Sample, caution
 from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.tables import Table
 
@@ -239,8 +238,7 @@ def _warnings(contents: BenchmarkContents) -> Iterator[str]:
             those = "Its" if len(names) == 1 else "Their"
             yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
     for data_set, result in contents.first_of_each.items():
-        sample = Sample.of(result.contributions(contents.metric), result.person)
-        if note := caution({str(contents.metric): sample}, result.nouns):
+        if note := result._caution([contents.metric]):
             yield f"{data_set}: {note}."
     for name in contents.benchmark.recommenders:
         lacking = [x for x, results in contents.benchmark.items() if name not in results]

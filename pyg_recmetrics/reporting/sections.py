@@ -27,7 +27,6 @@ from pyg_recmetrics.reporting.parts import (
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
-from pyg_recmetrics.results.estimates import Sample, caution
 from pyg_recmetrics.results.recipe import (
     Observations,
     note_on_intervals,
@@ -113,8 +112,7 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if comparison is not None and (names := comparison.protocol.uncovered):
         those = "Its" if len(names) == 1 else "Their"
         yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
-    samples = {str(x): Sample.of(first.contributions(x), first.person) for x in contents.metrics}
-    if note := caution(samples, first.nouns):
+    if note := first._caution(contents.metrics):
         yield f"{note[0].upper()}{note[1:]}."
     if contents.split is not None and contents.split.has_leaks:
         yield "The split leaks: see its checks below."

@@ -17,12 +17,10 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import (
     Estimate,
-    Interval,
     IntervalMethod,
     Sample,
     interval_of_mean,
     mean_of_users,
-    mean_of_users_and_runs,
     ratio_of_sums,
     uncertainty_over_runs,
 )
@@ -147,25 +145,6 @@ class Gaps(Rows[Gap]):
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
 
 
-def find_gaps(
-    estimate: Callable[[Hashable], Estimate], metric: str, pairs: Iterable[Pair], level: float
-) -> Iterator[Gap]:
-    """Yields how far groups are apart in a metric.
-
-    Args:
-        estimate (callable): Returns the estimate of a group.
-        metric (str): The metric.
-        pairs (iterable): The labels of groups.
-        level (float): The level of the intervals.
-    """
-    estimate = lru_cache(maxsize=_NUM_ESTIMATES)(estimate)
-    for a, b in pairs:
-        first, second = estimate(a), estimate(b)
-        difference, ratio = first.minus(second), first.over(second)
-        ends = difference.interval(level), ratio.interval(level)
-        yield Gap(metric, a, b, difference.value, *ends[0], ratio.value, *ends[1])
-
-
 class CohortMean(NamedTuple):
     """The mean of a metric over the users of a cohort.
 
@@ -216,10 +195,10 @@ class Intervals:
     nouns: Nouns = USERS
     sample: str | None = None
 
-    def notes(self, num_runs: int = 1) -> list[str]:
+    def notes(self, num_runs: int) -> tuple[str, ...]:
         """Returns what a table says about them."""
         note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
-        return [note] if self.sample is None else [note, self.sample]
+        return (note,) if self.sample is None else (note, self.sample)
 
     def mean(self, values: Tensor) -> CohortMean:
         """Returns the mean over users and runs, with its interval.
@@ -229,17 +208,16 @@ class Intervals:
                 `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
         """
         sample = Sample.of(values.mean(dim=0), self.person)
-        return CohortMean(sample.mean, *self._ends(sample, values), sample.num_rows)
+        if len(values) == 1 or sample.num_drawn < 2:
+            ends = interval_of_mean(sample, self.level, self.method)
+        else:
+            uncertainty, _ = uncertainty_over_runs(values, self.person)
+            ends = uncertainty.interval(sample.mean, check_level(self.level))
+        return CohortMean(sample.mean, *ends, sample.num_rows)
 
     def estimate(self, values: Tensor) -> Estimate:
         """Returns the same mean, as one that can be compared with that of other users."""
-        return mean_of_users_and_runs(values, self.person)
-
-    def _ends(self, sample: Sample, values: Tensor) -> Interval:
-        if len(values) == 1 or sample.num_drawn < 2:
-            return interval_of_mean(sample, self.level, self.method)
-        uncertainty, _ = uncertainty_over_runs(values, self.person)
-        return uncertainty.interval(sample.mean, check_level(self.level))
+        return mean_of_users(values, self.person)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,12 +273,12 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         means: Mapping[Hashable, Mapping[str, CohortMean]],
         estimate: Callable[[Hashable, str], Estimate],
         name: str,
-        notes: Sequence[str],
+        num_runs: int,
         intervals: Intervals,
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
         self._estimate = estimate
-        self._notes, self._nouns = tuple(notes), intervals.nouns
+        self._notes, self._nouns = intervals.notes(num_runs), intervals.nouns
         self.name = name
         self.level = intervals.level
 
@@ -336,12 +314,20 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             difference: a - b; ratio: a / b
         """
         pairs = self._pairs(reference)
-        found = (find_gaps(self._of(name), name, pairs, self.level) for name in self._metrics)
+        found = (self._gaps(metric, pairs) for metric in self._metrics)
         return Gaps(chain.from_iterable(found), self.level)
 
-    def _of(self, metric: str) -> Callable[[Hashable], Estimate]:
-        """Returns what estimates a metric of a group."""
-        return lambda label: self._estimate(label, metric)
+    def _gaps(self, metric: str, pairs: Iterable[Pair]) -> Iterator[Gap]:
+        """Yields how far groups are apart in a metric."""
+
+        @lru_cache(maxsize=_NUM_ESTIMATES)
+        def estimate(label: Hashable) -> Estimate:
+            return self._estimate(label, metric)
+
+        for a, b in pairs:
+            difference, ratio = estimate(a).minus(estimate(b)), estimate(a).over(estimate(b))
+            ends = difference.interval(self.level), ratio.interval(self.level)
+            yield Gap(metric, a, b, difference.value, *ends[0], ratio.value, *ends[1])
 
     def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
         labels = list(self)
@@ -424,8 +410,7 @@ def by_groups(
             means[label][metric] = found.mean(part)
     estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
-    notes = intervals.notes(num_runs)
-    return Cohorts(means, estimate, name, notes, intervals)
+    return Cohorts(means, estimate, name, num_runs, intervals)
 
 
 def _estimate_of_group(
@@ -486,8 +471,7 @@ def by_popularity(
     }
     means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
     estimate = partial(_estimate_of_label, values, intervals)
-    notes = intervals.notes(len(runs))
-    return Cohorts(means, estimate, "popularity", notes, intervals)
+    return Cohorts(means, estimate, "popularity", len(runs), intervals)
 
 
 def _estimate_of_label(
@@ -550,17 +534,15 @@ def measure_item_groups(
         labels (sequence): The label of each group.
         intervals (Intervals): The persons, and the level of the intervals.
     """
-    groups = _ItemGroups(recall, group, intervals)
-    means: dict[Hashable, dict[str, CohortMean]] = {}
-    for number, label in enumerate(labels):
-        means[label] = {
+    groups = _ItemGroups(recall, group, labels, intervals)
+    means = {
+        label: {
             metric: CohortMean(estimate.value, *estimate.interval(intervals.level), num_users)
-            for metric, (estimate, num_users) in groups.estimates(number).items()
+            for metric, (estimate, num_users) in groups.estimates(label).items()
         }
-    numbers = {label: number for number, label in enumerate(labels)}
-    estimate = partial(_estimate_of_items, groups, numbers)
-    notes = intervals.notes()
-    return Cohorts(means, estimate, "items", notes, intervals)
+        for label in labels
+    }
+    return Cohorts(means, groups.estimate, "items", 1, intervals)
 
 
 class _ItemGroups:
@@ -569,8 +551,15 @@ class _ItemGroups:
     The arguments are those of :func:`measure_item_groups`.
     """
 
-    def __init__(self, recall: PartialRecall, group: Tensor, intervals: Intervals) -> None:
+    def __init__(
+        self,
+        recall: PartialRecall,
+        group: Tensor,
+        labels: Sequence[Hashable],
+        intervals: Intervals,
+    ) -> None:
         self.recall, self.intervals = recall, intervals
+        self.numbers = {label: number for number, label in enumerate(labels)}
         ranked, k = recall.ranked, recall.metric.k or 1
         self.metrics = recall.name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
         user, rank, item = ranked.lists_down_to(k).places(k)
@@ -585,47 +574,41 @@ class _ItemGroups:
             for share, (of_user, _, amount) in self.shares.items()
         }
 
-    def estimates(self, number: int) -> dict[str, tuple[Estimate, int]]:
+    def estimates(self, label: Hashable) -> dict[str, tuple[Estimate, int]]:
         """Returns all numbers of a group, and how many users count in each."""
         name, exposure, relevance, ratio = self.metrics
-        recall, num_counted = self._recall(number), int(self.recall.is_counted.sum())
-        shares = [self._share(number, share) for share in (exposure, relevance)]
+        recall, num_counted = self._recall(label), int(self.recall.is_counted.sum())
+        of_exposure, of_relevance = self._share(label, exposure), self._share(label, relevance)
         return {
             name: (self._mean(recall), int((~recall.isnan()).sum())),
-            exposure: (shares[0], num_counted),
-            relevance: (shares[1], num_counted),
-            ratio: (shares[0].over(shares[1]), num_counted),
+            exposure: (of_exposure, num_counted),
+            relevance: (of_relevance, num_counted),
+            ratio: (of_exposure.over(of_relevance), num_counted),
         }
 
-    def estimate(self, number: int, metric: str) -> Estimate:
+    def estimate(self, label: Hashable, metric: str) -> Estimate:
         """Returns one number of a group."""
         name, exposure, relevance, _ = self.metrics
         if metric == name:
-            return self._mean(self._recall(number))
+            return self._mean(self._recall(label))
         if metric in self.shares:
-            return self._share(number, metric)
-        return self._share(number, exposure).over(self._share(number, relevance))
+            return self._share(label, metric)
+        return self._share(label, exposure).over(self._share(label, relevance))
 
-    def _share(self, number: int, metric: str) -> Estimate:
+    def _share(self, label: Hashable, metric: str) -> Estimate:
         of_user, of_item, amount = self.shares[metric]
-        own = (of_item == number).nonzero().squeeze(1)
+        own = (of_item == self.numbers[label]).nonzero().squeeze(1)
         part = self._sum_by_user(of_user[own], amount[own])
         return ratio_of_sums(part, self.totals[metric], self.intervals.person)
 
     def _mean(self, values: Tensor) -> Estimate:
-        return mean_of_users(values, self.intervals.person)
+        return self.intervals.estimate(values.unsqueeze(0))
 
-    def _recall(self, number: int) -> Tensor:
-        return self.recall.of(self.of_edge == number)
+    def _recall(self, label: Hashable) -> Tensor:
+        return self.recall.of(self.of_edge == self.numbers[label])
 
     def _sum_by_user(self, user: Tensor, amount: Tensor) -> Tensor:
         """Adds up amounts of users, and leaves out those who do not count."""
         is_counted = self.recall.is_counted
         total = amount.new_zeros(is_counted.numel()).index_add_(0, user, amount)
         return total.masked_fill(~is_counted, 0.0)
-
-
-def _estimate_of_items(
-    groups: _ItemGroups, numbers: Mapping[Hashable, int], label: Hashable, metric: str
-) -> Estimate:
-    return groups.estimate(numbers[label], metric)

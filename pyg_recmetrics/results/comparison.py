@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,9 +30,10 @@ from pyg_recmetrics.results.estimates import (
     Sample,
     Uncertainty,
     alpha_of,
-    caution_on_differences,
+    caution,
     caution_on_persons,
     check_scipy,
+    exp_or_inf,
     holm,
     paired_difference,
     randomization_test,
@@ -68,8 +68,6 @@ if TYPE_CHECKING:
 
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
-
-_LARGEST_POWER = math.log(sys.float_info.max)
 
 #: A mean that is smaller than this share of what it is a mean of is due to rounding.
 _ROUNDING = 1e-12
@@ -301,7 +299,7 @@ class Pair:
         )
         log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
         ends = uncertainty_of(sample, values).interval_at(log_ratio, alpha)
-        return Interval(*(100 * (_exp(end) - 1) for end in ends))
+        return Interval(*(100 * (exp_or_inf(end) - 1) for end in ends))
 
 
 def is_higher_better(metric: str) -> bool:
@@ -374,11 +372,6 @@ def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, floa
     ties = first.size(1) * num_pairs - wins - losses
     deviation = math.sqrt(variance / num_pairs)
     return wins / num_pairs, ties / num_pairs, losses / num_pairs, deviation
-
-
-def _exp(power: float) -> float:
-    """Returns the exponential function, which is infinite beyond what a number can hold."""
-    return math.exp(power) if power < _LARGEST_POWER else math.inf
 
 
 def _over(mean: float, deviation: float) -> float:
@@ -1136,7 +1129,9 @@ def _judge(
             [_with_verdict(row, *next(judged), each.protocol.alpha) for row in each.rows],
             replace(
                 each.protocol,
-                caution=caution_on_differences(each.bases, each.protocol.unit, each.protocol.means),
+                caution=caution(
+                    each.bases, each.protocol.means, each.protocol.unit, are_differences=True
+                ),
                 num_tests=len(of_tests),
                 num_tested_metrics=len({row.metric for row in of_tests}),
                 num_data_sets=len(tested),

@@ -2,12 +2,12 @@
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -20,7 +20,6 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.recipe import USERS, Nouns
 from pyg_recmetrics.sums import exact_mean, exact_sum, exact_sums
 
 #: What a mean is over: rows, or persons with the mean over the rows of each.
@@ -69,11 +68,15 @@ def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
             do not count.
         person (torch.Tensor): The person to whom each row belongs, of shape `[num_users]`.
     """
-    is_counted = ~values.isnan()
-    sums = values.new_zeros(num_persons(person))
-    sums.index_add_(0, person, values.nan_to_num(0.0))
-    counts = torch.bincount(person[is_counted], minlength=sums.numel())
+    is_counted = (~values.isnan()).to(values.dtype)
+    sums, counts = (sums_of_persons(x, person) for x in (values.nan_to_num(0.0), is_counted))
     return sums / counts
+
+
+def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
+    """Adds up the values of the rows of each person, of shape `[num_persons]`."""
+    sums = values.new_zeros(num_persons(person))
+    return sums.index_add_(0, person.to(values.device), values)
 
 
 # Quantiles of Student's t-distribution, which printed intervals need and torch does not have.
@@ -143,65 +146,82 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    r"""A number that was estimated from a sample of users, and what each of them adds to its error.
+    """A number estimated from users, in one run or several, and what each user adds to its error.
+
+    Its interval allows for other users, and for other runs if there are several. That of a ratio is
+    one of its logarithm, which is more nearly normal and never reaches below zero.
 
     Attributes:
-        value (float): The estimate.
-        influence (torch.Tensor): What each user or person adds to the error, of shape
-            `[num_drawn]`. The sum of the squares is the variance. Those of two estimates belong to
-            the same users, so that what they have in common cancels out in a difference.
+        values (torch.Tensor): The estimate of every run, of shape `[num_runs]`.
+        influences (torch.Tensor): What each user or person adds to the error of each of them, of
+            shape `[num_runs, num_drawn]`. Those of two estimates belong to the same users, so that
+            what they have in common cancels out in a difference.
         num_drawn (int): How many users or persons it is estimated from. For two estimates together,
             it is the smaller number.
+        is_ratio (bool): Whether it is the ratio of two estimates.
     """
 
-    value: float
-    influence: Tensor
+    values: Tensor
+    influences: Tensor
     num_drawn: int
+    is_ratio: bool = False
+
+    @cached_property
+    def value(self) -> float:
+        """The mean over runs."""
+        return float(self.values.mean())
+
+    @cached_property
+    def influence(self) -> Tensor:
+        """What each user or person adds to the error of the mean, of shape `[num_drawn]`."""
+        return self.influences[0] if len(self.influences) == 1 else self.influences.mean(dim=0)
 
     @cached_property
     def variance(self) -> float:
-        """The variance; `NaN` if fewer than two were drawn."""
+        """The variance for other users, the runs given; `NaN` if fewer than two were drawn."""
         return exact_sum(self.influence.square())
 
     def margin(self, level: float) -> float:
-        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
-        return t_margin(self.variance, self.num_drawn, level)
+        """Returns half the width of the interval of a mean; `NaN` if fewer than two were drawn."""
+        if self.num_drawn < 2:
+            return math.nan
+        if len(self.values) == 1:
+            return t_quantile(level, self.num_drawn - 1) * math.sqrt(self.variance)
+        rest = self.influences - self.influence
+        variation = Variation.of(self.values, rest.square().sum(dim=1).tolist())
+        return combine(self.variance, self.num_drawn, [variation]).margin(level)
 
     def interval(self, level: float) -> Interval:
-        """Returns its interval; `NaN` if fewer than two were drawn."""
-        margin = self.margin(level)
-        return Interval(self.value - margin, self.value + margin)
+        """Returns its interval; `NaN` if fewer than two were drawn, or a ratio is not positive."""
+        value = self.value
+        if not self.is_ratio:
+            margin = self.margin(level)
+            return Interval(value - margin, value + margin)
+        if not value > 0:
+            return Interval(math.nan, math.nan)
+        factor = exp_or_inf(self.margin(level) / value)
+        return Interval(value / factor, value * factor)
 
     def minus(self, other: "Estimate") -> "Estimate":
-        """Returns the difference."""
-        influence = self.influence - other.influence
+        """Returns the difference, run by run."""
         num_drawn = min(self.num_drawn, other.num_drawn)
-        return Estimate(self.value - other.value, influence, num_drawn)
+        return Estimate(self.values - other.values, self.influences - other.influences, num_drawn)
 
-    def over(self, other: "Estimate") -> "Ratio":
+    def over(self, other: "Estimate") -> "Estimate":
         """Returns the ratio, to the first order of the errors; `NaN` if the divisor is zero."""
+        divisor = other.value or math.nan
+        ratio = self.value / divisor
+        values = self.values / divisor
+        if len(values) > 1:
+            values = ratio + (self.values - ratio * other.values) / divisor
+        influences = (self.influences - ratio * other.influences) / divisor
         num_drawn = min(self.num_drawn, other.num_drawn)
-        if other.value == 0:
-            unknown = torch.full_like(self.influence, math.nan)
-            return Ratio(math.nan, unknown, num_drawn)
-        ratio = self.value / other.value
-        influence = (self.influence - ratio * other.influence) / other.value
-        return Ratio(ratio, influence, num_drawn)
+        return Estimate(values, influences, num_drawn, is_ratio=True)
 
 
-class Ratio(Estimate):
-    """The ratio of two estimates, whose interval is one of its logarithm.
-
-    A logarithm is more nearly normal than a ratio, and the interval never reaches below zero.
-    """
-
-    def interval(self, level: float) -> Interval:
-        """Returns the interval; `NaN` if the ratio is not positive, or fewer than two count."""
-        if not self.value > 0:
-            return Interval(math.nan, math.nan)
-        margin = self.margin(level) / self.value
-        factor = math.exp(margin) if margin < _LARGEST_POWER else math.inf
-        return Interval(self.value / factor, self.value * factor)
+def exp_or_inf(power: float) -> float:
+    """Returns the exponential function, which is infinite beyond what a number can hold."""
+    return math.exp(power) if power < _LARGEST_POWER else math.inf
 
 
 def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None) -> Estimate:
@@ -222,27 +242,22 @@ def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None)
         deviation, counts = (sums_of_persons(x, person) for x in (deviation, counts))
     num_drawn = int((counts > 0).sum())
     factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
-    return Estimate(value, deviation * factor, num_drawn)
-
-
-def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
-    """Adds up the values of the rows of each person, of shape `[num_persons]`."""
-    person = person.to(values.device)
-    num_persons = int(person.max()) + 1 if person.numel() else 0
-    return values.new_zeros(num_persons).index_add_(0, person, values)
+    values = torch.tensor([value], dtype=torch.double, device=deviation.device)
+    return Estimate(values, (deviation * factor).unsqueeze(0), num_drawn)
 
 
 def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
-    """Estimates the mean of the values that are not `NaN`, given one of every user."""
-    is_counted = ~values.isnan()
-    return ratio_of_sums(values.nan_to_num(0.0), is_counted.to(values.dtype), person)
+    """Estimates the mean over users and runs, over the users who count in every run.
 
-
-def t_margin(variance: float, num_drawn: int, level: float) -> float:
-    """Returns half the width of an interval of the t-distribution; `NaN` for fewer than two."""
-    if num_drawn < 2:
-        return math.nan
-    return t_quantile(level, num_drawn - 1) * math.sqrt(variance)
+    Args:
+        values (torch.Tensor): The values of users in each run, of shape `[num_runs, num_users]`;
+            `NaN` for users who do not count.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+    """
+    counts = (~values.isnan().any(dim=0)).to(values.dtype)
+    runs = [ratio_of_sums(row, counts, person) for row in values.nan_to_num(0.0) * counts]
+    influences = torch.cat([run.influences for run in runs])
+    return Estimate(torch.cat([run.values for run in runs]), influences, runs[0].num_drawn)
 
 
 # Inference over users: confidence intervals of a mean, and paired tests of a difference.
@@ -294,9 +309,7 @@ class Sample:
     @cached_property
     def num_drawn(self) -> int:
         """How many users or persons were drawn."""
-        if self.person is None:
-            return self.num_rows
-        return int(self.person.max()) + 1 if self.person.numel() else 0
+        return self.num_rows if self.person is None else num_persons(self.person)
 
     @cached_property
     def num_hits(self) -> int:
@@ -315,20 +328,11 @@ class Sample:
         """The mean of all rows."""
         return exact_mean(self.values)
 
-    @property
+    @cached_property
     def estimate(self) -> Estimate:
         """The mean, and what each of the drawn adds to its error."""
         ones = torch.ones_like(self.values)
         return ratio_of_sums(self.values, ones, self.person)
-
-    @cached_property
-    def variance(self) -> float:
-        """The variance of the mean; `NaN` if fewer than two were drawn."""
-        return self.estimate.variance
-
-    def margin(self, level: float) -> float:
-        """Returns half the width of the t-interval of the mean; `NaN` if fewer than two."""
-        return t_margin(self.variance, self.num_drawn, level)
 
     def by_person(self, values: Tensor) -> Tensor:
         """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
@@ -363,7 +367,7 @@ def interval_of_mean(
     if sample.num_drawn < 2:
         return Interval(math.nan, math.nan)
     if method == "t":
-        margin = sample.margin(level)
+        margin = sample.estimate.margin(level)
         return Interval(sample.mean - margin, sample.mean + margin)
     means = bootstrap_means(sample, num_samples, seed)
     low, high = torch.quantile(means, means.new_tensor(_bca_shares(sample, means, level))).tolist()
@@ -490,59 +494,44 @@ class Basis(NamedTuple):
         return f"there are few {persons} ({self.num_drawn}, {worth})"
 
 
-def caution(samples: Mapping[str, Sample], nouns: Nouns = USERS) -> str | None:
-    """Returns what makes the intervals of some means too narrow; `None` if nothing does.
-
-    Args:
-        samples (mapping): The values of the users who count, by metric.
-        nouns (Nouns, optional): What these users are called. (default: users)
-    """
-    bases = [Basis.of(name, sample) for name, sample in samples.items()]
-    rare = [basis.metric for basis in bases if basis.num_drawn > 1 and basis.num_hits < FEW_HITS]
-    return _said(_reasons(bases, rare, "have more than zero", nouns.means, nouns.drawn))
-
-
-def caution_on_differences(
-    bases: Sequence[Basis], unit: str = "users", means: str = "users"
+def caution(
+    bases: Iterable[Basis],
+    means: str = "users",
+    drawn: str = "users",
+    *,
+    are_differences: bool = False,
 ) -> str | None:
-    """Returns what makes the intervals of some differences too narrow; `None` if nothing does.
+    """Returns what makes some intervals too narrow; `None` if nothing does.
 
     Args:
-        bases (sequence of Basis): What the interval of each metric and pair rests on.
-        unit (str, optional): What is drawn. (default: `"users"`)
-        means (str, optional): What differences are means over. (default: `"users"`)
+        bases (iterable of Basis): What the interval of each metric rests on.
+        means (str, optional): What means are over. (default: `"users"`)
+        drawn (str, optional): What is drawn. (default: `"users"`)
+        are_differences (bool, optional): Whether they are intervals of differences, and not of
+            means. (default: `False`)
     """
+    bases = [basis for basis in bases if basis.num_drawn > 1]
+    if not bases:
+        return None
+    fewest = min(bases, key=lambda basis: basis.num_persons or basis.num_drawn)
+    few_persons = fewest.few_persons(drawn)
+    if few_persons is None and fewest.num_drawn < FEW_USERS:
+        return _said(f"there are few {means} ({fewest.num_drawn})")
     # Results that are the same differ in nothing, and not for few users.
-    rare = [
-        basis.metric for basis in bases if basis.num_drawn > 1 and 0 < basis.num_hits < FEW_HITS
-    ]
-    return _said(_reasons(bases, rare, "differ", means, unit))
+    least, do = (1, "differ") if are_differences else (0, "have more than zero")
+    rare = dict.fromkeys(basis.metric for basis in bases if least <= basis.num_hits < FEW_HITS)
+    few_hits = f"few {means} {do} in {', '.join(rare)}" if rare else None
+    return _said(few_persons, few_hits)
 
 
 def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
     """Returns the same of persons with several rows; `None` if there are enough of them."""
-    return _said(filter(None, [Basis.of("", sample).few_persons(persons)]))
+    return _said(Basis.of("", sample).few_persons(persons))
 
 
-def _said(reasons: Iterable[str]) -> str | None:
-    text = ", and ".join(reasons)
+def _said(*reasons: str | None) -> str | None:
+    text = ", and ".join(filter(None, reasons))
     return f"intervals may be too narrow: {text}" if text else None
-
-
-def _reasons(
-    bases: Sequence[Basis], rare: Iterable[str], do: str, users: str, persons: str
-) -> Iterator[str]:
-    with_interval = [basis for basis in bases if basis.num_drawn > 1]
-    if not with_interval:
-        return
-    fewest = min(with_interval, key=lambda basis: basis.num_persons or basis.num_drawn)
-    if reason := fewest.few_persons(persons):
-        yield reason
-    elif fewest.num_drawn < FEW_USERS:
-        yield f"there are few {users} ({fewest.num_drawn})"
-        return
-    if names := ", ".join(dict.fromkeys(rare)):
-        yield f"few {users} {do} in {names}"
 
 
 # Where the variance of a mean comes from: the choice of users, and the runs of a recommender.
@@ -712,8 +701,13 @@ def uncertainty_of(sample: Sample, runs: Iterable[Tensor]) -> Uncertainty:
             of the sample in every run, of shape `[num_runs, num_users]`. What has one run is taken
             as it is, as if it could have no other.
     """
-    parts = [_variation(values, sample.person) for values in runs if len(values) > 1]
-    total = sample.variance
+    parts = []
+    for values in runs:
+        if len(values) > 1:
+            rest = (Sample(row, sample.person) for row in values - values.mean(dim=0))
+            variances = [each.estimate.variance for each in rest]
+            parts.append(Variation.of(values.mean(dim=1), variances))
+    total = sample.estimate.variance
     if total <= ROUNDING_OF_VARIANCE * sample.mean**2:
         total = 0.0
     return combine(total, sample.num_drawn, parts)
@@ -782,92 +776,6 @@ def combine(total: float, drawn: int, parts: Sequence[Variation]) -> Uncertainty
         # Runs that differ by no more than users make them differ have no effect of their own.
         components.append(Component(max(0.0, part.of_runs - part.of_rest), None, part.num_runs))
     return Uncertainty(tuple(components), is_conservative=len(parts) < 2)
-
-
-def _variation(values: Tensor, person: Tensor | None) -> Variation:
-    """Measures how runs vary, given values of shape `[num_runs, num_users]`."""
-    rest = values - values.mean(dim=0)
-    return Variation.of(values.mean(dim=1), [Sample(row, person).variance for row in rest])
-
-
-E = TypeVar("E", bound="EstimateOfRuns")
-
-
-def mean_of_users_and_runs(values: Tensor, person: Tensor | None) -> Estimate:
-    """Estimates the mean over users and runs, over the users who count in every run.
-
-    Args:
-        values (torch.Tensor): The values of users in each run, of shape `[num_runs, num_users]`;
-            `NaN` for users who do not count.
-        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
-    """
-    if len(values) == 1:
-        return mean_of_users(values[0], person)
-    values = values.masked_fill(values.isnan().any(dim=0), torch.nan)
-    runs = [mean_of_users(row, person) for row in values]
-    means = values.new_tensor([run.value for run in runs])
-    influences = torch.stack([run.influence for run in runs])
-    return EstimateOfRuns.of(means, influences, runs[0].num_drawn)
-
-
-@dataclass(frozen=True, eq=False)
-class EstimateOfRuns(Estimate):
-    """The mean of an estimate over runs, whose interval allows for other users and other runs.
-
-    Attributes:
-        values (torch.Tensor): The estimate of every run, of shape `[num_runs]`.
-        influences (torch.Tensor): What each user or person adds to the error of each of them, of
-            shape `[num_runs, num_drawn]`.
-    """
-
-    values: Tensor
-    influences: Tensor
-
-    @classmethod
-    def of(cls: type[E], values: Tensor, influences: Tensor, num_drawn: int) -> E:
-        """Takes the estimates of all runs."""
-        return cls(float(values.mean()), influences.mean(dim=0), num_drawn, values, influences)
-
-    @property
-    def variation(self) -> Variation:
-        """How runs vary."""
-        rest = self.influences - self.influence
-        return Variation.of(self.values, rest.square().sum(dim=1).tolist())
-
-    def margin(self, level: float) -> float:
-        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
-        if self.num_drawn < 2:
-            return math.nan
-        return combine(self.variance, self.num_drawn, [self.variation]).margin(level)
-
-    def minus(self, other: Estimate) -> "EstimateOfRuns":
-        """Returns the difference."""
-        values, influences = _in_runs(other)
-        num_drawn = min(self.num_drawn, other.num_drawn)
-        return EstimateOfRuns.of(self.values - values, self.influences - influences, num_drawn)
-
-    def over(self, other: Estimate) -> "RatioOfRuns":
-        """Returns the ratio of the means over runs, to the first order of the errors."""
-        values, influences = _in_runs(other)
-        divisor = other.value or math.nan
-        ratio = self.value / divisor
-        return RatioOfRuns.of(
-            ratio + (self.values - ratio * values) / divisor,
-            (self.influences - ratio * influences) / divisor,
-            min(self.num_drawn, other.num_drawn),
-        )
-
-
-class RatioOfRuns(EstimateOfRuns, Ratio):
-    """The ratio of two estimates of runs, whose interval is one of its logarithm."""
-
-
-def _in_runs(estimate: Estimate) -> tuple[Tensor, Tensor]:
-    """Returns the estimate of every run, and the influence of users on each."""
-    if isinstance(estimate, EstimateOfRuns):
-        return estimate.values, estimate.influences
-    # It is the same in every run.
-    return estimate.influence.new_tensor([estimate.value]), estimate.influence.unsqueeze(0)
 
 
 #: P-values that differ by no more than this share of them are the same, but for rounding.

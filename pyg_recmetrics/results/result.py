@@ -41,6 +41,7 @@ from pyg_recmetrics.results import archive, cohorts
 from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
 from pyg_recmetrics.results.estimates import (
     AverageOver,
+    Basis,
     Interval,
     IntervalMethod,
     Sample,
@@ -1428,7 +1429,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             notes.insert(1, self.sampling.note(self.nouns))
         if sampling is not None:
             notes.insert(0, sampling.note_on_bounds(self.nouns))
-        elif note := self._caution():
+        elif note := self._caution(self.per_user):
             notes.insert(0, note)
         if sampling is None and not all(math.isnan(margin) for margin in margins.values()):
             notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
@@ -1438,8 +1439,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             notes=tuple(notes),
         )
 
-    def _caution(self) -> str | None:
-        return caution({name: self._sample(name) for name in self.per_user}, self.nouns)
+    def _caution(self, metrics: Iterable[str | Metric]) -> str | None:
+        """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
+        bases = [Basis.of(str(metric), self._sample(metric)) for metric in metrics]
+        return caution(bases, self.nouns.means, self.nouns.drawn)
 
     def _notes_on_missing(self) -> Iterator[str]:
         """Yields a line that says what the means would be without truth that is no candidate."""
@@ -1483,7 +1486,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
         if str(metric) not in self.per_user:
             return math.nan
-        return self._sample(metric).margin(0.95)
+        return self._sample(metric).estimate.margin(0.95)
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

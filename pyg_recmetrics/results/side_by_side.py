@@ -178,7 +178,7 @@ class SideBySide(Tabular):
     def table(self) -> Table:
         """Returns the printed table."""
         rows = [
-            [name, format_mean(sample.mean, sample.margin(0.95))]
+            [name, format_mean(sample.mean, sample.estimate.margin(0.95))]
             for name, sample in self._overlaps()
         ]
         person = self._results[0].ranked.person

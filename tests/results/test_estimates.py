@@ -18,12 +18,10 @@ from pyg_recmetrics.results.estimates import (
     Sample,
     alpha_of,
     caution,
-    caution_on_differences,
     caution_on_persons,
     holm,
     interval_of_mean,
     mean_of_users,
-    mean_of_users_and_runs,
     randomization_test,
     ratio_of_sums,
     t_quantile,
@@ -169,22 +167,23 @@ def sample(num_users, num_hits=None, person=None):
     return Sample(values, person)
 
 
+def basis(num_users, num_hits=None, metric="recall@5"):
+    return Basis.of(metric, sample(num_users, num_hits))
+
+
 def test_many_users_and_hits_need_none():
-    assert caution({"recall@5": sample(100), "mrr@5": sample(5000, 20)}) is None
-    assert caution({}) is None
+    assert caution([basis(100), basis(5000, 20, "mrr@5")]) is None
+    assert caution([]) is None
 
 
 def test_few_users():
-    assert caution({"recall@5": sample(99)}) == (
-        "intervals may be too narrow: there are few users (99)"
-    )
+    assert caution([basis(99)]) == "intervals may be too narrow: there are few users (99)"
     # A single user has no interval.
-    assert caution({"recall@5": sample(1)}) is None
+    assert caution([basis(1)]) is None
 
 
 def test_rare_hits_are_named_by_metric():
-    samples = {"recall@5": sample(500, 19), "recall@20": sample(500, 20), "mrr": sample(500, 3)}
-    assert caution(samples) == (
+    assert caution([basis(500, 19), basis(500, 20, "recall@20"), basis(500, 3, "mrr")]) == (
         "intervals may be too narrow: few users have more than zero in recall@5, mrr"
     )
 
@@ -203,23 +202,19 @@ def test_persons_count_by_how_many_of_one_size_they_are():
     assert caution_on_persons(sample(10)) is None
 
 
-def basis(num_users, num_hits, metric="recall@5"):
-    return Basis.of(metric, sample(num_users, num_hits))
-
-
 def test_differences_of_few_users_or_of_few_who_differ():
-    assert caution_on_differences([]) is None
-    assert caution_on_differences([basis(100, 20), basis(5000, 30)]) is None
-    assert caution_on_differences([basis(500, 100), basis(99, 50)]) == (
+    assert caution([], are_differences=True) is None
+    assert caution([basis(100, 20), basis(5000, 30)], are_differences=True) is None
+    assert caution([basis(500, 100), basis(99, 50)], are_differences=True) == (
         "intervals may be too narrow: there are few users (99)"
     )
-    assert caution_on_differences([basis(1, 1)]) is None
+    assert caution([basis(1, 1)], are_differences=True) is None
     two = [basis(500, 19), basis(500, 19), basis(500, 7, "mrr"), basis(500, 100, "ndcg@5")]
-    assert caution_on_differences(two) == (
+    assert caution(two, are_differences=True) == (
         "intervals may be too narrow: few users differ in recall@5, mrr"
     )
     # What is the same does not differ for few.
-    assert caution_on_differences([Basis("mrr", 500, None, 0)]) is None
+    assert caution([Basis("mrr", 500, None, 0)], are_differences=True) is None
 
 
 def test_a_comparison_says_so_as_a_result_does():
@@ -278,7 +273,7 @@ def draw(seed, num_runs=NUM_RUNS):
 
 def groups_of(values, person=None):
     masks = (~IS_FIRST, IS_FIRST)
-    return [mean_of_users_and_runs(values.masked_fill(mask, math.nan), person) for mask in masks]
+    return [mean_of_users(values.masked_fill(mask, math.nan), person) for mask in masks]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -321,7 +316,7 @@ def test_users_count_who_count_in_every_run():
     values = draw(1)
     values[0, 5] = values[2, 8] = math.nan
     left = [user for user in range(NUM_USERS) if user not in (5, 8)]
-    estimate = mean_of_users_and_runs(values, None)
+    estimate = mean_of_users(values, None)
     assert estimate.num_drawn == len(left)
     assert estimate.value == pytest.approx(float(values[:, left].mean()))
     assert estimate.margin(0.95) == pytest.approx(margin_over_runs([(1, values[:, left])]))
@@ -329,9 +324,9 @@ def test_users_count_who_count_in_every_run():
 
 def test_what_has_no_runs_is_the_same_in_each():
     values = draw(2)
-    known = mean_of_users(values[0], None)
-    several = mean_of_users_and_runs(values, None)
-    repeated = mean_of_users_and_runs(values[:1].repeat(NUM_RUNS, 1), None)
+    known = mean_of_users(values[:1], None)
+    several = mean_of_users(values, None)
+    repeated = mean_of_users(values[:1].repeat(NUM_RUNS, 1), None)
     for found, wanted in (
         (several.minus(known), several.minus(repeated)),
         (several.over(known), several.over(repeated)),
@@ -342,10 +337,10 @@ def test_what_has_no_runs_is_the_same_in_each():
 def test_too_few_users_and_no_divisor():
     values = torch.full((2, 3), math.nan, dtype=torch.double)
     values[:, 0] = torch.tensor([1.0, 2.0])
-    one = mean_of_users_and_runs(values, None)
+    one = mean_of_users(values, None)
     assert one.value == 1.5
     assert math.isnan(one.margin(0.95))
-    zero = mean_of_users_and_runs(torch.zeros(2, 3, dtype=torch.double), None)
+    zero = mean_of_users(torch.zeros(2, 3, dtype=torch.double), None)
     assert math.isnan(one.over(zero).value)
     assert all(map(math.isnan, one.over(zero).interval(0.95)))
 
@@ -715,19 +710,19 @@ class TestSample:
         mean, total = 2.0, 0.0
         for number in range(3):
             total += sum(values[i].item() - mean for i in range(5) if person[i] == number) ** 2
-        assert Sample(values, person).variance == pytest.approx(3 / 2 * total / 25)
+        assert Sample(values, person).estimate.variance == pytest.approx(3 / 2 * total / 25)
 
     def test_persons_of_one_row_are_users(self):
         values = draw_of_uncertainty(1, 50)[0]
         person = torch.randperm(50, generator=torch.Generator().manual_seed(0))
         one, other = Sample(values), Sample(values, person)
-        assert one.variance == pytest.approx(float(values.var()) / 50)
-        assert other.variance == pytest.approx(one.variance)
+        assert one.estimate.variance == pytest.approx(float(values.var()) / 50)
+        assert other.estimate.variance == pytest.approx(one.estimate.variance)
 
     def test_repeated_rows_of_a_person_tell_nothing_new(self):
         values, person = draw_of_uncertainty(1, 40)[0], torch.arange(40)
         repeated = Sample(values.repeat(7), person.repeat(7))
-        assert repeated.variance == pytest.approx(Sample(values).variance)
+        assert repeated.estimate.variance == pytest.approx(Sample(values).estimate.variance)
         assert randomization_test(repeated) == randomization_test(Sample(values))
         for method in ("t", "bootstrap"):
             wanted = interval_of_mean(Sample(values), method=method, seed=3)
@@ -742,13 +737,13 @@ class TestSample:
         )
         factor = len(person.unique()) / (len(person.unique()) - 1)
         wanted = float(fitted.bse[0]) ** 2 * factor
-        assert Sample.of(values, person).variance == pytest.approx(wanted)
+        assert Sample.of(values, person).estimate.variance == pytest.approx(wanted)
 
     def test_who_does_not_count_is_no_person(self):
         values = torch.tensor([1.0, math.nan, 3.0, math.nan], dtype=torch.double)
         sample = Sample.of(values, torch.tensor([0, 1, 2, 2]))
         assert sample.num_drawn == 2
-        assert math.isnan(Sample.of(values, torch.tensor([0, 1, 0, 2])).variance)
+        assert math.isnan(Sample.of(values, torch.tensor([0, 1, 0, 2])).estimate.variance)
         assert Sample.of(values[1:2], torch.tensor([0])).num_drawn == 0
 
 
@@ -927,9 +922,9 @@ class TestEstimates:
         values[::7] = math.nan
         person = torch.randint(20, (60,), generator=generator)
         for of in (None, person):
-            found, wanted = mean_of_users(values, of), Sample.of(values, of)
+            found, wanted = mean_of_users(values.unsqueeze(0), of), Sample.of(values, of)
             assert found.value == pytest.approx(wanted.mean)
-            assert float(found.influence.square().sum()) == pytest.approx(wanted.variance)
+            assert float(found.influence.square().sum()) == pytest.approx(wanted.estimate.variance)
 
     @pytest.mark.parametrize("kind", ["ratio of sums", "difference", "ratio", "disjoint groups"])
     def test_intervals_hold_what_is_estimated(self, kind):
@@ -947,10 +942,11 @@ class TestEstimates:
             elif kind == "disjoint groups":
                 is_first = torch.arange(200) < 80
                 groups = (x.masked_fill(~is_first, math.nan), z.masked_fill(is_first, math.nan))
-                estimate = mean_of_users(groups[0], None).minus(mean_of_users(groups[1], None))
+                first, second = (mean_of_users(group.unsqueeze(0), None) for group in groups)
+                estimate = first.minus(second)
                 truth = -1
             else:
-                first, second = mean_of_users(x, None), mean_of_users(y, None)
+                first, second = (mean_of_users(each.unsqueeze(0), None) for each in (x, y))
                 estimate = first.minus(second) if kind == "difference" else first.over(second)
                 truth = 1 if kind == "difference" else 2
             low, high = estimate.interval(0.95)
@@ -958,6 +954,6 @@ class TestEstimates:
         assert 0.93 <= held / 1000 <= 0.97
 
     def test_nothing_is_no_divisor(self):
-        zero, one = (mean_of_users(torch.full((3,), x).double(), None) for x in (0, 1))
+        zero, one = (mean_of_users(torch.full((1, 3), x).double(), None) for x in (0, 1))
         assert math.isnan(one.over(zero).value)
         assert zero.over(one).value == 0

@@ -391,7 +391,7 @@ class TestOwners:
         sample = Sample.of(values, person)
         low, high = result.confidence_interval("recall@3")
         assert (high - low) / 2 == pytest.approx(
-            stats.t.ppf(0.975, 22) * math.sqrt(sample.variance)
+            stats.t.ppf(0.975, 22) * math.sqrt(sample.estimate.variance)
         )
         assert "over users, for other persons (23 behind all rows)" in str(result)
         total, num_rows = {}, {}
