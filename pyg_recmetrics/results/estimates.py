@@ -169,7 +169,8 @@ class Estimate:
     @cached_property
     def value(self) -> float:
         """The mean over runs."""
-        return float(self.values.mean())
+        first, *others = self.values.tolist()
+        return float(self.values.mean()) if others else first
 
     @cached_property
     def influence(self) -> Tensor:
@@ -254,6 +255,10 @@ def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
             `NaN` for users who do not count.
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
     """
+    if len(values) == 1:
+        return ratio_of_sums(
+            values[0].nan_to_num(0.0), (~values[0].isnan()).to(values.dtype), person
+        )
     counts = (~values.isnan().any(dim=0)).to(values.dtype)
     runs = [ratio_of_sums(row, counts, person) for row in values.nan_to_num(0.0) * counts]
     influences = torch.cat([run.influences for run in runs])
