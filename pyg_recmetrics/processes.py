@@ -119,20 +119,15 @@ def digest(value: object) -> bytes:
     return hashed.digest()
 
 
-def _digest_of_frozen(value: Any) -> bytes:
-    """The digest of a task or a catalogue, which stays what it is."""
-    if value not in _digests:
-        _digests[value] = digest(value.to_dict())
-    return _digests[value]
-
-
 def _add(value: object, hashed: Any) -> None:
     """Adds a value to a hash, with all that it consists of."""
     if isinstance(value, Tensor):
         hashed.update(f"{value.dtype} {list(value.shape)} ".encode())
         _add_bytes(value.detach(), hashed)
-    elif hasattr(value, "to_dict"):
-        hashed.update(_digest_of_frozen(value))
+    elif hasattr(value, "to_dict"):  # a task or a catalogue, which stays what it is
+        if value not in _digests:
+            _digests[value] = digest(value.to_dict())
+        hashed.update(_digests[value])
     elif isinstance(value, Mapping):
         _add((*value.keys(), *value.values()), hashed)
     elif isinstance(value, tuple | list):

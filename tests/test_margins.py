@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from dataclasses import replace
 
 import pytest
 import torch
@@ -466,15 +465,6 @@ class TestRefusals:
     def test_odd_arguments(self, options, message):
         with pytest.raises(ValueError, match=message):
             Evaluator(TASK, METRICS, **options)
-
-    def test_a_sampling_of_others(self, sampled):
-        with pytest.raises(ValueError, match="'sampling' needs to be of the 6000 users"):
-            EvaluationResult(FULL.ranked, METRICS, sampling=sampled.sampling)
-        other = replace(sampled.sampling, num_users=NUM_USERS + 1)
-        with pytest.raises(ValueError, match=r"of the 6000 users of the task .* \(got 6001\)"):
-            EvaluationResult(sampled.ranked, METRICS, task=TASK, sampling=other)
-        with pytest.raises(TypeError, match="'sampling' needs to be a 'Sampling'"):
-            EvaluationResult(FULL.ranked, METRICS, sampling=0.1)
 
 
 @pytest.mark.parametrize("options", [{"k": 5, "full": False}, {"k": None, "full": True}])

@@ -63,7 +63,7 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import Sampling, check_sampling
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.sums import exact_mean, exact_sums
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 from pyg_recmetrics.task import RankingTask
@@ -448,8 +448,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         TypeError: If an argument has a wrong type.
         ValueError: If there is no such metric, convention or `empty_target_action`, the action is
             `"error"` and there is a user without truth, means over persons are asked for where
-            persons are not known, or of a metric that is no mean over rows, or `sampling` is not
-            that of the ranking.
+            persons are not known, or of a metric that is no mean over rows.
 
     Example:
         >>> import torch
@@ -501,7 +500,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
-        self.sampling = check_sampling(sampling, self.ranked, self.definitions, self.task)
+        self.sampling = sampling
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
         )
@@ -1209,10 +1208,6 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.3.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
-        return self._recipe
-
-    @cached_property
-    def _recipe(self) -> str:
         num_masked = 0
         if self.ranked.num_masked is not None:
             num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
@@ -1404,10 +1399,6 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
-        return self._table
-
-    @cached_property
-    def _table(self) -> Table:
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         sampling = None if self._is_complete else self.sampling

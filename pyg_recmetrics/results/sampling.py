@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
-from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
-from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.recipe import USERS, Nouns
 from pyg_recmetrics.sequential import FEW_USERS, Forecast
 from pyg_recmetrics.tables import format_level
-from pyg_recmetrics.task import RankingTask
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.
@@ -172,42 +169,3 @@ class Sampling:
             "forecasts": tuple(Forecast(*forecast) for forecast in fields["forecasts"]),
         }
         return made_of(cls, {**fields, **parts})
-
-
-def check_sampling(
-    sampling: Sampling | None,
-    ranked: RankedEdges,
-    definitions: Mapping[str, Metric],
-    task: RankingTask | None,
-) -> Sampling | None:
-    """Returns how users were sampled, if this is so for the users of a ranking.
-
-    Args:
-        sampling (Sampling, optional): How they were sampled; `None` if they are all there are.
-        ranked (RankedEdges): The ranked ground truth.
-        definitions (mapping): The metrics by name.
-        task (RankingTask, optional): What was ranked.
-
-    Raises:
-        TypeError: If it is something else.
-        ValueError: If it is of other users or metrics.
-    """
-    if sampling is None:
-        return None
-    if not isinstance(sampling, Sampling):
-        raise TypeError(f"'sampling' needs to be a 'Sampling' (got {type(sampling).__name__})")
-    num_ranked = int((ranked.is_evaluated & (ranked.degree > 0)).sum())
-    is_of_metrics = sampling.margins.keys() <= definitions.keys() <= sampling.num_counted.keys()
-    if sampling.num_ranked != num_ranked or not is_of_metrics:
-        raise ValueError(
-            f"'sampling' needs to be of the {num_ranked} users of the ranking and of the metrics "
-            f"{list(definitions)} (got {sampling.num_ranked} users and "
-            f"{list(sampling.num_counted)})"
-        )
-    num_users = None if task is None else int((task.degree[task.users] > 0).sum())
-    if num_users not in (None, sampling.num_users):
-        raise ValueError(
-            f"'sampling' needs to be of the {num_users} users of the task with ground truth "
-            f"(got {sampling.num_users})"
-        )
-    return sampling
