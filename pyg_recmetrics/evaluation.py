@@ -20,7 +20,6 @@ from pyg_recmetrics.margins import (
     Margins,
     Sampler,
     check_can_sample,
-    check_ties_of_sample,
 )
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
@@ -195,34 +194,35 @@ def evaluate(
         (1.0, tensor([1., 1.], dtype=torch.float64))
     """
     num_users, num_items = complete_counts(recommender, data, num_users, num_items)
-    evaluator = Evaluator(
-        data,
-        metrics,
-        convention=convention,
-        empty_target_action=empty_target_action,
-        population=population,
-        per=per,
-        average_over=average_over,
-        edge_index=edge_index,
-        edge_weight=edge_weight,
-        edge_type=edge_type,
-        num_users=num_users,
-        num_items=num_items,
-        exclude_seen=exclude_seen,
-        threshold=threshold,
-        catalogue=catalogue,
-        item_embedding=item_embedding,
-        item_category=item_category,
-        propensity=propensity,
-        batch_size=batch_size,
-        keep_items=keep_items,
-        ties=ties,
-        seed=seed,
-        margin=margin,
-        level=level,
-        max_users=max_users,
-        progress=progress,
-    )
+    with processes.fail_together():
+        evaluator = Evaluator(
+            data,
+            metrics,
+            convention=convention,
+            empty_target_action=empty_target_action,
+            population=population,
+            per=per,
+            average_over=average_over,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            edge_type=edge_type,
+            num_users=num_users,
+            num_items=num_items,
+            exclude_seen=exclude_seen,
+            threshold=threshold,
+            catalogue=catalogue,
+            item_embedding=item_embedding,
+            item_category=item_category,
+            propensity=propensity,
+            batch_size=batch_size,
+            keep_items=keep_items,
+            ties=ties,
+            seed=seed,
+            margin=margin,
+            level=level,
+            max_users=max_users,
+            progress=progress,
+        )
     return evaluator(recommender)
 
 
@@ -336,6 +336,7 @@ class Evaluator(Frozen):
         self._per = _check_per(per, self._resolved, keep_items)
         person = task.truth[0] if per == "edge" else task.person
         self._average_over = check_average_over(average_over, person)
+        self._max_degree = task.max_degree if per == "edge" else 0
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
         self._needs_degree = any(metric.k is None for metric in self._resolved)
@@ -441,7 +442,6 @@ class Evaluator(Frozen):
             )
         definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
         check_can_sample(self._margins, definitions, self.task, self._convention)
-        check_ties_of_sample(self._ranked_ties)
         action = self._empty_target_action or self._convention.empty_target_action
         return Frame(self.task, self._margins, action, self._seed)
 
@@ -449,10 +449,12 @@ class Evaluator(Frozen):
         """Prepares a recommender to rank."""
         processes.check_same(
             metrics=(*self.metrics, self._convention),
-            options=(
-                *(self._ranked_ties, self._seed, self._empty_target_action),
-                *(self._per, self._average_over, self._margins),
-            ),
+            ties=self._ranked_ties,
+            seed=self._seed,
+            empty_target_action=self._empty_target_action,
+            per=self._per,
+            average_over=self._average_over,
+            margin=self._margins,
             catalogue=self._catalogue,
         )
         k = self._depth()
@@ -492,11 +494,12 @@ class Evaluator(Frozen):
         if self._per == "user":
             return deepest
         # So many other relevant items may come before an edge.
-        return deepest + max(int(self.task.degree.max()), 1) - 1
+        return deepest + max(self._max_degree, 1) - 1
 
     def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
         ranking.rank(self.task.users)
-        return self._measure(self._with_ties(ranking.to_ranked_edges()))
+        with processes.fail_together():
+            return self._measure(self._with_ties(ranking.to_ranked_edges()))
 
     def _sample(self, ranking: OpenRanking, frame: Frame) -> EvaluationResult:
         """Ranks random users until the means are known to their margins."""
@@ -504,14 +507,15 @@ class Evaluator(Frozen):
         num_first = max(self._nums_ranked, default=0)
         ranked, sampling = sampler.rank(ranking, num_first)
         self._nums_ranked.append(sampling.num_ranked)
-        return self._measure(ranked, sampling)
+        with processes.fail_together():
+            return self._measure(ranked, sampling)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
         selected, num_left_out = self._convention.population.select(ranked)
         if self._per == "edge":
             # A row for every edge of the truth, also where its user is left out.
             is_selected = selected.is_evaluated[self.task.truth[0]]
-            each = ranked.each_edge()
+            each = ranked.each_edge(max_degree=self._max_degree)
             selected = each if selected is ranked else each.select_users(is_selected)
         return EvaluationResult(
             selected.with_catalogue(self._catalogue),

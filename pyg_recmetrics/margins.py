@@ -19,7 +19,6 @@ from pyg_recmetrics.metrics.empty_target_action import (
     weight_of_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.sampling import Sampling, Stopped
@@ -123,15 +122,6 @@ def check_can_sample(
         raise ValueError(
             "'margin' needs to know before the ranking who is evaluated (got a population with "
             "'constant_scores=False', which scores decide)"
-        )
-
-
-def check_ties_of_sample(ties: Ties) -> None:
-    """Raises if the ranks of some users depend on who else is ranked."""
-    if ties == "random":
-        raise ValueError(
-            "'margin' needs another way to rank ties, such as ties='mean' (got 'random', which "
-            "draws the places of all users together)"
         )
 
 
@@ -322,10 +312,11 @@ class Sampler:
                 break
             users = self._between(num_ranked, num_next)
             ranking.rank(users)
-            ranked = self.with_ties(ranking.to_ranked_edges(users).with_catalogue(self.catalogue))
-            if not known:
-                known = self._known(knows_ties=ranked.num_tied is not None)
-            self._add(known, ranked, num_ranked, num_next)
+            with processes.fail_together():
+                ranked = ranking.to_ranked_edges(users).with_catalogue(self.catalogue)
+                ranked = self.with_ties(ranked)
+                known = known or self._known(knows_ties=ranked.num_tied is not None)
+                self._add(known, ranked, num_ranked, num_next)
             num_ranked = num_next
         ranked = self._ranked(ranking, num_ranked)
         return ranked, Sampling(

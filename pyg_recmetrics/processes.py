@@ -3,7 +3,7 @@
 import hashlib
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -53,26 +53,18 @@ def collect(value: T) -> list[T]:
     return values
 
 
-def fail_together() -> AbstractContextManager[None]:
-    """Raises in every process if the block raises in one, so that no process waits in vain."""
-    return _failing_together() if num_processes() > 1 else nullcontext()
-
-
 @contextmanager
-def _failing_together() -> Iterator[None]:
+def fail_together() -> Iterator[None]:
+    """Raises in every process if the block raises in one, so that no process waits in vain."""
     try:
         yield
     except BaseException as error:  # the others wait for this process, whatever happens to it
         with suppress(RuntimeError):  # of a group that has ended: its own error says more
-            collect(f"{_name()} could not rank: {_describe(error)}")
+            name = f"process {process_index()} of {num_processes()} on {socket.gethostname()}"
+            collect(f"{name} could not rank: {_describe(error)}")
         raise
     if told := next(filter(None, collect("")), None):
         raise RuntimeError(told)
-
-
-def _name() -> str:
-    """Returns this process in words."""
-    return f"process {process_index()} of {num_processes()} on {socket.gethostname()}"
 
 
 def _describe(error: BaseException) -> str:

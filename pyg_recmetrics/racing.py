@@ -148,10 +148,7 @@ def race(
     with ExitStack() as modes:
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
-        processes.check_same(
-            recommenders=tuple(named),
-            options=(equivalence, level, seed, max_users),
-        )
+        processes.check_same(recommenders=tuple(named), equivalence=equivalence)
         return _Racing(evaluator, named, equivalence).run()
 
 

@@ -428,8 +428,6 @@ class TestRefusals:
             Evaluator(TASK.with_person(torch.arange(NUM_USERS) // 2), METRICS, margin=0.01)
         with pytest.raises(ValueError, match="'margin' needs to know before the ranking who"):
             Evaluator(TASK, METRICS, margin=0.01, population=Population(constant_scores=False))
-        with pytest.raises(ValueError, match="'margin' needs another way to rank ties"):
-            Evaluator(TASK, METRICS, margin=0.01, ties="random")
 
     @pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
     def test_scores_that_decide_for_whom_a_metric_is_defined(self):
@@ -465,6 +463,16 @@ class TestRefusals:
     def test_odd_arguments(self, options, message):
         with pytest.raises(ValueError, match=message):
             Evaluator(TASK, METRICS, **options)
+
+
+def test_random_ties_of_a_sample_are_those_of_all():
+    options = {"metrics": METRICS, "ties": "random", "seed": 3}
+    tied = SCORES.round()
+    whole, sampled = evaluate(tied, TASK, **options), evaluate(tied, TASK, margin=0.03, **options)
+    users = sampled.ranked.users
+    assert users.numel() < NUM_USERS
+    for name in METRICS:
+        assert sampled.per_user[name][users].equal(whole.per_user[name][users])
 
 
 @pytest.mark.parametrize("options", [{"k": 5, "full": False}, {"k": None, "full": True}])

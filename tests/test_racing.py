@@ -200,7 +200,6 @@ class TestRefusals:
             ({"metric": ["ndcg@5", "mrr"]}, r"'metric' needs to be one metric \(got \['ndcg@5'"),
             ({"metric": "dcg@5"}, "'margin' needs means of bounded values"),
             ({"level": 2}, "'level' needs to be a number between 0 and 1"),
-            ({"ties": "random"}, "'margin' needs another way to rank ties"),
             ({"population": Population(constant_scores=False)}, "'margin' needs to know before"),
         ],
     )

@@ -26,7 +26,7 @@ from pyg_recmetrics.ranked_edges.sources import (
     rank_scores,
     warn_about_shared_negatives,
 )
-from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties
+from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_of
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
@@ -535,7 +535,7 @@ class RankedEdges:
             self.num_tied,
             ties,
             seed,
-            self.user_ids,
+            self._keys(),
         )
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
@@ -577,7 +577,7 @@ class RankedEdges:
         settle(ranked, by_user=self.by_user)
         return ranked
 
-    def each_edge(self) -> "RankedEdges":
+    def each_edge(self, *, max_degree: int | None = None) -> "RankedEdges":
         r"""Returns a ranking in which every edge is a row of its own, without the other truth.
 
         The other relevant items of its user are no candidates of a row. This is the *filtered* rank
@@ -586,6 +586,10 @@ class RankedEdges:
         and item, as in the truth of a task. Rows of a user belong to one person, unless persons are
         known. There are no lists. If ranks are known down to a depth, `R - 1` of them are lost for
         the largest number of relevant items `R`, as so many other relevant items may come first.
+
+        Args:
+            max_degree (int, optional): The largest `R` of all users, if this is the ranking of some
+                of them. (default: `None`, the largest here)
 
         Raises:
             ValueError: If given lists are so short that no rank is left.
@@ -607,7 +611,7 @@ class RankedEdges:
             return self
         rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
         user, item = self.edge_label_index[:, rows]
-        ranks, depth = self._ranks_of_each_edge(), self._depth_of_each_edge()
+        ranks, depth = self._ranks_of_each_edge(), self._depth_of_each_edge(max_degree or 0)
         ranks = Ranks(*(values[rows] for values in ranks))
         if depth is not None:
             ranks.forget_beyond(torch.full_like(user, depth))
@@ -737,6 +741,14 @@ class RankedEdges:
             f"num_edges={self.rank.numel()}, depth={depth})"
         )
 
+    def _keys(self) -> tuple[Tensor, ...]:
+        """Returns what random ties of each edge are drawn by, which is the same in any task."""
+        row, item = self.edge_label_index
+        key = None if self.user_ids is None else keys_of(self.user_ids).to(row.device)
+        user = row if self.user_of_row is None else self.user_of_row[row]
+        of_user = user if key is None else key[user]
+        return (of_user,) if self.user_of_row is None else (of_user, item)
+
     def _ranks_of_each_edge(self) -> Ranks:
         """Returns where edges stand without the other truth of their user."""
         user = self.edge_label_index[0]
@@ -745,14 +757,14 @@ class RankedEdges:
             ranks = Ranks(self.rank, self.num_above, self.num_tied)
         return without_other_truth(user, ranks, self.position)
 
-    def _depth_of_each_edge(self) -> int | None:
+    def _depth_of_each_edge(self, max_degree: int) -> int | None:
         """Returns how deep the ranks of :meth:`each_edge` are known; `None` if all are."""
         depth, is_given = self.depth, False
         is_missed = not bool(self.is_hit(None).all())
         if self.num_candidates is None and is_missed:
             # Nothing is known of what would come behind the end of given lists.
             depth, is_given = self.required_lists.width, True
-        most_edges = int(self.degree.max()) if self.num_users else 0
+        most_edges = max(int(self.degree.max()), max_degree)
         if depth is None or most_edges == 0:
             return depth
         return depth_of_each_edge(depth, most_edges, is_given)

@@ -28,7 +28,6 @@ TIES_IN_WORDS: dict[str, str] = {
     "random": "equal scores rank in random order",
 }
 
-
 #: What SplitMix64 adds, and by how many bits it shifts before it multiplies by what.
 _STEP = 0x9E3779B97F4A7C15 - 2**64
 _MIXERS = (30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64)
@@ -47,7 +46,7 @@ def break_ties(
     num_tied: Tensor,
     ties: Ties,
     seed: int,
-    user_ids: Sequence[Hashable] | None = None,
+    keys: tuple[Tensor, ...],
 ) -> Tensor:
     """Returns the ranks of relevant items, of shape `[num_edges]`.
 
@@ -60,13 +59,12 @@ def break_ties(
         ties (str): Any of `"best"`, `"worst"`, `"mean"` and `"random"`.
         seed (int): The seed of `"random"`. What is drawn for a user depends on nothing but this
             seed and the user: neither on other users nor on the order of edges.
-        user_ids (sequence, optional): Who the users are, if they have ids of their own.
-            (default: `None`, they are known by their numbers)
+        keys (tuple of torch.Tensor): What says of each edge which user (or row) it is of.
     """
     user, item = edge_label_index
     order = item.argsort(stable=True)
     if ties == "random":
-        key = _draw(seed, "order", _keys_of(user, user_ids), item)
+        key = _draw(seed, "order", *keys, item)
         order = order[key[order].argsort(stable=True)]
     elif weight is not None:
         order = order[weight[order].argsort(descending=ties == "best", stable=True)]
@@ -77,7 +75,7 @@ def break_ties(
     place = torch.arange(first.numel(), device=first.device) - first
     num_others = tied + 1 - num_relevant
     if ties == "random":
-        uniform = _draw(seed, "places", _keys_of(user[order], user_ids), above + place)
+        uniform = _draw(seed, "places", *(key[order] for key in keys), above + place)
         shift = _random_shift(place, num_relevant, num_others, uniform)
     elif ties == "mean":
         shift = num_others.double() / 2
@@ -121,7 +119,7 @@ def _random_shift(
 
 
 def _num_before(num_others: Tensor, num_relevant: Tensor, uniform: Tensor) -> Tensor:
-    """Returns the largest number of others of which so many or more come first often enough."""
+    """Returns a random number of others that come first, by bisection of its distribution."""
     n, q = num_others.double(), num_relevant.double()
     of_all = torch.lgamma(n + 1) - torch.lgamma(n + q + 1)
     low, high = torch.zeros_like(num_others), num_others
@@ -142,17 +140,15 @@ def _places(place: Tensor, num_others: Tensor) -> tuple[Tensor, ...]:
     return groups
 
 
-def _keys_of(user: Tensor, user_ids: Sequence[Hashable] | None) -> Tensor:
-    """Returns a number for the user of each edge, which says who it is in any task."""
-    if user_ids is None:
-        return user
-    if all(type(id_) is int and -(2**63) <= id_ < 2**63 for id_ in user_ids):
-        keys = torch.tensor(user_ids, dtype=torch.long, device=user.device)
-    else:
-        digests = [blake2b(repr(id_).encode("utf-8", "replace"), digest_size=8) for id_ in user_ids]
-        numbers = [int.from_bytes(each.digest(), "big", signed=True) for each in digests]
-        keys = torch.tensor(numbers, dtype=torch.long, device=user.device)
-    return keys[user]
+def keys_of(user_ids: Sequence[Hashable]) -> Tensor:
+    """Returns a number for each user, which its id alone decides."""
+    keys = [
+        id_
+        if type(id_) is int and -(2**63) <= id_ < 2**63
+        else int.from_bytes(blake2b(repr(id_).encode(), digest_size=8).digest(), "big", signed=True)
+        for id_ in user_ids
+    ]
+    return torch.tensor(keys, dtype=torch.long, device="cpu")
 
 
 def _draw(seed: int, what: str, *keys: Tensor) -> Tensor:

@@ -238,7 +238,8 @@ def open_ranking(
         _warn_about_short_lists(ranker)
         request = Request(ranker, present, depth, full, list_width)
         answer = _answer(ranker, task) if processes.num_processes() > 1 else None
-    processes.check_same(data=task, recommender=answer, options=(k, full, keep_items, ties, seed))
+    options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
+    processes.check_same(data=task, recommender=answer, **options)
     missed = None if is_candidate is None else ~is_candidate
     return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
 

@@ -5,7 +5,7 @@ are laid side by side, and then measured.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -24,11 +24,17 @@ from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 
-#: What parts of one task have in common, and tasks of other users have not.
+#: What parts of one task have in common, and tasks of other users need not have.
 _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
 
 #: What all tasks have in common whose results can be merged.
 _OF_ITEMS = ("num_items", "item_ids", "exclude_seen", "threshold", "missing", "num_relations")
+
+#: What a ranking has that does not say it: no masked items, and nothing but candidates.
+_IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
+    "num_masked": lambda ranked: torch.zeros_like(ranked.ptr[1:]),
+    "is_candidate": lambda ranked: torch.ones_like(ranked.rank, dtype=torch.bool),
+}
 
 #: What is known about items, besides who has seen them.
 _FACTS = ("item_embedding", "item_category", "propensity")
@@ -69,6 +75,11 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
         >>> dict(merge(parts)) == dict(evaluate(scores, task, "recall@2"))
         True
     """
+    if isinstance(results, str | PathLike | Mapping) or not isinstance(results, Iterable):
+        raise TypeError(
+            f"'results' needs to be an iterable of results or of their files (got "
+            f"{type(results).__name__})"
+        )
     parts = [_read(result) for result in results]
     if not parts:
         raise ValueError("'results' needs to hold at least one result (got none)")
@@ -115,11 +126,11 @@ def _task_of(result: EvaluationResult) -> RankingTask:
 def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]) -> None:
     """Raises if results differ in anything that is not about their users."""
     first, *others = (_in_common(*pair) for pair in zip(parts, tasks, strict=True))
-    for other in others:
+    for number, other in enumerate(others, 1):
         if differing := [name for name in first if not is_same(first[name], other[name])]:
             raise ValueError(
-                f"'results' needs to hold results that differ in their users alone (got two that "
-                f"differ in {', '.join(differing)})"
+                f"'results' needs to hold results that differ in their users alone (got a first "
+                f"one and one at place {number}, which differ in {', '.join(differing)})"
             )
     # Where nobody is evaluated, lists are empty.
     kept = [part.ranked.lists for part in parts]
@@ -132,6 +143,7 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
 
 def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]:
     ranked, catalogue = result.ranked, result.ranked.required_catalogue
+    candidates, query = task.candidates, task.query
     return {
         "metrics": result.metrics,
         "convention": result.convention,
@@ -143,6 +155,8 @@ def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]
         "recommender": ranked.ranked_by,
         "keep_items": ranked.lists is None,
         "weight": task.weight is None,
+        "candidates": candidates if candidates is None or candidates.dim() == 1 else "of each user",
+        "query": None if query is None else query.size(1),
         **{name: getattr(task, name) for name in _OF_ITEMS},
         **{name: getattr(catalogue, name) for name in _FACTS},
     }
@@ -185,8 +199,6 @@ class _Users:
             )
         if task.user_ids is not None:
             return task.user_ids
-        if task.query is not None:
-            return [tuple(row) for row in task.query.tolist()]
         raise ValueError(
             f"'results' needs to hold parts of one task, or of tasks whose 'user_ids' name their "
             f"users (got tasks without them that differ in {', '.join(differing)})"
@@ -229,12 +241,10 @@ class _Users:
         """Returns where each row stands if the rows of all rankings follow one another."""
         if per_edge:
             return self.edges("truth")[0].argsort(stable=True)
-        if not self.is_one_task:
-            return torch.arange(self.num_users, device=self.first.device)
-        # Each ranking has a row for every user, and says something of its own.
         row = torch.arange(self.num_users, device=self.first.device)
-        for number, task in enumerate(self.tasks):
-            row[task.users] += number * self.num_users
+        if self.is_one_task:  # each ranking has a row for every user, and says something of its own
+            for number, task in enumerate(self.tasks):
+                row[task.users] += number * self.num_users
         return row
 
 
@@ -242,7 +252,7 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
     """Returns the ranking of all users, from those of some users each."""
     first = rankings[0]
     per_edge = first.user_of_row is not None
-    source = users.rows(per_edge)
+    source = users.rows(per_edge)  # which of all these rows becomes the first one, the second, ..
     starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
     edges = [ranked.edge_label_index for ranked in rankings]
     row = torch.cat([edge[0] + start for edge, start in zip(edges, starts, strict=False)])
@@ -272,24 +282,13 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
 
 
 def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> Tensor | None:
-    """Returns the values of all parts, in the order of an index; `None` if there are none.
-
-    A ranking without masked items has none of any user, and all edges of one that does not say
-    which are candidates are.
-    """
+    """Returns the values of all parts, in the order of an index; `None` if there are none."""
     values = [getattr(part, name) for part in parts]
     if all(value is None for value in values):
         return None
-    if name == "num_masked":
-        values = [
-            torch.zeros_like(part.ptr[1:]) if value is None else value
-            for part, value in zip(parts, values, strict=True)
-        ]
-    elif name == "is_candidate":
-        values = [
-            torch.ones_like(part.rank, dtype=torch.bool) if value is None else value
-            for part, value in zip(parts, values, strict=True)
-        ]
+    if name in _IF_MISSING:
+        pairs = zip(parts, values, strict=True)
+        values = [_IF_MISSING[name](part) if value is None else value for part, value in pairs]
     together = torch.cat(values)
     return together if index is None else together[index]
 
@@ -311,12 +310,9 @@ def _depth(rankings: list[RankedEdges], num_candidates: Tensor | None) -> int | 
     """Returns how deep all ranks are known; `None` if all of them are."""
     depths = {ranked.depth for ranked in rankings if ranked.depth is not None}
     if len(depths) > 1:
-        raise ValueError(
-            f"'results' needs to hold rankings of one depth (got {sorted(depths)}); evaluate the "
-            f"same metrics in each part"
-        )
+        raise ValueError(f"'results' needs to hold rankings of one depth (got {sorted(depths)})")
     depth = max(depths, default=None)
-    if depth is None or num_candidates is None or depth < int(num_candidates.max()):
+    if depth is None or num_candidates is None or bool((num_candidates > depth).any()):
         return depth
     return None
 
@@ -325,12 +321,12 @@ def _catalogue(rankings: list[RankedEdges], users: _Users, task: RankingTask) ->
     """Returns what is known about the items, with what all users have seen."""
     catalogues = [ranked.required_catalogue for ranked in rankings]
     first = catalogues[0]
-    if all(is_same(each.seen, first.seen) for each in catalogues):
-        return first
     pairs = zip(catalogues, users.tasks, strict=True)
-    if users.is_one_task or not all(is_same(x.seen, each.catalogue.seen) for x, each in pairs):
+    if not users.is_one_task and all(is_same(x.seen, each.catalogue.seen) for x, each in pairs):
+        return Catalogue(**first.to_dict() | {"seen": task.catalogue.seen})
+    if not all(is_same(each.seen, first.seen) for each in catalogues):
         raise ValueError(
             "'results' needs to hold results that differ in their users alone (got two that differ "
             "in the seen edges of the catalogue)"
         )
-    return Catalogue(**first.to_dict() | {"seen": task.catalogue.seen})
+    return first

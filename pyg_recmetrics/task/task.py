@@ -676,6 +676,11 @@ class RankingTask(Frozen):
         return degree if self._num_missing is None else degree + self._num_missing
 
     @cached_property
+    def max_degree(self) -> int:
+        """The largest number of relevant items of a user; of a part, that of the whole task."""
+        return int(self.degree.max())
+
+    @cached_property
     def users_with_truth(self) -> Tensor:
         """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
         return self.users[self.degree[self.users] > 0]
@@ -761,7 +766,9 @@ class RankingTask(Frozen):
                 f"(got {num_parts})"
             )
         users = self.users[index::num_parts]
-        return self.of_users(users, *self.truth_of(users))
+        part = self.of_users(users, *self.truth_of(users))
+        settle(part, max_degree=self.max_degree)
+        return part
 
     def of_users(self, users: Tensor, truth: Tensor, weight: Tensor | None) -> "RankingTask":
         """Returns the same task for other users and their truth, of which there may be none."""
@@ -854,7 +861,7 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        for name in ("degree", "users_with_truth"):  # which depend on the others
+        for name in ("degree", "max_degree", "users_with_truth"):  # which depend on the others
             vars(task).pop(name, None)
         settle(task, **changes)
         return task

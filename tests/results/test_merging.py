@@ -192,6 +192,71 @@ def test_what_is_asked_of_a_merged_result_is_that_of_one_call():
         assert ask(merged) == ask(whole)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("num_items", [8, 40])
+def test_each_edge_is_known_as_deep_in_a_part_as_in_the_whole(seed, num_items):
+    draw = torch.rand(9, num_items, generator=torch.Generator().manual_seed(seed))
+    share = torch.tensor([0.6, 0.1, 0.05] * 3).unsqueeze(1)  # some users have many relevant items
+    task = RankingTask((draw < share).nonzero().t(), num_users=9, num_items=num_items)
+    options = {"metrics": ["mrr@4"], "per": "edge", "population": Population(min_pos_test=2)}
+    whole = evaluate(draw.mul(20).round(), task, **options)
+    merged = merge(
+        evaluate(draw.mul(20).round(), task.part(index, 3), **options) for index in range(3)
+    )
+    assert everything(merged) == everything(whole)
+    assert merged.ranked.depth == whole.ranked.depth
+
+
+def own_part(names, **options):
+    """A part of two users with edges of their own."""
+    edges = torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0, 1], [0, 0]])
+    arguments = {
+        "num_users": 2,
+        "num_items": 4,
+        "seen": edges[1],
+        "user_ids": list(names),
+    } | options
+    return RankingTask(edges[0], **arguments)
+
+
+def test_what_own_parts_have_seen_adds_up_where_it_is_equal():
+    scores = torch.tensor([0.0, 3.0, 2.0, 1.0])
+    merged = merge(evaluate(scores, own_part(names), "novelty@1") for names in ("ab", "cd"))
+    assert merged["novelty@1"] == 2
+    assert merged.ranked.catalogue.popularity.tolist() == [4, 0, 0, 0]
+
+
+def test_random_ties_follow_who_a_user_is():
+    ids = [1, 2**70, "a", ("b", 2), 5, -3, "t", "1"]
+    truth = torch.stack([torch.arange(8), torch.arange(8)])
+    scores, options = torch.zeros(8, 9), {"metrics": "mrr", "ties": "random", "seed": 2}
+    whole = evaluate(
+        scores,
+        RankingTask(truth, num_users=8, num_items=9, user_ids=ids),
+        **options,
+    )
+    parts = [
+        RankingTask(
+            truth[:, start : start + 4] - torch.tensor([[start], [0]]),
+            num_users=4,
+            num_items=9,
+            user_ids=ids[start : start + 4],
+        )
+        for start in (0, 4)
+    ]
+    merged = merge(evaluate(scores[:4], part, **options) for part in parts)
+    assert merged.per_user["mrr"].equal(whole.per_user["mrr"])
+    each = whole.ranked.each_edge().with_ties("random", seed=1)
+    assert each.rank.shape == (8,)
+
+
+def test_parts_in_which_nobody_has_truth():
+    task = RankingTask(torch.tensor([[0, 2], [0, 1]]), num_users=4, num_items=8)
+    for per in ("user", "edge"):
+        parts = [evaluate(torch.rand(4, 8), task.part(i, 4), "mrr@3", per=per) for i in (1, 3)]
+        assert merge(parts).num_evaluated == 0
+
+
 class TestRefused:
     def parts(self, **changes):
         """Results of two parts, of which the second is another one."""
@@ -227,6 +292,22 @@ class TestRefused:
         with pytest.raises(ValueError, match=f"each user once .*, such as {user!r}"):
             merge([part, part])
 
+    @pytest.mark.parametrize(
+        ("options", "what"),
+        [
+            ({"candidates": torch.arange(1, 4)}, "candidates"),
+            ({"candidates": torch.tensor([[0, 0, 1], [1, 2, 2]])}, "candidates"),
+            ({"query": torch.tensor([[1], [2]])}, "query"),
+            ({"user_ids": None}, "user_ids"),
+            ({"person": [0, 0]}, "persons"),
+        ],
+    )
+    def test_own_parts_that_differ_in_more_than_their_users(self, options, what):
+        parts = [evaluate(torch.rand(4), own_part("ab"), "mrr")]
+        parts.append(evaluate(torch.rand(4), own_part("cd", **options), "mrr"))
+        with pytest.raises(ValueError, match=what):
+            merge(parts)
+
     def test_lists_of_other_lengths(self):
         task, scores = make_task(), make_scores(0)
         parts = [
@@ -244,6 +325,9 @@ class TestRefused:
         for results, error, message in (
             ([], ValueError, "at least one result"),
             ([3], TypeError, "results, or paths of saved ones"),
+            ("part.npz", TypeError, "iterable of results"),
+            (sampled, TypeError, "iterable of results"),
+            (None, TypeError, "iterable of results"),
             ([sampled], ValueError, "got one with a margin"),
             ([alone], ValueError, "got one without a task"),
         ):
