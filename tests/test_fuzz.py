@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from functools import partial
 from unittest import mock
 
 import pytest
@@ -147,12 +146,6 @@ def higher_id_first(top_k):
         return found._replace(column=column, keys=found.keys.flip(1))
 
     return reversed_top_k
-
-
-def with_other_shift(shift, change):
-    return lambda place, num_relevant, num_others, ties, generator: change(
-        shift(place, num_relevant, num_others, ties, generator), ties, num_others
-    )
 
 
 DEFECTS = {
@@ -324,12 +317,10 @@ DEFECTS = {
         lambda break_ties: lambda edges, weight, *others: break_ties(edges, None, *others),
     ),
     "half ranks are rounded": wrapped(
-        ties, "_shift", partial(with_other_shift, change=lambda shift, *_: shift.floor())
+        ranked_edges, "break_ties", lambda break_ties: lambda *args: break_ties(*args).floor()
     ),
     "random places may lie behind all ties": wrapped(
-        ties,
-        "_shift",
-        partial(with_other_shift, change=lambda shift, how, _: shift + (how == "random")),
+        ties, "_random_shift", lambda shift: lambda *args: shift(*args) + 1
     ),
     "shared candidates are forgotten": wrapped(
         Schedule,
