@@ -1208,6 +1208,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.3.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
+        return self._recipe
+
+    @cached_property
+    def _recipe(self) -> str:
         num_masked = 0
         if self.ranked.num_masked is not None:
             num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
@@ -1399,6 +1403,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Table:
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         sampling = None if self._is_complete else self.sampling

@@ -16,17 +16,10 @@ def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
     for name, result in others:
         other, other_details = _identity(result), _details(result)
         differing = [
-            *(
-                key
-                for key in {**identity, **other}
-                if not is_same(identity.get(key), other.get(key))
-            ),
-            *(
-                key
-                for key in details.keys() & other_details.keys()
-                if not is_same(details[key], other_details[key])
-            ),
+            key for key in identity | other if not is_same(identity.get(key), other.get(key))
         ]
+        both = details.keys() & other_details.keys()
+        differing += [key for key in both if not is_same(details[key], other_details[key])]
         if differing:
             raise ValueError(
                 f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
