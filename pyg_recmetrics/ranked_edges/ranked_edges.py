@@ -651,8 +651,7 @@ class RankedEdges:
 
         Raises:
             TypeError: If `person` does not hold integers or names.
-            ValueError: If there is not one for every user, or this is the share of a process, as a
-                person may have rows in others.
+            ValueError: If there is not one for every user.
 
         Example:
             >>> import torch

@@ -232,7 +232,7 @@ class _Users:
             seen=self.edges("seen"),
             candidates=candidates,
             users=torch.cat([task.users + offset for task, offset in offsets]),
-            user_ids=list(chain(*ids)) or None,
+            user_ids=list(chain(*ids)),
             query=_together(self.tasks, "query"),
             **{name: getattr(self.first, name) for name in _OF_ITEMS},
         )
