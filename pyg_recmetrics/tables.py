@@ -249,7 +249,9 @@ def format_p(p: float) -> str:
     """Formats a p-value."""
     if math.isnan(p):
         return "-"
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+    if p < 0.0001:
+        return "<0.0001"
+    return f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
 
 
 def _with_latex_notes(tabular: Sequence[str], notes: Sequence[str]) -> list[str]:

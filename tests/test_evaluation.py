@@ -39,8 +39,8 @@ class TestEvaluate:
             "precision@3": 0.5,
             "r_precision": 0.25,
         }
-        assert (result.num_evaluated, result.num_without_truth) == (2, 2)
-        assert result.num_with_few_candidates == 1
+        assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (2, 2)
+        assert result.user_counts.num_with_few_candidates == 1
         assert str(result).endswith(
             "2 users evaluated, 2 without ground truth, 1 with fewer than 3 candidates"
         )
@@ -59,7 +59,7 @@ class TestEvaluate:
     def test_some_users_only(self):
         task = RankingTask(TRUTH, num_users=4, num_items=3, users=torch.tensor([1, 3]))
         result = evaluate(self.scores, task, ["recall@3"], empty_target_action="neg")
-        assert (result.num_evaluated, result.num_without_truth) == (1, 1)
+        assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (1, 1)
         assert result["recall@3"] == 0.5
         assert result.per_user["recall@3"].isnan().tolist() == [True, False, True, True]
 
@@ -127,7 +127,11 @@ class TestEvaluate:
         assert result["coverage@1"] == 1 / 3
         assert result.per_user[metric].tolist()[:2] == [1, 0]
         assert result.per_user[metric].isnan().tolist() == [False, False, True, True]
-        assert (result.num_evaluated, result.num_without_truth, result.num_left_out) == (2, 2, 0)
+        assert (
+            result.user_counts.num_evaluated,
+            result.user_counts.num_without_truth,
+            result.user_counts.num_left_out,
+        ) == (2, 2, 0)
         counted_as = {"skip": "are left out", "neg": "count as zero", "pos": "count as one"}[action]
         recipe = " ".join(result.recipe().split())
         assert f"(2 without, 1 of them without any candidate, {counted_as})" in recipe

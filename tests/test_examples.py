@@ -276,7 +276,7 @@ def test_a_knowledge_graph_is_evaluated_as_by_a_loop_over_triples(monkeypatch, c
             ranks.append(naive_rank(scores, t, tails[h, r]))
             scores = model(entity, of_all, torch.full_like(entity, t)).float()
             ranks.append(naive_rank(scores, h, heads[r, t]))
-    assert len(ranks) == result.num_evaluated == 2 * parts[2].size(1)
+    assert len(ranks) == result.user_counts.num_evaluated == 2 * parts[2].size(1)
     assert sorted(result.ranked.rank.tolist()) == sorted(ranks)
     assert result["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
     assert result["hit_rate@10"] == pytest.approx(sum(rank <= 10 for rank in ranks) / len(ranks))
@@ -286,7 +286,7 @@ def test_temporal_links_are_ranked_as_by_a_loop_over_events(monkeypatch, capsys)
     embedding, data, some, every = run_example(monkeypatch, "temporal_links.py")
     assert some["mrr"] > 0.25  # by chance, it would be 0.05
     assert "Against 99 negatives" in capsys.readouterr().out
-    assert some.num_evaluated == every.num_evaluated == 1200
+    assert some.user_counts.num_evaluated == every.user_counts.num_evaluated == 1200
     assert int(some.ranked.num_candidates.min()) < 100
     weight = embedding.weight.detach().double()
     events = list(zip(data.src.tolist(), data.dst.tolist(), data.t.tolist(), strict=True))

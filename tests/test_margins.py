@@ -65,9 +65,9 @@ class TestMeans:
         sampling = sampled.sampling
         assert 512 < sampling.num_ranked < NUM_USERS / 2
         assert sampling.stopped == "margin"
-        assert (sampling.num_users, sampling.num_without_truth) == (NUM_USERS, 0)
+        assert (sampling.num_users, sampling.user_counts.num_without_truth) == (NUM_USERS, 0)
         users = sampled.ranked.users
-        assert users.numel() == sampling.num_ranked == sampled.num_evaluated
+        assert users.numel() == sampling.num_ranked == sampled.user_counts.num_evaluated
         assert_same_values(sampled, FULL, users)
         assert sampled.task is TASK
 
@@ -189,8 +189,8 @@ class TestUsersWithoutTruth:
         options = {"empty_target_action": action, "metrics": METRICS}
         full = evaluate(SCORES, self.task, **options)
         result = evaluate(SCORES, self.task, margin=0.02, **options)
-        assert result.sampling.num_users == full.num_evaluated == 4000
-        assert result.num_without_truth == full.num_without_truth == 2000
+        assert result.sampling.num_users == full.user_counts.num_evaluated == 4000
+        assert result.user_counts.num_without_truth == full.user_counts.num_without_truth == 2000
         assert result.sampling.num_ranked < 2000
         for name in METRICS:
             low, high = result.bounds(name)
@@ -257,7 +257,7 @@ class TestWhoIsMeant:
         other = evaluate(make_scores(2), TASK, METRICS, margin=0.02, seed=7)
         shared = (~sampled.per_user["ndcg@5"].isnan() & ~other.per_user["ndcg@5"].isnan()).sum()
         runs = Runs([sampled, other])
-        assert (~runs.contributions("ndcg@5").isnan()).sum() == shared
+        assert (~runs.values_of("ndcg@5")[0].isnan()).sum() == shared
         numbers = sampled.sampling.num_ranked, other.sampling.num_ranked
         assert runs.table().notes[-1] == (
             f"of 6,000 users, a 'margin' drew {numbers[0]:,} for run 1, {numbers[1]:,} for "

@@ -118,7 +118,7 @@ class TestPopulation:
         assert result.convention.population == self.few
         assert result.convention.name == convention
         assert (result["recall@2"], result["mrr@1"]) == (0.5, 0.5)
-        assert result.num_left_out == 2
+        assert result.user_counts.num_left_out == 2
         is_evaluated = ~result.per_user["recall@2"].isnan()
         assert is_evaluated.tolist() == [True, True, False, False]
 
@@ -144,7 +144,7 @@ class TestPopulation:
         result.save(tmp_path / "result")
         loaded = EvaluationResult.load(tmp_path / "result")
         assert loaded.convention.population == population
-        assert loaded.num_left_out == 2
+        assert loaded.user_counts.num_left_out == 2
         assert dict(loaded) == dict(result)
         assert loaded.recipe() == result.recipe()
 

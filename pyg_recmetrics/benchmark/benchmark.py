@@ -14,21 +14,22 @@ from pyg_recmetrics.benchmark.means import (
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.results import EvaluationResult, Runs, archive
+from pyg_recmetrics.results import EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
 from pyg_recmetrics.results.comparison import compare_on_each, read_names
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.runs import (
     RUNNABLE,
     Name,
     Runnable,
+    as_measured,
     by_name,
     common_metrics,
     every_run,
     fields_of_runs,
     read_name,
-    result_or_runs,
+    results_of,
     runs_from_fields,
-    runs_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.tables import Table, Tabular, to_data_frame
@@ -228,7 +229,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             {
                 "name": data_set,
                 "recommenders": numbered(
-                    {"name": name, "runs": fields_of_runs(runs_of(result))}
+                    {"name": name, "runs": fields_of_runs(results_of(result))}
                     for name, result in of_one.items()
                 ),
             }
@@ -296,7 +297,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         return f"{type(self).__name__}({', '.join(self)}; {count})"
 
 
-def _read(data_set: str, results: Any) -> dict[str, EvaluationResult | Runs]:
+def _read(data_set: str, results: Any) -> dict[str, Measured]:
     """Returns the results of a data set by name.
 
     Raises:
@@ -304,7 +305,7 @@ def _read(data_set: str, results: Any) -> dict[str, EvaluationResult | Runs]:
         ValueError: If they are of different tasks. The error names the data set.
     """
     try:
-        found = {name: result_or_runs(x) for name, x in by_name(results, *RUNNABLE).items()}
+        found = {name: as_measured(x) for name, x in by_name(results, *RUNNABLE).items()}
         check_same_task(every_run(found))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{data_set}: {error}") from error

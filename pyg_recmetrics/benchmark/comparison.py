@@ -9,7 +9,7 @@ from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
 from pyg_recmetrics.results.comparison import Verdict, signed
-from pyg_recmetrics.results.runs import Name, read_name, runs_of
+from pyg_recmetrics.results.runs import Name, read_name
 from pyg_recmetrics.tables import Faint, Table, Tabular, to_data_frame
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
             if data_set not in results:
                 raise ValueError(f"'comparison' needs to be of {list(results)} (got '{data_set}')")
             try:
-                found.check_results({name: runs_of(x) for name, x in results[data_set].items()})
+                found.check_results(results[data_set])
             except ValueError as error:
                 raise ValueError(f"{data_set}: {error}") from error
 

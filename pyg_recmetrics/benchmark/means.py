@@ -5,15 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results import EvaluationResult, Runs
 from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.runs import (
     describe_samples,
     every_run,
-    mean_of_any,
-    means_of_all_users,
-    runs_of,
 )
 from pyg_recmetrics.tables import Best, Table, format_mean
 
@@ -21,7 +18,7 @@ from pyg_recmetrics.tables import Best, Table, format_mean
 _DIGITS = 12
 
 #: The recommenders of one data set, by name.
-Results = Mapping[str, EvaluationResult | Runs]
+Results = Mapping[str, Measured]
 
 
 class MeanOnDataSet(NamedTuple):
@@ -60,10 +57,10 @@ def means_on_each(
     for data_set, of_one in results.items():
         for name, result in of_one.items():
             try:
-                mean = mean_of_any(result, metric, level)
+                mean = result.mean_of(metric, level)
             except ValueError as error:
                 raise ValueError(f"{data_set}, {name}: {error}") from error
-            num_runs = len(runs_of(result))
+            num_runs = len(result.runs)
             found.append(MeanOnDataSet(data_set, name, str(metric), *mean, num_runs))
     return found
 
@@ -134,14 +131,12 @@ def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
 
 def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
     """Yields what stands behind the numbers of a data set."""
-    first = runs_of(next(iter(results.values())))[0]
-    yield note_on_intervals(level, first.person, first.nouns)
+    first = next(iter(results.values())).runs[0]
+    yield note_on_intervals(level, first._person, first.nouns)
     every = every_run(results)
     if note := describe_samples(every, "count"):
         yield note
-    if means_of_all_users(list(every.values()), metric) is not None:
-        return
-    if note := first._caution([metric]):
+    if first.has_rows(metric) and (note := first._caution(metric)):
         yield note
 
 

@@ -313,8 +313,8 @@ def _to_json(result: EvaluationResult) -> dict[str, Any]:
             metrics[name] |= {"low": as_number(low), "high": as_number(high)}
     return {
         "metrics": metrics,
-        "num_users": result.num_evaluated,
-        "num_without_truth": result.num_without_truth,
+        "num_users": result.user_counts.num_evaluated,
+        "num_without_truth": result.user_counts.num_without_truth,
         "convention": result.convention.name,
         "recipe": result.recipe(),
     }

@@ -29,16 +29,15 @@ from pyg_recmetrics.plot.style import (
     make_room,
     point_style,
 )
-from pyg_recmetrics.results import Comparison, EvaluationResult, PairedDifference, Runs
+from pyg_recmetrics.results import Comparison, PairedDifference, Runs
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import lift_in_words, signed
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.runs import (
     common_metrics,
-    mean_with_interval,
-    results_or_runs_by_name,
-    runs_of,
+    one_or_recommenders_by_name,
 )
-from pyg_recmetrics.tables import format_level, format_mean, format_p
+from pyg_recmetrics.tables import format_interval, format_level, format_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,17 +65,16 @@ def _draw_mean(
     index: int,
     mean: CohortMean,
     metric: Metric,
-    result: EvaluationResult | Runs,
+    result: Measured,
     name: str,
     words: str,
 ) -> None:
     """Draws the mean of a recommender with its interval, and a tick for each of several runs."""
     drawn = _draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
     ticks, color = [place - _HALF_TICK, place + _HALF_TICK], point_style(index)["color"]
-    for run in result if isinstance(result, Runs) else ():
-        value = float(run.contributions(metric).nanmean())
+    for value in result.values_of(metric).nanmean(dim=1).tolist() if len(result.runs) > 1 else ():
         drawn += axes.plot([value] * 2, ticks, color=color, lw=1)
-    text = f"{words}, {metric}: {format_mean(mean.value, mean.high - mean.value)}"
+    text = f"{words}, {metric}: {format_interval(*mean[:3])}"
     for mark in drawn:
         describe(mark, text, [name], [str(metric)])
 
@@ -226,7 +224,7 @@ def _means(
         if name not in results:
             _write_missing(axes, place)
             continue
-        mean = mean_with_interval(results[name], metric, level)
+        mean = results[name].mean_of(metric, level)
         num_users.append(mean.num_users)
         words = f"{name} on {data_set}"
         _draw_mean(axes, place, place, mean, metric, results[name], name, words)
@@ -320,14 +318,14 @@ def means(
         >>> [label.get_text() for label in axes.get_yticklabels()]
         ['recall@2', 'mrr@2']
     """
-    by_name = results_or_runs_by_name(results)
+    by_name = one_or_recommenders_by_name(results)
     check_level(level)
     asked = _metrics_of(by_name.values()) if metrics is None else parse_all(metrics)
     axes = axes_for(ax, height=height(len(asked), len(by_name)))
     num_users: list[int] = []
     for index, (name, result) in enumerate(by_name.items()):
         for row, metric in enumerate(asked):
-            mean = mean_with_interval(result, metric, level)
+            mean = result.mean_of(metric, level)
             num_users.append(mean.num_users)
             place = row + _shift(index, len(by_name))
             _draw_mean(axes, place, index, mean, metric, result, name, name or "mean")
@@ -422,8 +420,8 @@ def _name_points(axes: "Axes", named: Sequence[tuple[str, Sequence[str]]]) -> No
     describe_legend(axes, (Description(name, tuple(of), ()) for name, of in named))
 
 
-def _metrics_of(results: "Iterable[EvaluationResult | Runs]") -> tuple[Metric, ...]:
-    runs = [run for result in results for run in runs_of(result)]
+def _metrics_of(results: "Iterable[Measured]") -> tuple[Metric, ...]:
+    runs = [run for result in results for run in result.runs]
     common = common_metrics(runs)
     found = tuple(metric for metric in common if str(metric) in runs[0].per_user)
     if not found:

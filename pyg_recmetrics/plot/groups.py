@@ -24,18 +24,14 @@ from pyg_recmetrics.plot.style import BACKGROUND, GREY, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.measured import common_popularity
 from pyg_recmetrics.results.recipe import those_who
 from pyg_recmetrics.results.runs import (
     RUNNABLE,
     Runnable,
+    as_measured,
     by_name,
-    common_popularity,
-    exposure_of_runs,
-    mean_of_any,
-    result_or_runs,
-    results_or_runs_by_name,
-    runs_of,
-    values_of_runs,
+    one_or_recommenders_by_name,
 )
 from pyg_recmetrics.tables import format_interval, format_level
 
@@ -81,12 +77,11 @@ def distribution(
         >>> axes.get_xlabel()
         'recall@2'
     """
-    by_name = results_or_runs_by_name(results)
+    by_name = one_or_recommenders_by_name(results)
     noun, axes = noun_of(by_name.values()), axes_for(ax)
     num_users = []
     for index, (name, result) in enumerate(by_name.items()):
-        runs = runs_of(result)
-        values = values_of_runs(runs, metric)
+        values = result.values_of(metric)
         values = values[:, ~values.isnan().any(dim=0)]
         num_users.append(values.size(1))
         values, counts = values.unique(return_counts=True)
@@ -143,9 +138,9 @@ def metric_by_degree(
         >>> [label.get_text() for label in axes.get_xticklabels()]
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
-    by_name = results_or_runs_by_name(results)
+    by_name = one_or_recommenders_by_name(results)
     metric = parse(metric)
-    runs = chain.from_iterable(map(runs_of, by_name.values()))
+    runs = chain.from_iterable(each.runs for each in by_name.values())
     if any(str(metric) not in result.per_user for result in runs):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
@@ -230,9 +225,9 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
         >>> axes.get_ylabel()
         'users per item'
     """
-    by_name = results_or_runs_by_name(results)
+    by_name = one_or_recommenders_by_name(results)
     k = check_positive_integer(k, "k")
-    runs = list(chain.from_iterable(map(runs_of, by_name.values())))
+    runs = list(chain.from_iterable(each.runs for each in by_name.values()))
     popularity = common_popularity(runs, "long_tail")
     order = popularity.argsort(descending=True, stable=True)
     groups = _growing_groups(order.numel())
@@ -242,7 +237,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=GREY, linewidth=4, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = exposure_of_runs(runs_of(result), k)[order]
+        counts = result.exposure_of(k)[order]
         style = line_style(index) | point_style(index)
         means = _group_means(counts, groups)
         (line,) = axes.plot(middles, means, label=label(name) or "recommended", **style)
@@ -337,13 +332,13 @@ def pareto(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('seconds', 'mrr')
     """
-    found = {name: result_or_runs(x) for name, x in by_name(results, *RUNNABLE).items()}
+    found = {name: as_measured(x) for name, x in by_name(results, *RUNNABLE).items()}
     level = check_level(level)
 
     def side(asked: Against) -> _Side:
         if isinstance(asked, Mapping):
             return _seconds(asked, list(found))
-        means = {name: mean_of_any(result, asked, level) for name, result in found.items()}
+        means = {name: result.mean_of(asked, level) for name, result in found.items()}
         name = str(parse(asked))
         return _Side(name, means, 1 if is_higher_better(name) else -1)
 

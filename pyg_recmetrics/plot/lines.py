@@ -19,14 +19,14 @@ from pyg_recmetrics.plot.picture import (
     users,
 )
 from pyg_recmetrics.plot.style import NOTE_COLOR, font_size, line_style, point_style
-from pyg_recmetrics.results import EvaluationResult, History, Runs, compare
+from pyg_recmetrics.results import EvaluationResult, History, compare
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.race import Race, RacedPair, swapped
 from pyg_recmetrics.results.runs import (
     Runnable,
-    mean_with_interval,
+    as_measured,
     one_or_by_name,
-    result_or_runs,
-    results_or_runs_by_name,
+    one_or_recommenders_by_name,
 )
 from pyg_recmetrics.tables import format_level
 
@@ -92,7 +92,7 @@ def metric_at_k(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('k', 'recall@k')
     """
-    by_name = results_or_runs_by_name(results)
+    by_name = one_or_recommenders_by_name(results)
     check_level(level)
     y_label, cut_offs = _at_every_k(by_name.values(), metric, max_k)
     axes = axes_for(ax)
@@ -100,7 +100,7 @@ def metric_at_k(
     alpha = min(_BAND_OPACITY, 1 / len(by_name))  # many bands lie on each other
     num_users: list[int] = []
     for index, (name, result) in enumerate(by_name.items()):
-        means = [mean_with_interval(result, f"{metric}@{k}", level) for k in cut_offs]
+        means = [result.mean_of(f"{metric}@{k}", level) for k in cut_offs]
         values, low, high, counts = zip(*means, strict=True)
         num_users += counts
         style = line_style(index) | point_style(index)
@@ -161,7 +161,7 @@ def difference_at_k(
         >>> axes.get_ylabel()
         'difference in recall@k'
     """
-    results = {"a": result_or_runs(a), "b": result_or_runs(b)}
+    results = {"a": as_measured(a), "b": as_measured(b)}
     y_label, cut_offs = _at_every_k(results.values(), metric, max_k)
     rows = compare(results, metrics=[f"{metric}@{k}" for k in cut_offs], level=level)
     axes = axes_for(ax)
@@ -225,7 +225,7 @@ def precision_recall_curve(
     """
     what = "'EvaluationResult', 'Runs' or (precisions, recalls, top_k)"
     by_name = one_or_by_name(results, EvaluationResult | Sequence, what)
-    evaluated = {k: result_or_runs(v) for k, v in by_name.items() if not _is_curve(v)}
+    evaluated = {k: as_measured(v) for k, v in by_name.items() if not _is_curve(v)}
     cut_offs = cut_offs_of(evaluated.values(), max_k)
     curves = {
         name: _measure(evaluated[name], cut_offs) if name in evaluated else _read(given, max_k)
@@ -250,7 +250,7 @@ def precision_recall_curve(
 
 
 def _at_every_k(
-    results: Iterable[EvaluationResult | Runs], metric: str, max_k: int | None
+    results: Iterable[Measured], metric: str, max_k: int | None
 ) -> tuple[str, list[int]]:
     """Returns what a metric at every cut-off is called, and the cut-offs."""
     if "@" in str(metric):
@@ -280,10 +280,9 @@ def _is_curve(given: object) -> bool:
     return isinstance(given, tuple) and not any(isinstance(x, EvaluationResult) for x in given)
 
 
-def _measure(result: EvaluationResult | Runs, cut_offs: Sequence[int]) -> _Points:
+def _measure(result: Measured, cut_offs: Sequence[int]) -> _Points:
     precisions, recalls = (
-        [mean_with_interval(result, f"{metric}@{k}") for k in cut_offs]
-        for metric in ("precision", "recall")
+        [result.mean_of(f"{metric}@{k}") for k in cut_offs] for metric in ("precision", "recall")
     )
     return _Points(
         [mean.value for mean in precisions],

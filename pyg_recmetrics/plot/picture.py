@@ -10,8 +10,8 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.messages import singular
 from pyg_recmetrics.plot.style import NOTE_COLOR, figure_of, lay_out
-from pyg_recmetrics.results import EvaluationResult, Runs
-from pyg_recmetrics.results.runs import Runnable, runs_of
+from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.runs import Runnable
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -31,11 +31,11 @@ def label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | None) -> list[int]:
+def cut_offs_of(recommenders: Iterable[Measured], max_k: int | None) -> list[int]:
     """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
     if max_k is not None:
         return list(range(1, check_positive_integer(max_k, "max_k") + 1))
-    results = chain.from_iterable(runs_of(recommender) for recommender in recommenders)
+    results = chain.from_iterable(recommender.runs for recommender in recommenders)
     depths = [result.ranked.depth or result.max_k for result in results]
     finite_depths = [depth for depth in depths if depth is not None]
     if len(finite_depths) < len(depths):
@@ -43,9 +43,9 @@ def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | No
     return list(range(1, min(finite_depths, default=0) + 1))
 
 
-def noun_of(recommenders: Iterable[EvaluationResult | Runs]) -> str:
+def noun_of(recommenders: Iterable[Measured]) -> str:
     """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
-    nouns = {runs_of(recommender)[0].nouns.means for recommender in recommenders}
+    nouns = {recommender.runs[0].nouns.means for recommender in recommenders}
     return nouns.pop() if len(nouns) == 1 else "users"
 
 

@@ -13,7 +13,6 @@ from pyg_recmetrics.plot.forest import panel_height, panel_of
 from pyg_recmetrics.reporting.contents import about_rows
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.tables import Table
 
 #: With more pairs than this, one recommender is compared with the others.
@@ -81,7 +80,7 @@ class BenchmarkContents:
     def first_of_each(self) -> dict[str, EvaluationResult]:
         """The first run of the first recommender on each data set."""
         return {
-            data_set: runs_of(next(iter(results.values())))[0]
+            data_set: next(iter(results.values())).runs[0]
             for data_set, results in self.benchmark.items()
         }
 
@@ -93,7 +92,7 @@ def _main_metric(benchmark: Benchmark) -> Metric:
             str(metric) in run.per_user
             for results in benchmark.values()
             for result in results.values()
-            for run in runs_of(result)
+            for run in result.runs
         ):
             return metric
     raise ValueError("the results have no metric of single users in common")
@@ -180,7 +179,7 @@ def data_sets(contents: BenchmarkContents) -> Iterator[Part]:
     for data_set, found in contents.first_of_each.items():
         task = found.task
         known = ["-", "-"] if task is None else [f"{task.num_items:,}", f"{task.seen.size(1):,}"]
-        counts = [f"{found.num_evaluated:,}", *known, f"{found.ranked.rank.numel():,}"]
+        counts = [f"{found.user_counts.num_evaluated:,}", *known, f"{found.ranked.rank.numel():,}"]
         rows.append([data_set, *counts])
     head = ["data set", "users evaluated", "items", "seen edges", "ground-truth edges"]
     yield Grid("How large the data sets are.", Table(head, rows))
@@ -238,7 +237,7 @@ def _warnings(contents: BenchmarkContents) -> Iterator[str]:
             those = "Its" if len(names) == 1 else "Their"
             yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
     for data_set, result in contents.first_of_each.items():
-        if note := result._caution([contents.metric]):
+        if note := result._caution(contents.metric):
             yield f"{data_set}: {note}."
     for name in contents.benchmark.recommenders:
         lacking = [x for x, results in contents.benchmark.items() if name not in results]
@@ -252,4 +251,4 @@ def _warnings(contents: BenchmarkContents) -> Iterator[str]:
 
 def _num_tied(contents: BenchmarkContents, data_set: str) -> int:
     results = contents.benchmark[data_set].values()
-    return max(run.num_tied or 0 for result in results for run in runs_of(result))
+    return max(run.num_tied or 0 for result in results for run in result.runs)

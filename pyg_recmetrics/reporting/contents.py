@@ -12,12 +12,11 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, Sampling, compare
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.runs import (
     Runnable,
     common_metrics,
-    mean_of_any,
-    results_or_runs_by_name,
-    runs_of,
+    one_or_recommenders_by_name,
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -47,7 +46,7 @@ class Contents:
         comparison (Comparison or None): The differences of the recommenders.
     """
 
-    recommenders: dict[str, EvaluationResult | Runs]
+    recommenders: dict[str, Measured]
     split: SplitReport | None
     comparison: Comparison | None
 
@@ -70,8 +69,8 @@ class Contents:
                 three parts of one graph, neither its test nor its validation part holds the
                 ground truth of the results, or `comparison` is not of these results.
         """
-        recommenders = results_or_runs_by_name(results)
-        singles = {name: runs_of(runs)[0] for name, runs in recommenders.items()}
+        recommenders = one_or_recommenders_by_name(results)
+        singles = {name: runs.runs[0] for name, runs in recommenders.items()}
         check_same_task(singles)
         first = next(iter(singles.values()))
         checked = None if split is None else _check_split(split, first)
@@ -80,7 +79,7 @@ class Contents:
     @cached_property
     def runs(self) -> dict[str, Sequence[EvaluationResult]]:
         """The runs of each recommender, of which there may be one."""
-        return {name: runs_of(result) for name, result in self.recommenders.items()}
+        return {name: result.runs for name, result in self.recommenders.items()}
 
     @cached_property
     def singles(self) -> dict[str, EvaluationResult]:
@@ -100,7 +99,7 @@ class Contents:
     @property
     def largest(self) -> EvaluationResult:
         """The first of the runs that evaluate the most users."""
-        return max(self.every, key=lambda run: run.num_evaluated)
+        return max(self.every, key=lambda run: run.user_counts.num_evaluated)
 
     @property
     def num_sampled_from(self) -> int | None:
@@ -134,7 +133,7 @@ class Contents:
         metric, sign = self.main_metric, 1 if is_higher_better(str(self.main_metric)) else -1
 
         def mean(name: str) -> float:
-            return sign * mean_of_any(self.recommenders[name], metric, 0.95).value
+            return sign * self.recommenders[name].mean_of(metric, 0.95).value
 
         return max((name for name in self.recommenders if name != left_out), key=mean)
 
@@ -164,11 +163,11 @@ class Contents:
         return self.first.max_k or _DEFAULT_K
 
 
-def sample_of(result: EvaluationResult | Runs) -> Sampling | None:
+def sample_of(result: Measured) -> Sampling | None:
     """Returns how users were drawn, if those of a single run stand for all of the task."""
-    if isinstance(result, Runs) or result.sampling is None or result.sampling.is_complete:
-        return None
-    return result.sampling
+    sampling = result.runs[0].sampling
+    is_sample = len(result.runs) == 1 and sampling is not None and not sampling.is_complete
+    return sampling if is_sample else None
 
 
 def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
@@ -180,9 +179,7 @@ def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
     ]
 
 
-def _compare(
-    recommenders: dict[str, EvaluationResult | Runs], comparison: object
-) -> Comparison | None:
+def _compare(recommenders: dict[str, Measured], comparison: object) -> Comparison | None:
     if comparison is None:
         # There may be a single one, nothing in common, or no scipy.
         with suppress(ImportError, ValueError):
@@ -192,7 +189,7 @@ def _compare(
         raise TypeError(
             f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
         )
-    comparison.check_results({name: runs_of(runs) for name, runs in recommenders.items()})
+    comparison.check_results(recommenders)
     return comparison
 
 

@@ -6,7 +6,6 @@ from functools import partial
 from itertools import chain
 
 import torch
-from torch import Tensor
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.metrics import Metric
@@ -24,9 +23,10 @@ from pyg_recmetrics.reporting.parts import (
     drawing,
     grid,
 )
-from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
+from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.cohorts import format_cohort
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
+from pyg_recmetrics.results.measured import Measured, common_popularity
 from pyg_recmetrics.results.recipe import (
     Observations,
     note_on_intervals,
@@ -34,14 +34,7 @@ from pyg_recmetrics.results.recipe import (
     those_who,
 )
 from pyg_recmetrics.results.result import TieRanges
-from pyg_recmetrics.results.runs import (
-    common_popularity,
-    exposure_of_runs,
-    num_tied_in_runs,
-    runs_of,
-    tie_range_of_runs,
-)
-from pyg_recmetrics.tables import Best, Faint, Table, format_mean
+from pyg_recmetrics.tables import Best, Faint, Table
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 
@@ -112,7 +105,7 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if comparison is not None and (names := comparison.protocol.uncovered):
         those = "Its" if len(names) == 1 else "Their"
         yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
-    if note := first._caution(contents.metrics):
+    if note := first._caution(*contents.metrics):
         yield f"{note[0].upper()}{note[1:]}."
     if contents.split is not None and contents.split.has_leaks:
         yield "The split leaks: see its checks below."
@@ -128,7 +121,7 @@ def _count_short(result: EvaluationResult, k: int) -> int:
     """Returns how many users with ground truth have a shorter list than `k`."""
     ranked = result.ranked
     if ranked.lists is None:
-        return result.num_with_few_candidates or 0
+        return result.user_counts.num_with_few_candidates or 0
     is_short = ranked.lists.length(k) < k
     return int((is_short & ranked.is_evaluated & (ranked.degree > 0)).sum())
 
@@ -293,7 +286,7 @@ def long_tail(contents: Contents) -> Iterator[Part]:
 
 def ties(contents: Contents) -> Iterator[Part]:
     """What the order of equal scores does to the means."""
-    counts = {name: num_tied_in_runs(runs) for name, runs in contents.runs.items()}
+    counts = {name: each.num_tied for name, each in contents.recommenders.items()}
     known = {name: count for name, count in counts.items() if count is not None}
     if not known:
         yield Missing("Ties", "they need scores, and lists are all that is known")
@@ -311,7 +304,7 @@ def ties(contents: Contents) -> Iterator[Part]:
         [
             name or "result",
             _format_count(count),
-            *(str(tie_range_of_runs(contents.runs[name], metric)) for metric in metrics),
+            *(str(contents.recommenders[name].tie_range(metric)) for metric in metrics),
         ]
         for name, count in known.items()
     ]
@@ -393,7 +386,7 @@ def _notes_on_means(contents: Contents) -> Iterator[str]:
 def _notes_on_margins(contents: Contents) -> Iterator[str]:
     """Says what "±" is, and whose if a sample has bounds where others have intervals."""
     first, names_of = contents.first, dict[str, list[str]]()
-    interval = note_on_intervals(0.95, first.person, first.nouns)
+    interval = note_on_intervals(0.95, first._person, first.nouns)
     for name, result in contents.recommenders.items():
         sample = sample_of(result)
         note = interval if sample is None else sample.note_on_bounds(first.nouns)
@@ -419,7 +412,7 @@ def _summarize_users(run: EvaluationResult) -> str:
 
 
 def _nums_evaluated(contents: Contents) -> list[int]:
-    return [run.num_evaluated for run in contents.every]
+    return [run.user_counts.num_evaluated for run in contents.every]
 
 
 def _rows_on_users(contents: Contents) -> Iterator[list[str]]:
@@ -430,8 +423,8 @@ def _rows_on_users(contents: Contents) -> Iterator[list[str]]:
     yield [f"{counts.nouns.users} without ground truth", f"{counts.num_without_truth:,}"]
     if counts.num_left_out:
         yield [f"{counts.nouns.users} whom the convention leaves out", f"{counts.num_left_out:,}"]
-    if result.person is not None:
-        yield ["persons behind them", f"{result.person.unique().numel():,}"]
+    if result._person is not None:
+        yield ["persons behind them", f"{result._person.unique().numel():,}"]
 
 
 def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:
@@ -452,7 +445,7 @@ def _rows_on_edges(contents: Contents, task: RankingTask) -> Iterator[list[str]]
         yield ["seen items are candidates, too", "yes"]
 
 
-def _with_best(metric: str, results: Iterable[EvaluationResult | Runs]) -> Iterator[str]:
+def _with_best(metric: str, results: Iterable[Measured]) -> Iterator[str]:
     """Returns the cells of a metric, the best of which is bold if there are several."""
     means = [_mean(result, metric) for result in results]
     known = [mean for mean in means if not math.isnan(mean)]
@@ -462,20 +455,13 @@ def _with_best(metric: str, results: Iterable[EvaluationResult | Runs]) -> Itera
         yield Best(text) if mean == best else text
 
 
-def _mean(result: EvaluationResult | Runs, metric: str) -> float:
-    values = [run[metric] for run in runs_of(result) if metric in run]
+def _mean(result: Measured, metric: str) -> float:
+    values = [run[metric] for run in result.runs if metric in run]
     return sum(values) / len(values) if values else math.nan
 
 
-def _format_mean(result: EvaluationResult | Runs, metric: str) -> str:
-    if isinstance(result, Runs):
-        if metric not in map(str, result.metrics):
-            return ""
-        value, _, high, *_ = result.mean(metric)
-        return format_mean(value, high - value)
-    if metric not in result:
-        return ""
-    return format_mean(result[metric], result._half_width(metric))
+def _format_mean(result: Measured, metric: str) -> str:
+    return result.cell(metric) if metric in map(str, result.metrics) else ""
 
 
 def _curve(contents: Contents, label: str) -> Drawing | Missing:
@@ -546,7 +532,7 @@ def _most_recommended(contents: Contents) -> Table:
     first = contents.first.ranked
     results = chain.from_iterable(contents.runs.values())
     popularity = common_popularity(results, "report")
-    counts = [exposure_of_runs(runs, contents.k) for runs in contents.runs.values()]
+    counts = [each.exposure_of(contents.k) for each in contents.recommenders.values()]
     if contents.num_sampled_from:
         # What is scaled up knows no tenths.
         counts = [of.round() for of in counts]
@@ -576,8 +562,8 @@ def _id_of(item: int, ids: tuple[object, ...] | None) -> str:
 def _count(contents: Contents, metric: Metric) -> str:
     """Says over how many users the means of a metric are."""
     results = contents.recommenders.values()
-    values: list[Tensor] = [result.contributions(metric) for result in results]
-    counts = (int((~value.isnan()).sum()) for value in values)
+    means = [result.values_of(metric).mean(dim=0) for result in results]
+    counts = (int((~mean.isnan()).sum()) for mean in means)
     return users(counts, contents.first.nouns.means)
 
 

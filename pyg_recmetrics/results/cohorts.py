@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import index_to_mask
 
-from pyg_recmetrics.checks import check_level, check_positive_integer
+from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results.estimates import (
+    Basis,
     Estimate,
-    IntervalMethod,
+    Interval,
     Sample,
-    interval_of_mean,
+    caution,
     mean_of_users,
     ratio_of_sums,
-    uncertainty_over_runs,
 )
 from pyg_recmetrics.results.recipe import USERS, Nouns, note_on_intervals
 from pyg_recmetrics.tables import (
@@ -182,16 +182,12 @@ class Intervals:
     Attributes:
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         level (float): The level of confidence.
-        method (str): How to find them for a single run, see
-            :meth:`EvaluationResult.confidence_interval`. Those of several runs allow for other
-            runs, as in :meth:`Runs.mean`.
         nouns (Nouns): What the rows are called.
         sample (str or None): Which users stand for all, if some do.
     """
 
     person: Tensor | None
     level: float
-    method: IntervalMethod = "t"
     nouns: Nouns = USERS
     sample: str | None = None
 
@@ -200,20 +196,27 @@ class Intervals:
         note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
         return (note,) if self.sample is None else (note, self.sample)
 
-    def mean(self, values: Tensor) -> CohortMean:
+    def caution(self, samples: Iterable[tuple[str, Sample]]) -> str | None:
+        """Returns what makes the interval of some group too narrow; `None` if nothing does."""
+        bases = [Basis.of(name, sample) for name, sample in samples]
+        return caution(bases, f"{self.nouns.means} in some groups", self.nouns.drawn)
+
+    def counted(self, values: Tensor) -> Sample:
+        """Returns the users who count, with their means over runs."""
+        return Sample.of(values.mean(dim=0), self.person)
+
+    def mean(self, values: Tensor, metric: Metric) -> CohortMean:
         """Returns the mean over users and runs, with its interval.
 
         Args:
             values (torch.Tensor): The values of users in each run, of shape
                 `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
+            metric (Metric): What the values are of, whose range holds the interval.
         """
-        sample = Sample.of(values.mean(dim=0), self.person)
-        if len(values) == 1 or sample.num_drawn < 2:
-            ends = interval_of_mean(sample, self.level, self.method)
-        else:
-            uncertainty, _ = uncertainty_over_runs(values, self.person)
-            ends = uncertainty.interval(sample.mean, check_level(self.level))
-        return CohortMean(sample.mean, *ends, sample.num_rows)
+        sample = self.counted(values)
+        margin = self.estimate(values).margin(self.level)
+        interval = Interval(sample.mean - margin, sample.mean + margin).of_metric(metric)
+        return CohortMean(sample.mean, *interval, sample.num_rows)
 
     def estimate(self, values: Tensor) -> Estimate:
         """Returns the same mean, as one that can be compared with that of other users."""
@@ -275,10 +278,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         name: str,
         num_runs: int,
         intervals: Intervals,
+        samples: Sequence[tuple[str, Sample]] = (),
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
-        self._estimate = estimate
-        self._notes, self._nouns = intervals.notes(num_runs), intervals.nouns
+        self._estimate, self._samples = estimate, tuple(samples)
+        self._intervals, self._num_runs = intervals, num_runs
         self.name = name
         self.level = intervals.level
 
@@ -373,7 +377,10 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             ]
             for label, means in self.items()
         ]
-        return Table([self.name, self._nouns.means, *self._metrics], rows, self._notes)
+        intervals = self._intervals
+        notes = [*intervals.notes(self._num_runs), intervals.caution(self._samples)]
+        head = [self.name, intervals.nouns.means, *self._metrics]
+        return Table(head, rows, tuple(filter(None, notes)))
 
     @property
     def _metrics(self) -> list[str]:
@@ -382,6 +389,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
 def by_groups(
     values: Mapping[str, Tensor],
+    metrics: Mapping[str, Metric],
     group: Tensor,
     labels: Sequence[Hashable],
     name: str,
@@ -392,6 +400,7 @@ def by_groups(
     Args:
         values (mapping): What every user contributes to each metric in each run, of shape
             `[num_runs, num_users]`.
+        metrics (mapping): What the convention computes under the name of each metric.
         group (torch.Tensor): The number of each user's group, of shape `[num_users]`; `-1` for
             users without a group.
         labels (sequence): The label of each group.
@@ -404,13 +413,15 @@ def by_groups(
         persons = split_by(person, group.to(person.device), num_groups)
         of_group = [replace(intervals, person=part) for part in persons]
     means: dict[Hashable, dict[str, CohortMean]] = {label: {} for label in labels}
+    samples = []
     for metric, contributed in values.items():
         parts = split_by(contributed, group.to(contributed.device), num_groups)
         for label, part, found in zip(labels, parts, of_group, strict=True):
-            means[label][metric] = found.mean(part)
+            means[label][metric] = found.mean(part, metrics[metric])
+            samples.append((metric, found.counted(part)))
     estimate = partial(_estimate_of_group, values, group, labels, intervals)
     num_runs = max(map(len, values.values()), default=1)
-    return Cohorts(means, estimate, name, num_runs, intervals)
+    return Cohorts(means, estimate, name, num_runs, intervals, samples)
 
 
 def _estimate_of_group(
@@ -469,9 +480,11 @@ def by_popularity(
         label: torch.stack([recall.of_items(bucket == number).to(bucket.device) for recall in runs])
         for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
     }
-    means = {label: {runs[0].name: intervals.mean(value)} for label, value in values.items()}
+    name, metric = runs[0].name, runs[0].metric
+    means = {label: {name: intervals.mean(value, metric)} for label, value in values.items()}
+    samples = [(name, intervals.counted(value)) for value in values.values()]
     estimate = partial(_estimate_of_label, values, intervals)
-    return Cohorts(means, estimate, "popularity", len(runs), intervals)
+    return Cohorts(means, estimate, "popularity", len(runs), intervals, samples)
 
 
 def _estimate_of_label(
@@ -537,12 +550,17 @@ def measure_item_groups(
     groups = _ItemGroups(recall, group, labels, intervals)
     means = {
         label: {
-            metric: CohortMean(estimate.value, *estimate.interval(intervals.level), num_users)
+            metric: CohortMean(estimate.value, *_of_share(estimate, intervals.level), num_users)
             for metric, (estimate, num_users) in groups.estimates(label).items()
         }
         for label in labels
     }
     return Cohorts(means, groups.estimate, "items", 1, intervals)
+
+
+def _of_share(estimate: Estimate, level: float) -> Interval:
+    """Returns the interval of a share, or of a ratio of shares, which may be larger than one."""
+    return estimate.interval(level).inside(0.0, math.inf if estimate.is_ratio else 1.0)
 
 
 class _ItemGroups:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from statistics import fmean
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -21,36 +20,38 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.metrics import Metric, definition, parse, parse_all
+from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results.estimates import (
+    FEW_RUNS,
     Basis,
+    Estimate,
     Interval,
     LargestOfAll,
     PairedTest,
     Sample,
-    Uncertainty,
     alpha_of,
     caution,
     caution_on_persons,
     check_scipy,
+    difference_of_users,
     exp_or_inf,
     holm,
     paired_difference,
     randomization_test,
-    uncertainty_of,
 )
-from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.recipe import Nouns, note_on_copies, note_on_few_runs
 from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
+    are_copies,
     check_users_in_common,
     common_metrics,
     describe_samples,
     every_run,
-    means_of_all_users,
     read_name,
-    runs_by_name,
-    values_of_runs,
+    recommenders_by_name,
+    results_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.tables import (
@@ -72,6 +73,9 @@ _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 #: A mean that is smaller than this share of what it is a mean of is due to rounding.
 _ROUNDING = 1e-12
 
+#: A lift in per cent from which on it is said as a multiple.
+_LARGEST_LIFT = 200
+
 #: What a comparison says of `a`, beside `b`.
 Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
 
@@ -90,15 +94,15 @@ class PairedDifference(NamedTuple):
         p_adjusted: The p-value, corrected for all tests of the comparison.
         verdict: `"better"` or `"worse"` if `a` is that, significantly; `"equivalent"` if the
             difference is too small to matter; or `"inconclusive"`. `None` without a test.
-        lift: The mean of `a` over that of `b`, minus one, in per cent.
+        lift: The mean of `a` over that of `b`, minus one, in per cent; `NaN` for a metric that may
+            be negative, of which no share means anything.
         lift_low: The lower end of its confidence interval.
         lift_high: The upper end.
         effect_size: Cohen's d of paired differences: the mean difference over the standard
             deviation of the differences of users, for one run of each.
-        wins: The number of users for whom the metric of `a` is larger, on average over pairs of
-            runs.
-        ties: The number of users for whom it is the same.
-        losses: The number of users for whom it is smaller.
+        wins: The number of users for whom `a` is better, on average over pairs of runs.
+        ties: The number of users for whom both are the same.
+        losses: The number of users for whom `b` is better.
         mean_a: The mean of `a` over the users for whom both are defined.
         mean_b: The mean of `b`.
         user_error: The standard error that comes from the choice of users.
@@ -175,6 +179,11 @@ class Equivalence:
         """Returns the smallest difference that matters beside a mean."""
         return self.size * abs(mean) if self.is_share else self.size
 
+    def shares(self, *, negative: bool) -> tuple[float, float]:
+        """Returns between which shares of the mean of `b`, which may be negative, `a` may lie."""
+        size = self.size if self.is_share else 0.0
+        return (1 + size, 1 - size) if negative else (1 - size, 1 + size)
+
     def __str__(self) -> str:
         return f"{100 * self.size:.4g}%" if self.is_share else f"{self.size:g}"
 
@@ -201,6 +210,16 @@ class Pair:
     is_paired: Tensor
     person: Tensor | None
 
+    @classmethod
+    def of(cls, metric: Metric, names: tuple[str, str], both: Sequence[Measured]) -> "Pair":
+        """Finds the users for whom both recommenders are defined in all of their runs."""
+        first, second = (recommender.values_of(metric) for recommender in both)
+        second, person = second.to(first.device), both[0].runs[0]._person
+        is_paired = ~torch.cat([first, second]).isnan().any(dim=0)
+        if person is not None:
+            person = person.to(first.device)[is_paired]
+        return cls(metric, *names, first[:, is_paired], second[:, is_paired], is_paired, person)
+
     @cached_property
     def sample(self) -> Sample:
         """The difference of each user, on average over runs."""
@@ -215,24 +234,19 @@ class Pair:
         return _unless_rounding(self.sample.mean, float(values.abs().mean()))
 
     @cached_property
-    def uncertainty(self) -> Uncertainty:
-        """The uncertainty of the mean difference."""
-        return uncertainty_of(self.sample, [self.first, self.second])
-
-    @property
-    def has_test(self) -> bool:
-        """Whether there are enough users or persons for an interval."""
-        return self.sample.num_drawn >= 2
+    def estimate(self) -> Estimate:
+        """The mean difference, and what each user adds to its error."""
+        return difference_of_users(self.first, self.second, self.person)
 
     @property
     def is_same(self) -> bool:
         """Whether no user differs in any run."""
-        return self.difference == 0 and self.uncertainty.variance == 0
+        return self.difference == 0 and self.estimate.uncertainty.variance == 0
 
     @property
     def p_value(self) -> float:
         """The p-value of the paired t-test."""
-        return self.uncertainty.p_value(self.difference)
+        return self.estimate.uncertainty.p_value(self.difference)
 
     @property
     def differences(self) -> Tensor:
@@ -242,16 +256,32 @@ class Pair:
         full[self.is_paired] = values
         return full
 
-    def p_of_equivalence(self, bound: float) -> float:
-        """Returns the p-value of two one-sided tests that the difference is at least `bound`.
+    def p_of_equivalence(self, equivalence: Equivalence) -> float:
+        """Returns the p-value of two one-sided tests that the difference is no smaller.
+
+        Where it is a share of the mean of `b`, that mean is as uncertain as the difference: what is
+        tested is `a` less a multiple of `b`, user by user.
 
         Source: Schuirmann, "A comparison of the two one-sided tests procedure and the power
         approach for assessing the equivalence of average bioavailability" (1987).
         """
         if self.is_same:
             return 0.0
-        room = bound - abs(self.difference)
-        tail = self.uncertainty.p_value(room) / 2
+        amount = 0.0 if equivalence.is_share else equivalence.size
+        low, high = equivalence.shares(negative=float(self.second.mean()) < 0)
+        return max(
+            self._tail(1, low, -amount),
+            self._tail(-1, high, amount),
+        )
+
+    def _tail(self, sign: int, share: float, amount: float) -> float:
+        """Returns the p-value of `a` not being above (`1`) or below (`-1`) a share of `b`."""
+        estimate = self.estimate
+        room = sign * (self.difference - amount)
+        if share != 1:
+            estimate = difference_of_users(self.first, share * self.second, self.person)
+            room = sign * estimate.value
+        tail = estimate.uncertainty.p_value(room) / 2
         return tail if room > 0 else 1 - tail
 
     def row(self, alpha: float) -> PairedDifference:
@@ -261,22 +291,24 @@ class Pair:
             alpha (float): One minus the level of the intervals.
         """
         wins, ties, losses, deviation = _by_pairs_of_runs(self.first, self.second)
+        if not self.metric.definition.higher_is_better:
+            wins, losses = losses, wins
         mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
         row = PairedDifference(
             str(self.metric),
             self.a,
             self.b,
             self.difference,
-            lift=_lift(mean_b, self.difference),
+            lift=_lift(self.metric, mean_b, self.difference),
             wins=wins,
             ties=ties,
             losses=losses,
             mean_a=mean_a,
             mean_b=mean_b,
         )
-        if not self.has_test:
+        if not self.estimate.has_interval:
             return row
-        uncertainty = self.uncertainty
+        uncertainty = self.estimate.uncertainty
         low, high = uncertainty.interval_at(self.difference, alpha)
         lift_low, lift_high = self._lift_interval(mean_a, mean_b, alpha)
         return row._replace(
@@ -291,68 +323,30 @@ class Pair:
 
     def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
         """Returns the interval of the lift, which is one of the logarithm of the ratio."""
-        if mean_a <= 0 or mean_b <= 0:
+        if mean_a <= 0 or mean_b <= 0 or not _has_lift(self.metric):
             return Interval(math.nan, math.nan)
-        values = [self.first / mean_a, self.second / mean_b]
-        sample = Sample.of(
-            paired_difference(values[0].mean(dim=0), values[1].mean(dim=0)), self.person
-        )
+        relative = difference_of_users(self.first / mean_a, self.second / mean_b, self.person)
         log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
-        ends = uncertainty_of(sample, values).interval_at(log_ratio, alpha)
+        ends = relative.uncertainty.interval_at(log_ratio, alpha)
         return Interval(*(100 * (exp_or_inf(end) - 1) for end in ends))
 
 
 def is_higher_better(metric: str) -> bool:
     """Returns whether higher values of a metric are better."""
-    return definition(parse(metric).name).higher_is_better
+    return parse(metric).definition.higher_is_better
 
 
-def pair_of(
-    metric: Metric,
-    names: tuple[str, str],
-    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
-) -> Pair | None:
-    """Finds the users for whom both recommenders are defined in all of their runs.
-
-    `None` for a metric that has one value for all users together.
-    """
-    if means_of_all_users([*runs[0], *runs[1]], metric) is not None:
-        return None
-    one = runs[0][0]
-    device, person = one.ranked.rank.device, one.person
-    values = [values_of_runs(of_one, metric, device) for of_one in runs]
-    is_paired = ~torch.cat(values).isnan().any(dim=0)
-    if person is not None:
-        person = person.to(device)[is_paired]
-    first_values, second_values = (of_runs[:, is_paired] for of_runs in values)
-    return Pair(metric, *names, first_values, second_values, is_paired, person)
-
-
-def difference_of_runs(
-    metric: Metric,
-    names: tuple[str, str],
-    runs: tuple[Sequence[EvaluationResult], Sequence[EvaluationResult]],
-    alpha: float,
+def difference_of(
+    metric: Metric, names: tuple[str, str], both: Sequence[Measured], alpha: float
 ) -> PairedDifference:
     """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
-    if (pair := pair_of(metric, names, runs)) is not None:
-        return pair.row(alpha)
-    means = (fmean(result[metric] for result in of_one) for of_one in runs)
-    return difference_of_means(metric, names, *means)
-
-
-def difference_of_means(
-    metric: Metric, names: tuple[str, str], mean_a: float, mean_b: float
-) -> PairedDifference:
-    """Returns the difference in a metric that has one value for all users together."""
+    if all(recommender.has_rows(metric) for recommender in both):
+        return Pair.of(metric, names, both).row(alpha)
+    mean_a, mean_b = (recommender.estimate_of(metric).value for recommender in both)
     difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
+    lift = _lift(metric, mean_b, difference)
     return PairedDifference(
-        str(metric),
-        *names,
-        difference,
-        lift=_lift(mean_b, difference),
-        mean_a=mean_a,
-        mean_b=mean_b,
+        str(metric), *names, difference, lift=lift, mean_a=mean_a, mean_b=mean_b
     )
 
 
@@ -385,9 +379,14 @@ def _unless_rounding(mean: float, size: float) -> float:
     return 0.0 if abs(mean) <= _ROUNDING * size else mean
 
 
-def _lift(mean_b: float, difference: float) -> float:
+def _has_lift(metric: Metric) -> bool:
+    """Returns whether zero is the least that there is, so that ratios mean something."""
+    return metric.definition.bounds[0] >= 0
+
+
+def _lift(metric: Metric, mean_b: float, difference: float) -> float:
     """Returns how much larger a mean is than that of `b`, in per cent."""
-    return 100 * difference / mean_b if mean_b else math.nan
+    return 100 * difference / mean_b if mean_b and _has_lift(metric) else math.nan
 
 
 def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list[PairedDifference]]:
@@ -406,7 +405,12 @@ def signed(row: PairedDifference) -> str:
 
 def lift_in_words(row: PairedDifference, missing: str = "") -> str:
     """Returns the lift of a difference, and something else if it has none."""
-    return missing if math.isnan(row.lift) else f"{row.lift:+.1f}%"
+    if math.isnan(row.lift):
+        return missing
+    if row.lift < _LARGEST_LIFT:
+        return f"{row.lift:+.1f}%"
+    times = 1 + row.lift / 100
+    return f"{times:.0f} x" if times >= 10 else f"{times:.1f} x"
 
 
 def _clauses(
@@ -459,13 +463,12 @@ class Protocol:
         simultaneous (bool): Whether all intervals hold together.
         num_runs (mapping): The number of runs of each recommender.
         deterministic (tuple of str): The recommenders that have no other runs.
-        unit (str): What was drawn: `"users"`, `"queries"` or `"persons"`.
+        nouns (Nouns): What was drawn, and what differences are means over.
         caution (str or None): What makes intervals too narrow.
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
-        sample (str or None): Whose users stand for all of the task, and how many they are.
-        means (str): What differences are means over: what was drawn, or `"edges"`.
+        remarks (tuple of str): What else is to be known of the results.
         num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 
     Example:
@@ -487,12 +490,11 @@ class Protocol:
     simultaneous: bool
     num_runs: Mapping[str, int]
     deterministic: tuple[str, ...]
-    unit: str
+    nouns: Nouns
+    remarks: tuple[str, ...] = ()
     caution: str | None = None
     num_tests: int = 0
     num_tested_metrics: int = 0
-    sample: str | None = None
-    means: str = "users"
     num_data_sets: int = 1
 
     @property
@@ -544,21 +546,22 @@ class Protocol:
             yield (
                 f"(*): for these trained models; other seeds of {', '.join(single)} are not covered"
             )
-        if self.sample:
-            yield self.sample
+        if FEW_RUNS in self.num_runs.values():
+            yield note_on_few_runs()
+        yield from self.remarks
         if self.caution:
             yield self.caution
 
     def _on_intervals(self, rows: Sequence[PairedDifference]) -> str:
         if all(math.isnan(row.low) for row in rows):
             return "a - b: the difference; an interval and a test need values of two users or more"
-        drawn = f", for other {self.unit}"
+        drawn = f", for other {self.nouns.drawn}"
         if self.has_runs:
             drawn += " and other runs"
         together = " of all differences together" if self.are_together else ""
         return (
-            f"a - b: mean difference over {self.means} ± its {format_level(self.level)} confidence "
-            f"interval{together}{drawn}"
+            f"a - b: mean difference over {self.nouns.means} ± its {format_level(self.level)} "
+            f"confidence interval{together}{drawn}"
         )
 
     def _on_tests(self, tested: Sequence[PairedDifference]) -> Iterator[str]:
@@ -586,28 +589,12 @@ class Protocol:
 
     def _on_correction(self) -> str:
         if self.num_tests == 1:
-            by_signs = f" by random signs of {self.unit}" if self.simultaneous else ""
+            by_signs = f" by random signs of {self.nouns.drawn}" if self.simultaneous else ""
             return f"a single test{by_signs}"
         how = "the largest of all" if self.simultaneous else "Holm's method"
         metrics = f"{self.num_tested_metrics} metric{'' if self.num_tested_metrics == 1 else 's'}"
         where = f" on {self.num_data_sets} data sets" if self.num_data_sets > 1 else ""
         return f"adjusted for {self.num_tests} tests of {metrics}{where} by {how}"
-
-
-#: What of a difference depends on two recommenders alone, and not on the level or on other tests.
-_NUMBERS = (
-    *("mean_a", "mean_b", "difference", "wins", "ties", "losses"),
-    *("effect_size", "user_error", "run_error"),
-)
-
-#: Numbers of the same results differ by less than this, such as on different devices.
-_ROUNDING_OF_DEVICES = 1e-9
-
-
-def _is_close(value: float | None, other: float | None) -> bool:
-    if value is None or other is None or math.isnan(value) or math.isnan(other):
-        return str(value) == str(other)
-    return math.isclose(value, other, rel_tol=_ROUNDING_OF_DEVICES, abs_tol=_ROUNDING_OF_DEVICES)
 
 
 #: For as many pairs as this, the printed table ends with a sentence on each.
@@ -638,38 +625,30 @@ class Comparison(Rows[PairedDifference]):
         ('recall@1', 'perfect', 'popular', 0.5)
     """
 
-    def __init__(self, differences: Iterable[PairedDifference], protocol: Protocol) -> None:
+    def __init__(
+        self,
+        differences: Iterable[PairedDifference],
+        protocol: Protocol,
+        recommenders: Mapping[str, Measured],
+    ) -> None:
         self._rows = tuple(differences)
-        self.protocol = protocol
+        self.protocol, self._recommenders = protocol, recommenders
 
-    def check_results(self, runs: Mapping[str, Sequence[EvaluationResult]]) -> None:
-        """Raises if the differences are not those of some runs, or of others with equal numbers.
-
-        Args:
-            runs (mapping): The runs of each recommender by name.
+    def check_results(self, recommenders: Mapping[str, Measured]) -> None:
+        """Raises if the differences are not those of some recommenders.
 
         Raises:
-            ValueError: If they are of other recommenders, of other numbers of runs, or of other
-                results. The error says what differs.
+            ValueError: If they have other names, or other runs than those that were compared.
         """
-        given = {name: len(of_name) for name, of_name in runs.items()}
-        found = dict(self.protocol.num_runs)
-        if given != found:
+        own = self._recommenders
+        differing = sorted(own.keys() ^ recommenders.keys()) or [
+            name for name in own if not are_copies(own[name].runs, recommenders[name].runs)
+        ]
+        if differing:
             raise ValueError(
-                f"'comparison' needs to be of the results {list(given)} (got one that has {found} "
-                f"runs, and not {given})"
+                f"'comparison' needs to be of the results {list(recommenders)} (got one of "
+                f"{list(own)}, which differs in {', '.join(differing)})"
             )
-        for row in self:
-            of_pair, alpha = (runs[row.a], runs[row.b]), self.protocol.alpha
-            wanted = difference_of_runs(parse(row.metric), (row.a, row.b), of_pair, alpha)
-            for name in _NUMBERS:
-                value, other = getattr(row, name), getattr(wanted, name)
-                if not _is_close(value, other):
-                    raise ValueError(
-                        f"'comparison' needs to be of these results (got one of others, in which "
-                        f"{name} of '{row.a}' and '{row.b}' in {row.metric} is {value} and not "
-                        f"{other})"
-                    )
 
     def is_significant(self, difference: PairedDifference) -> bool:
         """Returns whether a difference is significant after correction; `False` without a test.
@@ -740,7 +719,7 @@ class Comparison(Rows[PairedDifference]):
             raise ValueError(
                 f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
             )
-        return Comparison(rows, self.protocol)
+        return Comparison(rows, self.protocol, self._recommenders)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair.
@@ -821,8 +800,8 @@ class Comparison(Rows[PairedDifference]):
 
 def compare(
     results: Mapping[str, Runnable],
-    *,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
+    *,
     baseline: Name | None = None,
     equivalence: float | str | None = None,
     primary: str | Metric | None = None,
@@ -842,8 +821,9 @@ def compare(
     A recommender may have several runs, such as one for each seed. Then the difference is one of
     means over runs, and its interval and test allow for other users and for other runs. Users are
     the same in all runs, and runs belong to their recommender. A trained recommender with a single
-    run may be better only because of its seed: its stars stand in brackets. If a task knows the
-    persons of its rows, other persons are drawn instead of other users.
+    run may be better only because of its seed: its stars stand in brackets. Runs whose rankings are
+    equal are one run. If a task knows the persons of its rows, other persons are drawn instead of
+    other users.
 
     Args:
         results (dict): Two results or more, by name. Each is an `EvaluationResult`, or the `Runs`
@@ -876,9 +856,8 @@ def compare(
         The differences. They print as a table that marks what is significant after correction for
         all tests, and ends with a sentence for each pair. `verdict` says whether `a` is better,
         worse, equivalent, or whether the data are inconclusive; lower is better for metrics such as
-        `mean_rank`. `wins` counts users for whom the *value* of `a` is larger. Intervals are those
-        of the paired t-test, whatever the test. Metrics that have one value for all users together
-        have no interval and no test.
+        `mean_rank`. Intervals are those of the paired t-test, whatever the test. Metrics that have
+        one value for all users together have no interval and no test.
 
     Raises:
         ImportError: If scipy is not installed.
@@ -910,19 +889,25 @@ def compare(
              metric        a        b  difference       verdict  wins
         0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
-    comparing, asked = _prepare(
-        results,
-        metrics=metrics,
-        baseline=baseline,
-        equivalence=equivalence,
-        primary=primary,
-        deterministic=deterministic,
+    check_scipy("compare")
+    check_choice(test, "test", get_args(PairedTest))
+    seed, recommenders = check_natural_number(seed, "seed"), _comparable(results)
+    simultaneous = check_boolean(simultaneous, "simultaneous")
+    has_runs = any(len(each.runs) > 1 for each in recommenders.values())
+    if test != "t-test" and (simultaneous or has_runs):
+        why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
+        raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
+    asked = _metrics(metrics, recommenders)
+    protocol = replace(
+        _protocol(recommenders, equivalence, deterministic, level),
         test=test,
         simultaneous=simultaneous,
-        level=level,
-        seed=seed,
+        primary=_primary(primary, asked, recommenders),
     )
-    return comparing.compare(asked)
+    tests = _Tests(recommenders, protocol, asked, _pairs(list(recommenders), baseline), seed)
+    largest = tests.largest_of_all() if simultaneous else None
+    tests.run(largest)
+    return _judge([tests], largest.adjust if largest else holm)[0]
 
 
 def compare_on_each(
@@ -949,17 +934,15 @@ def compare_on_each(
         ImportError: If scipy is not installed.
         ValueError: As :func:`compare` does.
     """
+    check_scipy("compare")
     tested = []
     for of_one in results.values():
-        comparing, asked = _prepare(
-            of_one,
-            metrics=metric,
-            baseline=baseline,
-            equivalence=equivalence,
-            deterministic=[name for name in deterministic if str(name) in of_one],
-            level=level,
-        )
-        tested.append(comparing.test(asked))
+        recommenders = _comparable(of_one)
+        known = [name for name in deterministic if str(name) in recommenders]
+        protocol = _protocol(recommenders, equivalence, known, level)
+        pairs = _pairs(list(recommenders), baseline)
+        tested.append(_Tests(recommenders, protocol, (metric,), pairs))
+        tested[-1].run()
     return dict(zip(results, _judge(tested, holm), strict=True))
 
 
@@ -979,99 +962,106 @@ def read_names(names: str | Iterable[Name], known: Sequence[str]) -> tuple[str, 
     return tuple(read_name(name, "deterministic", known) for name in names)
 
 
-def _prepare(
-    results: Mapping[str, Runnable],
-    *,
-    metrics: str | Metric | Iterable[str | Metric] | None,
-    baseline: Name | None,
+def _comparable(results: Mapping[str, Runnable]) -> dict[str, Measured]:
+    """Returns two recommenders or more, whose users are pairs."""
+    recommenders = recommenders_by_name(results)
+    if len(recommenders) < 2:
+        raise ValueError(f"'results' needs to hold at least two results (got {len(recommenders)})")
+    check_same_task(every_run(recommenders))
+    check_users_in_common(every_run(recommenders))
+    return recommenders
+
+
+def _protocol(
+    recommenders: Mapping[str, Measured],
     equivalence: float | str | None,
     deterministic: str | Iterable[Name],
     level: float,
-    primary: str | Metric | None = None,
-    test: PairedTest = "t-test",
-    simultaneous: bool = False,
-    seed: int = 0,
-) -> "tuple[_Comparing, list[tuple[Metric, tuple[str, str]]]]":
-    """Returns what compares results, and the metrics and pairs that it is asked for.
-
-    Arguments and errors are those of :func:`compare`.
-    """
-    check_scipy("compare")
-    check_choice(test, "test", get_args(PairedTest))
-    level = check_level(level)
-    seed = check_natural_number(seed, "seed")
-    simultaneous = check_boolean(simultaneous, "simultaneous")
-    runs = runs_by_name(results)
-    if len(runs) < 2:
-        raise ValueError(f"'results' needs to hold at least two results (got {len(runs)})")
-    num_runs = FrozenDict({name: len(of_name) for name, of_name in runs.items()})
-    if test != "t-test" and (simultaneous or max(num_runs.values()) > 1):
-        why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
-        raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
-    check_same_task(every_run(runs))
-    check_users_in_common(every_run(runs))
-    nouns = next(iter(runs.values()))[0].nouns
-    asked = _metrics(metrics, runs)
-    protocol = Protocol(
-        test,
-        level,
+) -> Protocol:
+    """Returns how recommenders are compared if nothing else is asked for."""
+    remarks = [
+        note_on_copies(len(results_of(each)), len(each.runs), name)
+        for name, each in recommenders.items()
+    ]
+    return Protocol(
+        "t-test",
+        check_level(level),
         None if equivalence is None else Equivalence.of(equivalence),
-        _primary(primary, asked, runs),
-        simultaneous,
-        num_runs,
-        read_names(deterministic, list(runs)),
-        nouns.drawn,
-        sample=describe_samples(every_run(runs)),
-        means=nouns.means,
+        primary=None,
+        simultaneous=False,
+        num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
+        deterministic=read_names(deterministic, list(recommenders)),
+        nouns=next(iter(recommenders.values())).runs[0].nouns,
+        remarks=tuple(filter(None, [*remarks, describe_samples(every_run(recommenders))])),
     )
-    asked_pairs = [(metric, pair) for metric in asked for pair in _pairs(list(runs), baseline)]
-    return _Comparing(runs, protocol, seed), asked_pairs
 
 
-class _Comparing:
-    """Compares recommenders as a protocol says."""
+@dataclass(frozen=True)
+class _Tests:
+    """The tests of some pairs of recommenders in some metrics, before they are corrected.
 
-    def __init__(
-        self, runs: Mapping[str, Sequence[EvaluationResult]], protocol: Protocol, seed: int
-    ) -> None:
-        self.runs, self.protocol, self.seed = runs, protocol, seed
+    Attributes:
+        recommenders (mapping): The recommenders by name.
+        protocol (Protocol): How they are tested.
+        metrics (sequence of Metric): The metrics.
+        pairs (sequence): The names of each pair.
+        seed (int): The seed of random signs.
+        rows (list): The differences.
+        of_equivalence (list): The p-value of the equivalence of each; `NaN` without one.
+        bases (list): What the interval of each rests on.
+        warnings (list): What is to be warned of.
+    """
 
-    def compare(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> Comparison:
-        """Compares pairs of recommenders in metrics."""
-        largest = self._largest(asked) if self.protocol.simultaneous else None
-        return _judge([self.test(asked, largest)], largest.adjust if largest else holm)[0]
+    recommenders: Mapping[str, Measured]
+    protocol: Protocol
+    metrics: Sequence[Metric]
+    pairs: Sequence[tuple[str, str]]
+    seed: int = 0
+    rows: list[PairedDifference] = field(default_factory=list)
+    of_equivalence: list[float] = field(default_factory=list)
+    bases: list[Basis] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
-    def test(
-        self, asked: Sequence[tuple[Metric, tuple[str, str]]], largest: LargestOfAll | None = None
-    ) -> "_Tested":
+    def run(self, largest: LargestOfAll | None = None) -> None:
         """Tests each difference by itself, or with intervals that hold together."""
         alpha = self.protocol.alpha
         alpha_of_each = largest.alpha_of_each(self.protocol.level) if largest else alpha
-        tested = _Tested(self.protocol)
-        for metric, (a, b) in asked:
-            runs = self.runs[a], self.runs[b]
-            pair = pair_of(metric, (a, b), runs)
-            if pair is None:
-                tested.add(difference_of_runs(metric, (a, b), runs, alpha))
+        for metric, names, both in self._asked():
+            if not all(each.has_rows(metric) for each in both):
+                self._add(difference_of(metric, names, both, alpha))
                 continue
-            tested.bases.append(Basis.of(str(metric), pair.sample))
-            if pair.has_test and (note := caution_on_persons(pair.sample, self.protocol.unit)):
-                tested.warnings.append(note)
-            if not pair.has_test or self.protocol.primary not in (None, metric):
-                tested.add(pair.row(alpha))
+            pair = Pair.of(metric, names, both)
+            self.bases.append(Basis.of(str(metric), pair.sample, pair.estimate.skewness))
+            has_test = pair.estimate.has_interval
+            if has_test and (note := caution_on_persons(pair.sample, self.protocol.nouns.drawn)):
+                self.warnings.append(note)
+            if not has_test or self.protocol.primary not in (None, metric):
+                self._add(pair.row(alpha))
                 continue
             row = pair.row(alpha_of_each)._replace(p_value=self._p_value(pair))
-            tested.add(row, self._p_of_equivalence(pair))
-        return tested
+            self._add(row, self._p_of_equivalence(pair))
 
-    def _largest(self, asked: Sequence[tuple[Metric, tuple[str, str]]]) -> LargestOfAll | None:
-        tested = [x for x in asked if self.protocol.primary in (None, x[0])]
-        pairs = (pair_of(x, (a, b), (self.runs[a], self.runs[b])) for x, (a, b) in tested)
-        differences = [pair.differences for pair in pairs if pair is not None and pair.has_test]
+    def largest_of_all(self) -> LargestOfAll | None:
+        """Returns how large the largest of all test statistics is by chance."""
+        pairs = [
+            Pair.of(metric, names, both)
+            for metric, names, both in self._asked()
+            if self.protocol.primary in (None, metric) and all(x.has_rows(metric) for x in both)
+        ]
+        differences = [pair.differences for pair in pairs if pair.estimate.has_interval]
         if not differences:
             return None
-        person = next(iter(self.runs.values()))[0].person
+        person = next(iter(self.recommenders.values())).runs[0]._person
         return LargestOfAll(torch.stack(differences, dim=1), person, _NUM_SAMPLES, self.seed)
+
+    def _asked(self) -> Iterator[tuple[Metric, tuple[str, str], tuple[Measured, Measured]]]:
+        for metric in self.metrics:
+            for a, b in self.pairs:
+                yield metric, (a, b), (self.recommenders[a], self.recommenders[b])
+
+    def _add(self, row: PairedDifference, p_of_equivalence: float = math.nan) -> None:
+        self.rows.append(row)
+        self.of_equivalence.append(p_of_equivalence)
 
     def _p_value(self, pair: Pair) -> float:
         if self.protocol.test == "randomization":
@@ -1080,37 +1070,11 @@ class _Comparing:
 
     def _p_of_equivalence(self, pair: Pair) -> float:
         equivalence = self.protocol.equivalence
-        if equivalence is None:
-            return math.nan
-        return pair.p_of_equivalence(equivalence.bound(float(pair.second.mean())))
-
-
-@dataclass(frozen=True)
-class _Tested:
-    """Differences that were tested, before their p-values are corrected.
-
-    Attributes:
-        protocol: How they were tested.
-        rows: The differences.
-        of_equivalence: The p-value of each that it is too small to matter; `NaN` without one.
-        bases: What the intervals rest on.
-        warnings: What to warn of.
-    """
-
-    protocol: Protocol
-    rows: list[PairedDifference] = field(default_factory=list)
-    of_equivalence: list[float] = field(default_factory=list)
-    bases: list[Basis] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def add(self, row: PairedDifference, p_of_equivalence: float = math.nan) -> None:
-        """Adds a difference."""
-        self.rows.append(row)
-        self.of_equivalence.append(p_of_equivalence)
+        return math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
 
 
 def _judge(
-    tested: Sequence[_Tested], adjust: Callable[[Sequence[float]], list[float]]
+    tested: Sequence[_Tests], adjust: Callable[[Sequence[float]], list[float]]
 ) -> list[Comparison]:
     """Corrects the p-values of all tests together, and says what they tell."""
     rows = [row for each in tested for row in each.rows]
@@ -1130,12 +1094,16 @@ def _judge(
             replace(
                 each.protocol,
                 caution=caution(
-                    each.bases, each.protocol.means, each.protocol.unit, are_differences=True
+                    each.bases,
+                    each.protocol.nouns.means,
+                    each.protocol.nouns.drawn,
+                    are_differences=True,
                 ),
                 num_tests=len(of_tests),
                 num_tested_metrics=len({row.metric for row in of_tests}),
                 num_data_sets=len(tested),
             ),
+            each.recommenders,
         )
         for each in tested
     ]
@@ -1164,29 +1132,25 @@ def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
 
 
 def _metrics(
-    metrics: str | Metric | Iterable[str | Metric] | None,
-    runs: Mapping[str, Sequence[EvaluationResult]],
+    metrics: str | Metric | Iterable[str | Metric] | None, recommenders: Mapping[str, Measured]
 ) -> tuple[Metric, ...]:
     if metrics is not None:
         return parse_all(metrics)
-    results = list(every_run(runs).values())
-    common = common_metrics(results)
-    if not common:
-        raise ValueError(
-            f"'results' needs to have metrics in common (got {list(map(list, results))})"
-        )
+    runs = list(every_run(recommenders).values())
+    if not (common := common_metrics(runs)):
+        raise ValueError(f"'results' needs to have metrics in common (got {list(map(list, runs))})")
     return common
 
 
 def _primary(
     primary: str | Metric | None,
     metrics: Sequence[Metric],
-    runs: Mapping[str, Sequence[EvaluationResult]],
+    recommenders: Mapping[str, Measured],
 ) -> Metric | None:
     if primary is None:
         return None
-    results = list(every_run(runs).values())
-    tested = [metric for metric in metrics if means_of_all_users(results, metric) is None]
+    both = recommenders.values()
+    tested = [metric for metric in metrics if all(each.has_rows(metric) for each in both)]
     if not isinstance(primary, str | Metric):
         raise TypeError(f"'primary' needs to be a single metric (got {type(primary).__name__})")
     try:

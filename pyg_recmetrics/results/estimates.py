@@ -143,6 +143,18 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def inside(self, lowest: float, highest: float) -> "Interval":
+        """Returns the part of it that a number can reach which is never below or above some."""
+        is_low, is_high = self.low < lowest <= self.high, self.low <= highest < self.high
+        return Interval(lowest if is_low else self.low, highest if is_high else self.high)
+
+    def of_metric(self, metric: Metric) -> "Interval":
+        """Returns the part of it that the mean of a metric can reach."""
+        lowest, highest = metric.definition.bounds
+        # Weights have no bound.
+        is_weighted = metric.all_arguments.get("propensity", "none") != "none"
+        return self.inside(lowest, math.inf if is_weighted else highest)
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -159,12 +171,15 @@ class Estimate:
         num_drawn (int): How many users or persons it is estimated from. For two estimates together,
             it is the smaller number.
         is_ratio (bool): Whether it is the ratio of two estimates.
+        recommenders (tuple of Estimate): Of a difference of two recommenders, the mean of each,
+            whose runs are its own.
     """
 
     values: Tensor
     influences: Tensor
     num_drawn: int
     is_ratio: bool = False
+    recommenders: "tuple[Estimate, ...]" = ()
 
     @cached_property
     def value(self) -> float:
@@ -182,15 +197,35 @@ class Estimate:
         """The variance for other users, the runs given; `NaN` if fewer than two were drawn."""
         return exact_sum(self.influence.square())
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are two users or more, or two runs of a number without users."""
+        return self.num_drawn > 1 or (self.num_drawn == 0 and len(self.values) > 1)
+
+    @cached_property
+    def uncertainty(self) -> "Uncertainty":
+        """Its variance, by where it comes from."""
+        variance = self.variance
+        if variance <= ROUNDING_OF_VARIANCE * self.value**2:
+            variance = 0.0
+        several = [each for each in self.recommenders or (self,) if len(each.values) > 1]
+        return combine(variance, self.num_drawn, [Variation.of(each) for each in several])
+
+    @cached_property
+    def skewness(self) -> float:
+        """The skewness of what each of the drawn adds; zero if it does not vary."""
+        squares = float(self.influence.square().sum())
+        if not squares > 0:
+            return 0.0
+        return math.sqrt(self.num_drawn) * float((self.influence / math.sqrt(squares)).pow(3).sum())
+
     def margin(self, level: float) -> float:
-        """Returns half the width of the interval of a mean; `NaN` if fewer than two were drawn."""
-        if self.num_drawn < 2:
+        """Returns half the width of the interval of a mean; `NaN` if there is none."""
+        if not self.has_interval:
             return math.nan
-        if len(self.values) == 1:
-            return t_quantile(level, self.num_drawn - 1) * math.sqrt(self.variance)
-        rest = self.influences - self.influence
-        variation = Variation.of(self.values, rest.square().sum(dim=1).tolist())
-        return combine(self.variance, self.num_drawn, [variation]).margin(level)
+        if len(self.values) > 1:
+            return self.uncertainty.margin(level)
+        return t_quantile(level, self.num_drawn - 1) * math.sqrt(self.variance)
 
     def interval(self, level: float) -> Interval:
         """Returns its interval; `NaN` if fewer than two were drawn, or a ratio is not positive."""
@@ -263,6 +298,26 @@ def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
     runs = [ratio_of_sums(row, counts, person) for row in values.nan_to_num(0.0) * counts]
     influences = torch.cat([run.influences for run in runs])
     return Estimate(torch.cat([run.values for run in runs]), influences, runs[0].num_drawn)
+
+
+def mean_of_runs(values: Tensor) -> Estimate:
+    """Estimates the mean over runs of a number of all users together, of shape `[num_runs]`."""
+    return Estimate(values, values.new_zeros(len(values), 0), 0)
+
+
+def difference_of_users(first: Tensor, second: Tensor, person: Tensor | None) -> Estimate:
+    """Estimates the mean difference of two recommenders, user by user.
+
+    Args:
+        first (torch.Tensor): The values of users in each run of one, of shape `[num_runs,
+            num_users]`.
+        second (torch.Tensor): Those of the other for the same users, in runs of its own.
+        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
+    """
+    difference = paired_difference(first.mean(dim=0), second.mean(dim=0))
+    recommenders = tuple(mean_of_users(x, person) for x in (first, second) if len(x) > 1)
+    estimate = mean_of_users(difference.unsqueeze(0), person)
+    return replace(estimate, recommenders=recommenders)
 
 
 # Inference over users: confidence intervals of a mean, and paired tests of a difference.
@@ -469,6 +524,9 @@ def check_scipy(needed_by: str) -> None:
 #: all who differ do so in the same direction.
 FEW_USERS, FEW_PERSONS, FEW_HITS = 100, 50, 20
 
+#: So many times the squared skewness of differences is how many users their test takes.
+_USERS_PER_SKEWNESS = 25
+
 
 class Basis(NamedTuple):
     """What an interval rests on.
@@ -478,18 +536,28 @@ class Basis(NamedTuple):
         num_drawn: How many users or persons were drawn.
         num_persons: How many persons of one size they are worth; `None` if every user is one.
         num_hits: How many users have another value than zero.
+        skewness: The skewness of their differences.
     """
 
     metric: str
     num_drawn: int
     num_persons: float | None
     num_hits: int
+    skewness: float = 0.0
 
     @classmethod
-    def of(cls, metric: str, sample: Sample) -> "Basis":
+    def of(cls, metric: str, sample: Sample, skewness: float = 0.0) -> "Basis":
         """Counts what the values of users are."""
         num_persons = None if sample.person is None else sample.num_effective
-        return cls(metric, sample.num_drawn, num_persons, sample.num_hits)
+        return cls(metric, sample.num_drawn, num_persons, sample.num_hits, skewness)
+
+    @property
+    def num_needed(self) -> int:
+        """How many users it takes until the mean of differences so skewed is nearly normal.
+
+        Source: Cochran, "Sampling techniques", 2.15 (1977).
+        """
+        return math.ceil(_USERS_PER_SKEWNESS * self.skewness**2)
 
     def few_persons(self, persons: str) -> str | None:
         """Returns what to say if there are too few persons, who are called so."""
@@ -526,7 +594,17 @@ def caution(
     least, do = (1, "differ") if are_differences else (0, "have more than zero")
     rare = dict.fromkeys(basis.metric for basis in bases if least <= basis.num_hits < FEW_HITS)
     few_hits = f"few {means} {do} in {', '.join(rare)}" if rare else None
-    return _said(few_persons, few_hits)
+    return _said(few_persons, few_hits, _on_skewness(bases, drawn))
+
+
+def _on_skewness(bases: Iterable[Basis], drawn: str) -> str | None:
+    """Returns what to say if some differences are too skewed for so many users."""
+    skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
+    if not skewed:
+        return None
+    needed = max(basis.num_needed for basis in skewed)
+    metrics = dict.fromkeys(basis.metric for basis in skewed)
+    return f"differences are skewed in {', '.join(metrics)}, which takes {needed:,} {drawn}"
 
 
 def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
@@ -562,10 +640,11 @@ def _said(*reasons: str | None) -> str | None:
 # :math:`f_i`. It is more careful, and too careful where several parts come from few runs. With one
 # run of each recommender, both are the interval of the paired t-test.
 #
-# Where two recommenders have several runs, simulations find that Satterthwaite's test of their
-# difference is wrong in 4 to 6% of cases from three runs on, and Cochran's in 1.5 to 5%. Where only
-# one has, or for a mean, Cochran's is wrong in 3 to 6%, and Satterthwaite's in up to 10%. So
-# Satterthwaite's is for two, and Cochran's for one.
+# Where two recommenders have three runs or more that vary alike, simulations find that
+# Satterthwaite's test of their difference is wrong in 4 to 6% of cases, and Cochran's in 1.5 to 5%.
+# Where only one has several, or nearly all variance of runs is that of one of them, or one has two,
+# Satterthwaite's is wrong in up to 14%, and Cochran's in 3 to 6%. So Satterthwaite's is for the
+# first, and Cochran's for all others.
 #
 # Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
 # approximate distribution of estimates of variance components" (1946); Cochran, "Approximate
@@ -573,6 +652,12 @@ def _said(*reasons: str | None) -> str | None:
 
 #: What is drawn anew if somebody repeats the evaluation.
 Source: TypeAlias = Literal["users", "runs"]
+
+#: So few runs hardly tell how runs vary.
+FEW_RUNS = 2
+
+#: The variance of runs sits on one side if more than this share of it does.
+_LOPSIDED = 0.8
 
 #: A smaller p-value than this is zero.
 _SMALLEST_TAIL = 1e-150
@@ -696,47 +781,6 @@ class Uncertainty:
         return sum(quantiles) / math.sqrt(self.variance) if parts else 0.0
 
 
-def uncertainty_of(sample: Sample, runs: Iterable[Tensor]) -> Uncertainty:
-    """Returns the uncertainty of a mean over users.
-
-    Args:
-        sample (Sample): The mean of every user over the runs of a recommender, or the difference
-            of these for two recommenders.
-        runs (iterable of torch.Tensor): For each of these recommenders, the values of the users
-            of the sample in every run, of shape `[num_runs, num_users]`. What has one run is taken
-            as it is, as if it could have no other.
-    """
-    parts = []
-    for values in runs:
-        if len(values) > 1:
-            rest = (Sample(row, sample.person) for row in values - values.mean(dim=0))
-            variances = [each.estimate.variance for each in rest]
-            parts.append(Variation.of(values.mean(dim=1), variances))
-    total = sample.estimate.variance
-    if total <= ROUNDING_OF_VARIANCE * sample.mean**2:
-        total = 0.0
-    return combine(total, sample.num_drawn, parts)
-
-
-def uncertainty_over_runs(values: Tensor, person: Tensor | None) -> tuple[Uncertainty, Tensor]:
-    """Returns the uncertainty of a mean over users and runs, and the mean of every run.
-
-    Args:
-        values (torch.Tensor): The values of users in two runs or more, of shape
-            `[num_runs, num_users]`. Users who are `NaN` in any run are left out of all of them.
-        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
-    """
-    counted = values[:, ~values.isnan().any(dim=0)]
-    sample = Sample.of(values.mean(dim=0), person)
-    return uncertainty_of(sample, [counted]), counted.mean(dim=1)
-
-
-def uncertainty_of_means(means: Tensor) -> Uncertainty:
-    """Returns the uncertainty of the mean of runs, of shape `[num_runs]`, for other runs alone."""
-    num_runs = means.numel()
-    return Uncertainty((Component(float(means.var()) / num_runs, None, num_runs),))
-
-
 class Variation(NamedTuple):
     """How the numbers of the runs of a recommender vary.
 
@@ -751,17 +795,18 @@ class Variation(NamedTuple):
     of_rest: float
 
     @classmethod
-    def of(cls, means: Tensor, variances: Iterable[float]) -> "Variation":
-        """Measures it.
+    def of(cls, estimate: Estimate) -> "Variation":
+        """Measures it for an estimate of several runs."""
+        num_runs = len(estimate.values)
+        # The variance for other users of what sets each run apart from the mean of all.
+        rest = (estimate.influences - estimate.influence).square().sum(dim=1).tolist()
+        of_rest = sum(rest) / (num_runs - 1) / num_runs
+        return cls(num_runs, float(estimate.values.var()) / num_runs, of_rest)
 
-        Args:
-            means (torch.Tensor): The number of every run, of shape `[num_runs]`.
-            variances (iterable of float): The variance for other users of what sets each of these
-                apart from their mean.
-        """
-        num_runs = means.numel()
-        of_rest = sum(variances) / (num_runs - 1) / num_runs
-        return cls(num_runs, float(means.var()) / num_runs, of_rest)
+    @property
+    def variance(self) -> float:
+        """What runs add to the variance: none if they differ by no more than users make them."""
+        return max(0.0, self.of_runs - self.of_rest)
 
 
 def combine(total: float, drawn: int, parts: Sequence[Variation]) -> Uncertainty:
@@ -769,18 +814,26 @@ def combine(total: float, drawn: int, parts: Sequence[Variation]) -> Uncertainty
 
     Args:
         total (float): Its variance for other users, given the runs.
-        drawn (int): How many users or persons were drawn.
+        drawn (int): How many users or persons were drawn; zero for a number of all together.
         parts (sequence of Variation): How the runs of each recommender vary that has several.
     """
     of_rest = sum(part.of_rest for part in parts)
     # What is left for the rest if users differ by less than it alone makes them differ.
     share = min(1.0, total / of_rest) if of_rest else 0.0
-    components = [Component(max(0.0, total - share * of_rest), drawn, None)]
-    for part in parts:
-        components.append(Component(share * part.of_rest, drawn, part.num_runs))
-        # Runs that differ by no more than users make them differ have no effect of their own.
-        components.append(Component(max(0.0, part.of_runs - part.of_rest), None, part.num_runs))
-    return Uncertainty(tuple(components), is_conservative=len(parts) < 2)
+    of_runs = [Component(part.variance, None, part.num_runs) for part in parts]
+    if drawn == 0:
+        return Uncertainty(tuple(of_runs), is_conservative=True)
+    of_users = [Component(max(0.0, total - share * of_rest), drawn, None)]
+    of_users += [Component(share * part.of_rest, drawn, part.num_runs) for part in parts]
+    return Uncertainty((*of_users, *of_runs), _needs_care(parts))
+
+
+def _needs_care(parts: Sequence[Variation]) -> bool:
+    """Returns whether what is known of runs rests on so few that an interval has to be careful."""
+    if len(parts) < 2 or min(part.num_runs for part in parts) == FEW_RUNS:
+        return True
+    variances = [part.variance for part in parts]
+    return max(variances) > _LOPSIDED * sum(variances)
 
 
 #: P-values that differ by no more than this share of them are the same, but for rounding.

@@ -51,20 +51,27 @@ class History(Rows[dict[str, float]]):
     def __init__(self, monitor: Metric, patience: int | None = None) -> None:
         self.monitor = monitor
         self.patience = None if patience is None else check_positive_integer(patience, "patience")
-        self.best: EvaluationResult | None = None
+        self._best: EvaluationResult | None = None
         self.best_index: int | None = None
         self._rows: list[dict[str, float]] = []
 
     def append(self, result: EvaluationResult) -> None:
         """Adds an evaluation."""
         if self._is_improvement(result[self.monitor]):
-            self.best, self.best_index = result, len(self)
+            self._best, self.best_index = result, len(self)
         self._rows.append(result.to_dict())
+        if self._best is not None:
+            self._best = self._best._best_of(len(self))
 
     def clear(self) -> None:
         """Forgets all evaluations."""
-        self.best = self.best_index = None
+        self._best = self.best_index = None
         self._rows.clear()
+
+    @property
+    def best(self) -> EvaluationResult | None:
+        """The best result so far, which says of how many it is the best; `None` without any."""
+        return self._best
 
     @property
     def is_best(self) -> bool:

@@ -95,7 +95,7 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
         task=task,
         empty_target_action=first.empty_target_action,
         convention=first.convention,
-        num_left_out=sum(part.num_left_out for part in parts),
+        num_left_out=sum(part.user_counts.num_left_out for part in parts),
         average_over=first.average_over,
     )
 

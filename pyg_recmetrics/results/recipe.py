@@ -279,10 +279,12 @@ def write_recipe(
     convention: Convention,
     ranking: Ranking,
     sample: str | None = None,
+    num_calls: int = 1,
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
 
-    `sample` says which users were ranked if they stand for all.
+    `sample` says which users were ranked if they stand for all, and `num_calls` of how many calls
+    of an evaluator the result is the best.
     """
     definitions = list(definitions)
     text = (
@@ -292,9 +294,32 @@ def write_recipe(
         f"{_persons(users, ranking.num_persons)}. "
         f"Ranking: {_items(ranking, users.nouns.user)}{_of_edges(users)}{_ties(ranking)}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
-        f"({convention.source})."
+        f"({convention.source})"
+        f"{f'; {note_on_calls(num_calls, users.nouns)}' if num_calls > 1 else ''}."
     )
     return textwrap.fill(text, width=_NUM_COLUMNS)
+
+
+def note_on_calls(num_calls: int, nouns: Nouns) -> str:
+    """Returns what is said of the best of several calls: its mean is too good to be expected."""
+    return f"the best of {num_calls:,} calls on these {nouns.users}"
+
+
+def note_on_copies(num_results: int, num_runs: int, name: str = "") -> str | None:
+    """Returns what is said of runs whose rankings are equal; `None` if there are none."""
+    if num_results == num_runs:
+        return None
+    of = f" of {name}" if name else ""
+    same = "the same ranking" if num_runs == 1 else f"{num_runs} different rankings"
+    return (
+        f"{num_results} runs{of} are {same}: is the seed set inside? They count as "
+        f"{'one' if num_runs == 1 else num_runs}"
+    )
+
+
+def note_on_few_runs() -> str:
+    """Returns what is said where a recommender has two runs."""
+    return "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
 
 
 def note_on_intervals(level: float, person: Tensor | None, nouns: Nouns, num_runs: int = 1) -> str:

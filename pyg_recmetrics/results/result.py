@@ -1,5 +1,6 @@
 """EvaluationResult: the metrics of one evaluation, on average and for every user."""
 
+import copy
 import math
 import re
 from collections import defaultdict
@@ -17,13 +18,12 @@ from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
     check_labels,
-    check_level,
     check_natural_number,
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.frozen import Frozen, FrozenDict
+from pyg_recmetrics.frozen import Frozen, FrozenDict, settle
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import list_some, singular, warn
@@ -38,7 +38,7 @@ from pyg_recmetrics.metrics.registry import AggregateDefinition, check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.results import archive, cohorts
-from pyg_recmetrics.results.cohorts import Cohorts, Intervals, PartialRecall
+from pyg_recmetrics.results.cohorts import Cohorts, PartialRecall
 from pyg_recmetrics.results.estimates import (
     AverageOver,
     Basis,
@@ -54,18 +54,20 @@ from pyg_recmetrics.results.estimates import (
     means_of_persons,
     num_persons,
 )
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.recipe import (
     Nouns,
     Observations,
     Ranking,
     UserCounts,
+    note_on_calls,
     note_on_intervals,
     summarize_users,
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.sums import exact_mean, exact_sums
-from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.tables import Table, format_interval, to_data_frame
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
@@ -410,7 +412,7 @@ def spell(metrics: Iterable[str | Metric], sep: Separator = "@") -> list[str]:
     return spelled
 
 
-class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
+class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -433,6 +435,8 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             over persons of the mean over the rows of each. (default: `"user"`)
         sampling (Sampling, optional): How the users were drawn, if they stand for all users of the
             task. (default: `None`, they are all there are)
+        num_calls (int, optional): Of how many calls of an :class:`Evaluator` it is the best.
+            (default: `1`)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
@@ -481,6 +485,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         num_left_out: int = 0,
         average_over: AverageOver = "user",
         sampling: Sampling | None = None,
+        num_calls: int = 1,
     ) -> None:
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
@@ -501,8 +506,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
         )
         self.sampling = sampling
+        self.num_calls = check_positive_integer(num_calls, "num_calls")
         self.user_counts = UserCounts.of(
-            self.ranked, self.max_k, num_left_out, self.empty_target_action, self.nouns
+            self.ranked, self.max_k, num_left_out, self.empty_target_action, self._nouns()
         )
         if self.average_over == "person":
             check_averages(self.definitions.values())
@@ -549,31 +555,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         self._ties.warn({name: self.tie_range(name) for name in names}, self._margin)
 
     @property
-    def person(self) -> Tensor | None:
-        """The person to whom each value of :meth:`contributions` belongs, or `None`.
-
-        `None` says that each value is of another person, as in a mean over persons.
-        """
-        return self.ranked.person if self.average_over == "user" else None
-
-    @property
-    def nouns(self) -> Nouns:
-        """What its rows are called, such as `"queries"`."""
-        users = "users" if self.task is None or self.task.query is None else "queries"
-        person, row = self.ranked.person, self.ranked.user_of_row
-        rows = users if row is None else "edges"
-        drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
-        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
-
-    @property
-    def num_evaluated(self) -> int:
-        """The number of users who have truth that can be retrieved."""
-        return self.user_counts.num_evaluated
-
-    @property
-    def num_without_truth(self) -> int:
-        """The number of users who were to be evaluated but have no truth."""
-        return self.user_counts.num_without_truth
+    def runs(self) -> tuple["EvaluationResult", ...]:
+        """The result itself, which is one run."""
+        return (self,)
 
     @property
     def num_tied(self) -> int | None:
@@ -582,44 +566,6 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         `None` if scores are not known, as for lists.
         """
         return self._ties.num_tied
-
-    @property
-    def num_left_out(self) -> int:
-        """The number of users whom the convention does not evaluate."""
-        return self.user_counts.num_left_out
-
-    @property
-    def num_with_few_candidates(self) -> int | None:
-        """The number of evaluated users who have fewer candidates than the largest k.
-
-        `None` if candidates are not known.
-        """
-        return self.user_counts.num_with_few_candidates
-
-    def contributions(self, metric: str | Metric) -> Tensor:
-        r"""Returns what every user contributes to the mean of a metric, of shape `[num_users]`.
-
-        This is :attr:`per_user` after `empty_target_action` was applied. Users who do not count
-        are `NaN`. The mean over the others is the mean of the metric. With
-        `average_over="person"`, it is the mean of every person, of shape `[num_persons]`.
-
-        Args:
-            metric (str or Metric): One of the metrics that were evaluated, or any other metric of
-                the convention that the ranking is deep enough for.
-
-        Raises:
-            ValueError: If there is no such metric, or it has one value for all users together.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=3, num_items=3)
-            >>> scores = torch.tensor([0.1, 0.3, 0.2])
-            >>> result = evaluate(scores, task, "recall@2", empty_target_action="neg")
-            >>> result.contributions("recall@2").tolist(), result.per_user["recall@2"].tolist()
-            ([1.0, 0.0, 0.0], [1.0, 0.0, nan])
-        """
-        return self._averaged(self._contributions_of_rows(metric))
 
     def curve(self, metric: str, max_k: int) -> Tensor:
         r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
@@ -660,7 +606,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         Both are the mean itself if nothing ties with a relevant item, or scores are not known.
 
         Args:
-            metric (str or Metric): The metric; see :meth:`contributions`.
+            metric (str or Metric): The metric; see :meth:`values_of`.
 
         Raises:
             ValueError: If there is no such metric, or it has one value for all users together.
@@ -737,7 +683,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         :func:`compare`.
 
         Args:
-            metric (str or Metric): The metric; see :meth:`contributions`.
+            metric (str or Metric): The metric; see :meth:`values_of`.
             level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
             method (str, optional): `"t"` is the interval of Student's t-distribution, which tables
                 and pictures show. `"bootstrap"` draws samples of as many users with replacement,
@@ -770,141 +716,21 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             0.4
             >>> low, high = result.confidence_interval("recall@1")
             >>> round(low, 2), round(high, 2)
-            (-0.28, 1.08)
+            (0.0, 1.0)
             >>> low, high = result.confidence_interval("recall@1", method="bootstrap")
             >>> round(low, 2), round(high, 2)
             (0.0, 0.8)
         """
-        sample = self._sample(metric)
-        if note := caution_on_persons(sample, self.nouns.drawn):
+        sample, drawn = self._sample(metric), self.nouns.drawn
+        # With few hits, a margin stops early, and more so if they are too few.
+        if (
+            note := caution_on_persons(sample, drawn)
+            if self._is_complete
+            else self._caution(metric)
+        ):
             warn(note)
-        return interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
-
-    def by(self, groups: Any, *, level: float = 0.95, method: IntervalMethod = "t") -> Cohorts:
-        r"""Measures groups of users separately, since a mean may hide large differences.
-
-        Args:
-            groups (torch.Tensor or sequence): A label for every user (or person, if means are over
-                persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
-                whose name is `None` are left out.
-            level (float, optional): The level of the confidence intervals. (default: `0.95`)
-            method (str, optional): How to find the intervals, see :meth:`confidence_interval`.
-                (default: `"t"`)
-
-        Returns:
-            Every metric with its interval and number of users, for each label. A ratio of sums,
-            such as a micro average, is that of the sums over the group. Metrics that have one value
-            for all users together are left out.
-
-        Raises:
-            TypeError: If `groups` does not hold labels.
-            ValueError: If there is not one label for every user, `level` is not between 0 and 1, or
-                `method` is unknown.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
-            >>> task = RankingTask(truth, num_users=4, num_items=2)
-            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1", "mrr@2"])
-            >>> cohorts = result.by(["new", "new", "old", None])
-            >>> print(cohorts)
-            group  users         recall@1            mrr@2
-            ----------------------------------------------
-            new        2  0.5000 ± 6.3531  0.7500 ± 3.1766
-            old        1           1.0000           1.0000
-            ±: 95% confidence interval of the mean over users
-            >>> cohorts["new"]["recall@1"].value
-            0.5
-        """
-        group, labels = self._read_groups(groups)
-        intervals = self._intervals(level, method)
-        values = self._values_of(group, len(labels))
-        return cohorts.by_groups(values, group, labels, "group", intervals)
-
-    def by_degree(
-        self, bins: int = 5, *, level: float = 0.95, method: IntervalMethod = "t"
-    ) -> Cohorts:
-        r"""Measures users with few and with many seen edges separately.
-
-        The bounds are quantiles of the degree over the users who count. Users of the same degree
-        are always in the same group, so groups may differ in size, and there may be fewer than
-        `bins`.
-
-        Args:
-            bins (int, optional): The number of groups. (default: `5`)
-            level (float, optional): See :meth:`by`. (default: `0.95`)
-            method (str, optional): See :meth:`by`. (default: `"t"`)
-
-        Returns:
-            The groups from the smallest to the largest degree, labelled by their range, such as
-            `"3-7"`.
-
-        Raises:
-            ValueError: If seen edges are not known, `bins` is not a positive integer, `level` is
-                not between 0 and 1, or `method` is unknown.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
-            >>> seen = torch.tensor([[1, 2, 2, 3, 3, 3], [2, 2, 3, 2, 3, 4]])
-            >>> task = RankingTask(truth, num_users=4, num_items=5, seen=seen)
-            >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
-            ['0-1', '2-3']
-        """
-        group, labels = cohorts.group_by_degree(self._degree, self._is_counted, bins)
-        intervals = self._intervals(level, method)
-        values = self._values_of(group, len(labels))
-        return cohorts.by_groups(values, group, labels, "training degree", intervals)
-
-    def recall_by_popularity(
-        self,
-        k: int = 20,
-        bins: int = 5,
-        *,
-        level: float = 0.95,
-        method: IntervalMethod = "t",
-    ) -> Cohorts:
-        r"""Measures the recall of popular and of other items separately.
-
-        The popularity of an item is the number of users who have seen it. Quantiles of it cut the
-        catalogue into buckets. Items of the same popularity are always in the same bucket, so
-        buckets may differ in size, and there may be fewer than `bins`. The recall of a user in a
-        bucket is that of the convention, as if only the relevant items in that bucket were
-        relevant: with the standard convention, the fraction of them that are among the top `k` of
-        the whole catalogue. The mean is over users who have such items, whatever
-        `empty_target_action` is.
-
-        Args:
-            k (int, optional): The cut-off. (default: `20`)
-            bins (int, optional): The number of buckets. (default: `5`)
-            level (float, optional): See :meth:`by`. (default: `0.95`)
-            method (str, optional): See :meth:`by`. (default: `"t"`)
-
-        Returns:
-            The buckets from the least to the most popular, labelled by their range of popularity.
-
-        Raises:
-            ValueError: If seen edges are not known, the convention has no recall, `k` is deeper
-                than was ranked, `bins` is not a positive integer, `level` is not between 0 and 1,
-                or `method` is unknown.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
-            >>> seen = torch.tensor([[1, 2, 2], [1, 1, 0]])
-            >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
-            >>> most_popular = torch.bincount(seen[1], minlength=3).float()
-            >>> result = evaluate(most_popular, task, "recall@1")
-            >>> buckets = result.recall_by_popularity(k=1, bins=3)
-            >>> {label: means["recall@1"].value for label, means in buckets.items()}
-            {'0': 0.0, '1': nan, '2': 1.0}
-        """
-        check_has(self.ranked.catalogue, "popularity", "recall_by_popularity")
-        intervals = self._intervals(level, method)
-        return cohorts.by_popularity([self._partial_recall(k)], self._candidates, bins, intervals)
+        interval = interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
+        return interval.of_metric(self._resolve(metric))
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
         r"""Measures how fair the lists are to groups of items, such as those of small sellers.
@@ -960,7 +786,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             groups, "groups", "item", self.ranked.required_catalogue.num_items
         )
         group = group.to(self.ranked.rank.device)
-        intervals = self._intervals(check_level(level))
+        intervals = self._intervals(level)
         return cohorts.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
@@ -1111,9 +937,10 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             "task": self.task and self.task.to_dict(),
             "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
-            "num_left_out": self.num_left_out,
+            "num_left_out": self.user_counts.num_left_out,
             "average_over": self.average_over,
             "sampling": self.sampling and self.sampling.to_dict(),
+            "num_calls": self.num_calls,
         }
 
     @classmethod
@@ -1160,40 +987,16 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             num_left_out=fields["num_left_out"],
             average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
+            num_calls=fields.get("num_calls", 1),
         )
 
-    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
-        """Writes the lists and the ground truth, see :meth:`RankedEdges.to_trec`.
-
-        Raises:
-            ValueError: If lists were not kept: evaluate with `keep_items=True`.
-
-        Example:
-            >>> import tempfile
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     result.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
-        """
-        self.ranked.to_trec(run, qrels)
-
-    def to_ranx(self) -> tuple[Any, Any]:
-        """Returns the ground truth and the lists for ranx, see :meth:`RankedEdges.to_ranx`.
-
-        Raises:
-            ImportError: If ranx is not installed.
-            ValueError: If lists were not kept: evaluate with `keep_items=True`.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
-            >>> qrels, run = result.to_ranx()  # doctest: +SKIP
-        """
-        return self.ranked.to_ranx()
+    def _best_of(self, num_calls: int) -> "EvaluationResult":
+        """Returns the result, which says that it is the best of some calls of an evaluator."""
+        best = copy.copy(self)
+        settle(best, num_calls=num_calls)
+        for printed in ("_table", "_recipe"):
+            best.__dict__.pop(printed, None)
+        return best
 
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.
@@ -1232,6 +1035,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 num_seen,
             ),
             None if self.sampling is None else self.sampling.describe(self.nouns),
+            self.num_calls,
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -1254,21 +1058,21 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
 
-    def _values_of(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
-        """Returns what every user contributes to the mean of its group, of shape `[1, num_users]`.
+    def _contributions(self, metric: str | Metric) -> Tensor:
+        """Returns what every row or person contributes to a mean, see :meth:`values_of`."""
+        return self._averaged(self._contributions_of_rows(metric))
+
+    def _values_of_groups(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
+        """Returns what every user contributes to the mean of its group: `[num_users]` by metric.
 
         Args:
-            group (torch.Tensor): The number of the group of every user, of shape `[num_users]`;
-                `-1` for none.
-            num_groups (int): How many groups there are.
+            group (torch.Tensor): The number of every user's group, of shape `[num_users]`.
+            num_groups (int): The number of groups.
         """
-        return {
-            name: self._values_of_groups(name, group, num_groups).unsqueeze(0)
-            for name in self.per_user
-        }
+        return {name: self._values_of_group(name, group, num_groups) for name in self.per_user}
 
-    def _values_of_groups(self, name: str, group: Tensor, num_groups: int) -> Tensor:
-        metric, values = self.definitions[name], self.contributions(name)
+    def _values_of_group(self, name: str, group: Tensor, num_groups: int) -> Tensor:
+        metric, values = self.definitions[name], self._contributions(name)
         if not metric.is_pooled:
             return values
         # The value of a user depends on all others, who are those of its group.
@@ -1278,6 +1082,28 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             is_in = group == number
             values[is_in] = self._contribute(metric, self.ranked.select_users(is_in))[is_in]
         return values
+
+    @property
+    def _person(self) -> Tensor | None:
+        """The person to whom each value of :meth:`values_of` belongs.
+
+        `None` says that each value is of another person, as in a mean over persons.
+        """
+        return self.ranked.person if self.average_over == "user" else None
+
+    def _nouns(self) -> Nouns:
+        """Returns what its rows are called, such as `"queries"`."""
+        users = "users" if self.task is None or self.task.query is None else "queries"
+        person, row = self.ranked.person, self.ranked.user_of_row
+        rows = users if row is None else "edges"
+        drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
+        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
+
+    def _note_on_sample(self) -> str | None:
+        sampling = self.sampling
+        if sampling is None or sampling.is_complete:
+            return None
+        return sampling.note(self.nouns)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
@@ -1318,15 +1144,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         candidates = None if self.task is None else self.task.candidates
         return None if candidates is None or candidates.dim() > 1 else candidates
 
-    def _intervals(self, level: float, method: IntervalMethod = "t") -> Intervals:
-        sample = None
-        if self.sampling is not None and not self.sampling.is_complete:
-            sample = self.sampling.note(self.nouns)
-        return Intervals(self.person, level, method, self.nouns, sample)
-
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
-        return Sample.of(self.contributions(metric), self.person)
+        return Sample.of(self._contributions(metric), self._person)
 
     def _partial_recall(self, k: int) -> PartialRecall:
         """Returns the recall of some of the relevant items, as the convention defines it."""
@@ -1346,7 +1166,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         return self.convention.resolve(metric, deepest, knows_ties=self.num_tied is not None)
 
     def _contributions_of_rows(self, metric: str | Metric) -> Tensor:
-        """Returns what every row counts as, of shape `[num_users]`, see :meth:`contributions`."""
+        """Returns what every row counts as, of shape `[num_users]`, see :meth:`values_of`."""
         resolved = self._resolve(metric)
         value = self.per_user.get(str(parse(metric)))
         if value is None:
@@ -1366,7 +1186,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
                 f"an item has to be found (got '{resolved}')"
             )
-        is_counted = ~self.contributions(metric).isnan()
+        is_counted = ~self._contributions(metric).isnan()
         ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
         return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
 
@@ -1409,77 +1229,76 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _table(self) -> Table:
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
-        sampling = None if self._is_complete else self.sampling
-        margins = {metric: self._half_width(metric) for metric in self.metrics}
-        cells = {
-            (metric.label, metric.k or 0): format_mean(self[metric], margin)
-            for metric, margin in margins.items()
-        }
-        notes = [
-            summarize_users(self.user_counts, self.empty_target_action, self.convention, self.max_k)
-        ]
-        if self.num_tied:
-            notes.append(
-                f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the "
-                f"same score as another candidate"
-            )
-        notes += [*self._notes_on_missing(), *self._observations.notes()]
-        if self.sampling is not None:
-            notes.insert(1, self.sampling.note(self.nouns))
-        if sampling is not None:
-            notes.insert(0, sampling.note_on_bounds(self.nouns))
-        elif note := self._caution(self.per_user):
-            notes.insert(0, note)
-        if sampling is None and not all(math.isnan(margin) for margin in margins.values()):
-            notes.insert(0, note_on_intervals(0.95, self.person, self.nouns))
+        cells = {(metric.label, metric.k or 0): self.cell(metric) for metric in self.metrics}
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
-            notes=tuple(notes),
+            notes=tuple(self._notes()),
         )
 
-    def _caution(self, metrics: Iterable[str | Metric]) -> str | None:
-        """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
-        bases = [Basis.of(str(metric), self._sample(metric)) for metric in metrics]
-        return caution(bases, self.nouns.means, self.nouns.drawn)
+    def cell(self, metric: str | Metric) -> str:
+        """Returns the mean of a metric with its interval, as the table shows it."""
+        return format_interval(self[metric], *self._shown(metric))
+
+    def _shown(self, metric: str | Metric) -> Interval:
+        """Returns the interval of a mean that is printed; `NaN` if there is none."""
+        if self.sampling is not None and not self.sampling.is_complete:
+            low, high = self.sampling.bounds.get(str(metric), (math.nan, math.nan))
+            reach = max(self[metric] - low, high - self[metric])
+            return Interval(self[metric] - reach, self[metric] + reach)
+        return Interval(*self.mean_of(metric)[1:3])
+
+    def _notes(self) -> Iterator[str]:
+        """Yields the lines below the table, in the order of reading."""
+        nouns = self.nouns
+        if self.sampling is not None and not self.sampling.is_complete:
+            yield self.sampling.note_on_bounds(nouns)
+        elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
+            yield note_on_intervals(0.95, self._person, nouns)
+            if note := self._caution(*self.per_user):
+                yield note
+        yield summarize_users(
+            self.user_counts, self.empty_target_action, self.convention, self.max_k
+        )
+        if self.sampling is not None:
+            yield self.sampling.note(nouns)
+        if self.num_calls > 1:
+            yield note_on_calls(self.num_calls, nouns)
+        if self.num_tied:
+            yield (
+                f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the same "
+                f"score as another candidate"
+            )
+        yield from self._notes_on_missing()
+        yield from self._observations.notes()
 
     def _notes_on_missing(self) -> Iterator[str]:
         """Yields a line that says what the means would be without truth that is no candidate."""
         is_candidate = self.ranked.is_candidate
-        num_missing = 0 if is_candidate is None else int((~is_candidate).sum())
-        if num_missing == 0:
+        if is_candidate is None or bool(is_candidate.all()):
             return
-        if is_candidate is None:
-            is_candidate = torch.ones_like(self.ranked.rank, dtype=torch.bool)
-        present = self.ranked.select_edges(is_candidate)
-        without = {
-            name: self._average(self._contribute(self.definitions[name], present))
-            for name in self.per_user
-            if self.definitions[name].needs_truth
-        }
         yield (
-            f"{num_missing:,} of {self._ties.num_edges:,} ground-truth edges are no "
+            f"{int((~is_candidate).sum()):,} of {self._ties.num_edges:,} ground-truth edges are no "
             f"candidates and count as not retrieved"
         )
+        present = self.ranked.select_edges(is_candidate)
+        without = [
+            f"{name} {self._average(self._contribute(self.definitions[name], present)):.4f}"
+            for name in self.per_user
+            if self.definitions[name].needs_truth
+        ]
         if without:
-            means = ", ".join(f"{name} {mean:.4f}" for name, mean in without.items())
-            yield f"without them: {means}"
+            yield f"without them: {', '.join(without)}"
+
+    def _caution(self, *metrics: str | Metric) -> str | None:
+        """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
+        bases = [Basis.of(str(metric), self._sample(metric)) for metric in metrics]
+        return caution(bases, self.nouns.means, self.nouns.drawn)
 
     @property
     def _is_complete(self) -> bool:
         """Whether all users of the task were ranked."""
         return self.sampling is None or self.sampling.is_complete
-
-    def _half_width(self, metric: str | Metric) -> float:
-        """Returns what stands behind "±" in a table of means; `NaN` if nothing does."""
-        return self._margin(metric) if self._is_complete else self._reach(metric)
-
-    def _reach(self, metric: str | Metric) -> float:
-        """Returns how far the bounds on a mean are from it at most; `NaN` if it has none."""
-        if self.sampling is None or str(metric) not in self.sampling.bounds:
-            return math.nan
-        low, high = self.sampling.bounds[str(metric)]
-        return max(self[metric] - low, high - self[metric])
 
     def _margin(self, metric: str | Metric) -> float:
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""

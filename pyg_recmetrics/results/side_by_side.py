@@ -103,7 +103,7 @@ class SideBySide(Tabular):
         device = ranked.rank.device
         for result in self._results:
             check_has_rows(result.average_over, "differing_users")
-        first, second = (result.contributions(metric).to(device) for result in self._results)
+        first, second = (result.values_of(metric)[0].to(device) for result in self._results)
         difference = paired_difference(first, second)
         user = _largest(difference.nan_to_num(0.0), num)
         columns = {

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, evaluate
-from pyg_recmetrics.results.runs import runs_of
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import METRICS, SHAPES, all_results
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
@@ -127,7 +126,7 @@ class TestKinds:
         }
         found = Benchmark(results)
         for data_set, of_one in found.compare("recall@3").items():
-            assert of_one.protocol.unit == "persons", data_set
+            assert of_one.protocol.nouns.drawn == "persons", data_set
         frame = found.to_pandas()
         for row in frame.itertuples():
             low, high = results[row.data_set][row.recommender].confidence_interval("recall@3")
@@ -145,7 +144,7 @@ class TestFiles:
         for data_set, results in benchmark.items():
             for name, result in results.items():
                 assert type(found[data_set][name]) is type(result)
-                assert len(runs_of(found[data_set][name])) == len(runs_of(result))
+                assert len(found[data_set][name].runs) == len(result.runs)
 
     def test_what_results_share_is_stored_once(self, benchmark, tmp_path):
         benchmark.save(tmp_path / "all.npz")
@@ -153,7 +152,7 @@ class TestFiles:
             run
             for of_one in benchmark.values()
             for result in of_one.values()
-            for run in runs_of(result)
+            for run in result.runs
         ]
         for number, run in enumerate(every):
             run.save(tmp_path / f"run {number}.npz")
@@ -166,6 +165,7 @@ class TestFiles:
         found.save(tmp_path / "odd.npz")
         assert list(Benchmark.load(tmp_path / "odd.npz")) == ["A.b/c", "Ü & <b>"]
 
+    @pytest.mark.filterwarnings("ignore:.*the seed set inside")
     def test_other_files_are_refused(self, benchmark, tmp_path):
         GOOD.save(tmp_path / "one.npz")
         Runs([GOOD, GOOD]).save(tmp_path / "runs.npz")

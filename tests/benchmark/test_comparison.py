@@ -151,7 +151,7 @@ class TestSelecting:
     def test_a_comparison_knows_its_results(self, benchmark, comparison):
         comparison.check_results(benchmark)
         other = {**benchmark, "Small": benchmark["Wide"]}
-        with pytest.raises(ValueError, match=r"^Small: 'comparison' needs to be of these results"):
+        with pytest.raises(ValueError, match=r"^Small: 'comparison' needs to be of the results"):
             comparison.check_results(other)
         with pytest.raises(ValueError, match=r"needs to be of \['Small', 'Wide'\] \(got 'Long'\)"):
             comparison.check_results({name: benchmark[name] for name in ("Small", "Wide")})

@@ -6,7 +6,6 @@ import pytest
 
 from pyg_recmetrics import Benchmark, Runs, evaluate
 from pyg_recmetrics.benchmark.means import notes_of_all
-from pyg_recmetrics.results.runs import runs_of
 from pyg_recmetrics.tables import Best
 from tests.support.cases.small_benchmark import METRICS, SKILLS
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
@@ -18,7 +17,7 @@ def test_every_mean_is_that_of_its_result_with_its_interval(benchmark, metric):
     assert len(frame) == 8
     for row in frame.itertuples():
         result = benchmark[row.data_set][row.recommender]
-        assert row.num_runs == len(runs_of(result)) == SKILLS[row.recommender][1]
+        assert row.num_runs == len(result.runs) == SKILLS[row.recommender][1]
         if isinstance(result, Runs):
             expected = result.mean(metric, 0.9)[:3]
         elif metric in result.per_user:

@@ -51,7 +51,7 @@ class TestPopulation:
         )
         result = evaluate(self.scores, task_of_mixed_users(), metric, convention=convention)
         users = (~result.per_user[metric].isnan()).nonzero().flatten().tolist()
-        return users, result.num_left_out, result.num_without_truth
+        return users, result.user_counts.num_left_out, result.user_counts.num_without_truth
 
     def test_everybody(self):
         assert self.evaluated() == ([0, 1, 2, 3], 0, 1)
@@ -75,7 +75,7 @@ class TestPopulation:
         )
         lists = self.scores.argsort(dim=1, descending=True)
         result = evaluate(lists, task_of_mixed_users(), "mrr@2", convention=convention)
-        assert result.num_evaluated == 4
+        assert result.user_counts.num_evaluated == 4
 
     @pytest.mark.parametrize(
         ("metric", "users"),
@@ -118,7 +118,7 @@ class TestPopulation:
             result = evaluate(torch.zeros(3), task, "recall@1", convention="recometrics")
         assert math.isnan(result["recall@1"])
         assert result.per_user["recall@1"].isnan().all()
-        assert (result.num_evaluated, result.num_left_out) == (0, 2)
+        assert (result.user_counts.num_evaluated, result.user_counts.num_left_out) == (0, 2)
 
     def test_a_preset_that_leaves_nobody_says_so(self):
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=1)
@@ -130,7 +130,7 @@ class TestPopulation:
         population = conventions.Population(consider_cold_start=False)
         convention = conventions.Convention("mine", "me", None, population=population)
         result = evaluate(self.scores, task, "mrr@2", convention=convention)
-        assert (result.num_evaluated, result.num_left_out) == (2, 3)
+        assert (result.user_counts.num_evaluated, result.user_counts.num_left_out) == (2, 3)
 
     def test_wrong_rules_are_named(self):
         with pytest.raises(ValueError, match="'min_pos_test' needs to be a positive integer"):

@@ -78,7 +78,7 @@ class TestEvaluate:
         assert result["roc_auc"] == pytest.approx((3 / 4 + 2 / 3) / 2)
         assert str(result.definitions["roc_auc"]) == "roc_auc"
         only_recall = EvaluationResult(result.ranked, "recall@2", convention=convention)
-        assert only_recall.contributions("roc_auc").tolist() == result.per_user["roc_auc"].tolist()
+        assert only_recall.values_of("roc_auc")[0].tolist() == result.per_user["roc_auc"].tolist()
         result.save(tmp_path / "lists")
         assert EvaluationResult.load(tmp_path / "lists")["roc_auc"] == result["roc_auc"]
 

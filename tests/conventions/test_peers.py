@@ -258,7 +258,7 @@ def test_the_fall_out_of_torchmetrics_differs_as_its_note_says():
     score, target, index = pairs_for_torchmetrics(case)
     metric = retrieval.RetrievalFallOut(top_k=2, aggregation=lambda values, dim: values)
     assert metric(score, target, indexes=index).tolist() == pytest.approx([1 / 3, 2 / 4, 1])
-    ours = measure(case, "fall_out@2", convention="torchmetrics").contributions("fall_out@2")
+    ours = measure(case, "fall_out@2", convention="torchmetrics").values_of("fall_out@2")[0]
     assert ours.tolist() == pytest.approx([1 / 3, 0, math.nan], nan_ok=True)
 
 
@@ -1030,7 +1030,7 @@ def test_recometrics_leaves_users_out_whose_candidates_score_the_same(noise):
     names = {f"{ours}@2": theirs for ours, theirs in RECOMETRICS.items()}
     names |= {"roc_auc": "ROC_AUC", "pr_auc": "PR_AUC"}
     ours = evaluate(torch.from_numpy(score), task, list(names), convention="recometrics")
-    assert ours.num_left_out == 3
+    assert ours.user_counts.num_left_out == 3
     for name, theirs in names.items():
         assert ours.per_user[name].tolist() == pytest.approx(
             frame[theirs].tolist(), abs=1e-6, nan_ok=True
@@ -1270,7 +1270,7 @@ def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
         )
         found = evaluator.evaluate(pytrec_eval.parse_run(run))
     result = EvaluationResult(lists_with_holes, list(names), convention="trec_eval")
-    assert len(found) == result.num_evaluated
+    assert len(found) == result.user_counts.num_evaluated
     for ours, theirs in names.items():
         for user, row in found.items():
             value = float(result.per_user[ours][int(user)])

@@ -300,7 +300,7 @@ class TestEvaluate:
         for action in ("skip", "neg", "pos"):
             result = evaluate(self.scores, self.task(), self.names, empty_target_action=action)
             assert (result["popularity@2"], result["coverage@2"]) == (0.25, 0.75)
-        assert result.num_without_truth == 1
+        assert result.user_counts.num_without_truth == 1
         recipe = " ".join(result.recipe().split())
         assert (
             "all 3 users with ground truth (1 without count as one), and for coverage@2, "

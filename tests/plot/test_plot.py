@@ -58,7 +58,7 @@ class TestWhatIsShown:
             assert list(x) == list(range(1, 11))
             corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(9).tolist()}
             for k, value in zip(x, y, strict=True):
-                values = result.contributions(f"recall@{k}")
+                values = result.values_of(f"recall@{k}")[0]
                 values = values[~values.isnan()].numpy()
                 assert value == pytest.approx(values.mean())
                 margin = stats.t.ppf(0.95, len(values) - 1) * stats.sem(values)
@@ -81,8 +81,8 @@ class TestWhatIsShown:
             assert (ends.min(), ends.max()) == pytest.approx((mean.low, mean.high))
         _, axes = plot.distribution(runs, "recall@10")
         (line,) = axes.lines
-        shares = [float((run.contributions("recall@10") > 0).sum()) for run in runs]
-        counted = int((~runs.contributions("recall@10").isnan()).sum())
+        shares = [float((run.values_of("recall@10")[0] > 0).sum()) for run in runs]
+        counted = int((~runs.values_of("recall@10")[0].isnan()).sum())
         assert line.get_ydata()[1] == pytest.approx(sum(shares) / 3 / counted)
 
     @pytest.mark.parametrize("form", [Runs, list, tuple])
@@ -94,7 +94,7 @@ class TestWhatIsShown:
         x, y = lines(picture.axes)["three"].get_data()
         for k in range(1, 6):
             recall, precision = (
-                np.mean([each.contributions(f"{metric}@{k}").nanmean() for each in runs])
+                np.mean([each.values_of(f"{metric}@{k}")[0].nanmean() for each in runs])
                 for metric in ("recall", "precision")
             )
             assert (x[k - 1], y[k - 1]) == pytest.approx((recall, precision))
@@ -109,7 +109,7 @@ class TestWhatIsShown:
         picture = plot.metric_by_degree(both, "recall@5", bins=4, level=0.9)
         line, _, (bars,) = picture.axes.containers[0]
         degree = torch.bincount(runs[0].task.seen[0], minlength=NUM_USERS).numpy()
-        values = np.array([result.contributions("recall@5").tolist() for result in runs])
+        values = np.array([result.values_of("recall@5")[0].tolist() for result in runs])
         ticks = [label.get_text() for label in picture.axes.get_xticklabels()]
         assert len(ticks) == 4
         for tick, value, segment in zip(ticks, line.get_ydata(), bars.get_segments(), strict=True):
@@ -148,7 +148,7 @@ class TestWhatIsShown:
             x, y = lines(axes)[name].get_data()
             for k in range(1, 8):
                 recall, precision = (
-                    float(result.contributions(f"{metric}@{k}").nanmean())
+                    float(result.values_of(f"{metric}@{k}")[0].nanmean())
                     for metric in ("recall", "precision")
                 )
                 assert (x[k - 1], y[k - 1]) == pytest.approx((recall, precision))
@@ -162,7 +162,7 @@ class TestWhatIsShown:
         for text in axes.texts:
             k = expected[text.get_text()]
             point = (
-                float(result.contributions(f"{metric}@{k}").nanmean())
+                float(result.values_of(f"{metric}@{k}")[0].nanmean())
                 for metric in ("recall", "precision")
             )
             assert text.xy == pytest.approx(tuple(point))
@@ -187,13 +187,13 @@ class TestWhatIsShown:
             assert list(x) == recalls.tolist()
             assert list(y) == precisions.tolist()
         x, y = lines(several.axes)["b"].get_data()
-        assert x[2] == pytest.approx(float(results["Good"].contributions("recall@3").nanmean()))
+        assert x[2] == pytest.approx(float(results["Good"].values_of("recall@3")[0].nanmean()))
 
     @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10"])
     def test_the_share_of_users_who_reach_a_value(self, results, metric):
         _, axes = plot.distribution(results, metric)
         for name, result in results.items():
-            values = result.contributions(metric)
+            values = result.values_of(metric)[0]
             values = values[~values.isnan()].tolist()
             x, y = lines(axes)[name].get_data()
             for threshold in (1e-9, 0.1, 0.25, 0.5, *values[:9]):
@@ -300,7 +300,7 @@ def note(picture):
 
 class TestNotes:
     def test_users_and_levels(self, results):
-        num_users = int((~results["Good"].contributions("recall@5").isnan()).sum())
+        num_users = int((~results["Good"].values_of("recall@5")[0].isnan()).sum())
         lists = int((results["Good"].ranked.pred_index_mat[:, 0] >= 0).sum())
         assert 0 < num_users < lists
         expected = {

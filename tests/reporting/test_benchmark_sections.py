@@ -68,7 +68,7 @@ def test_sizes_and_recipes_are_those_of_each(contents, small_benchmark):
     (sizes,) = parts("Data sets", contents)
     assert [row[0] for row in sizes.table.rows] == list(small_benchmark)
     first = small_benchmark["Small"]["None"]
-    assert sizes.table.rows[0][1] == str(first.num_evaluated)
+    assert sizes.table.rows[0][1] == str(first.user_counts.num_evaluated)
     recipes = parts("Recipe", contents)
     assert recipes[0].text.startswith("Small. Metrics: ndcg@3")
 

@@ -175,12 +175,12 @@ class TestOtherFiles:
         assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
         assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
         assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
-        assert result.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
+        assert result.ranked.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
         first, second = Runs.load(HERE / "runs_in_format_5.npz")
         # The first run recommends what is relevant to users 0 and 1, the second to user 0 alone.
         assert (first["recall@1"], second["recall@1"]) == (2 / 3, 1 / 3)
         assert first.ranked.edge_label_index.tolist() == [[0, 1, 2], [2, 0, 1]]
-        assert first.person.tolist() == second.task.person.tolist() == [0, 1, 0]
+        assert first.ranked.person.tolist() == second.task.person.tolist() == [0, 1, 0]
 
     def test_those_of_0_3_0_are_read(self):
         # Four of eight users with truth were ranked, and two users without truth count as zero.

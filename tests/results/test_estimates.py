@@ -19,14 +19,14 @@ from pyg_recmetrics.results.estimates import (
     alpha_of,
     caution,
     caution_on_persons,
+    difference_of_users,
     holm,
     interval_of_mean,
+    mean_of_runs,
     mean_of_users,
     randomization_test,
     ratio_of_sums,
     t_quantile,
-    uncertainty_of,
-    uncertainty_of_means,
 )
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
@@ -65,7 +65,7 @@ def test_the_mean_is_that_of_the_means_of_persons(case, data):
     for metric in METRICS:
         wanted = means_by_loop(over_rows.per_user[metric].tolist(), person)
         assert result[metric] == pytest.approx(statistics.fmean(wanted))
-        contributed = result.contributions(metric)
+        contributed = result.values_of(metric)[0]
         assert contributed[~contributed.isnan()].tolist() == pytest.approx(wanted)
         assert torch.equal(
             result.per_user[metric].nan_to_num(-1), over_rows.per_user[metric].nan_to_num(-1)
@@ -88,7 +88,7 @@ def made(scores=None, **options):
 @OF_AVERAGES_1
 def test_intervals_draw_persons():
     result = made(average_over="person")
-    values = result.contributions("recall@2")
+    values = result.values_of("recall@2")[0]
     margin = 2.200985 * statistics.stdev(values.tolist()) / math.sqrt(12)
     low, high = result.confidence_interval("recall@2")
     assert (high - low) / 2 == pytest.approx(margin, rel=1e-6)
@@ -102,7 +102,7 @@ def test_intervals_draw_persons():
 def test_groups_are_of_persons():
     result = made(average_over="person")
     cohorts = result.by([number % 2 for number in range(12)])
-    values = result.contributions("recall@2")
+    values = result.values_of("recall@2")[0]
     assert cohorts[0]["recall@2"].value == pytest.approx(float(values[::2].mean()))
     with pytest.raises(ValueError, match=r"'groups' .* every person"):
         result.by([0] * 60)
@@ -113,7 +113,7 @@ def test_groups_are_of_persons():
 def test_pairs_are_persons():
     first, second = made(average_over="person"), made(torch.rand(60, 8), average_over="person")
     (pair,) = compare({"a": first, "b": second})
-    difference = first.contributions("recall@2") - second.contributions("recall@2")
+    difference = first.values_of("recall@2")[0] - second.values_of("recall@2")[0]
     assert pair.difference == pytest.approx(float(difference.mean()))
     with pytest.raises(ValueError, match="differ in average_over"):
         compare({"a": first, "b": made()})
@@ -134,7 +134,7 @@ def test_rankings_without_a_task_know_their_persons():
     ranked = ranked.with_person(["ann", "ann", "bob"])
     result = EvaluationResult(ranked, "hit_rate@1", average_over="person")
     assert result["hit_rate@1"] == (1 / 2 + 0) / 2
-    assert EvaluationResult(ranked, "hit_rate@1").person.tolist() == [0, 0, 1]
+    assert EvaluationResult(ranked, "hit_rate@1").ranked.person.tolist() == [0, 0, 1]
     with pytest.raises(ValueError, match=r"'person' .* a label for every user"):
         ranked.with_person([0, 1])
 
@@ -372,7 +372,7 @@ def result(task):
 
 class TestIntervals:
     def test_bootstrap_means_are_those_of_a_loop_over_the_same_draws(self, result):
-        values = result.contributions("ndcg@3")
+        values = result.values_of("ndcg@3")[0]
         values = values[~values.isnan()]
         generator = torch.Generator().manual_seed(7)
         drawn = torch.randint(len(values), (50, len(values)), generator=generator).tolist()
@@ -390,7 +390,7 @@ class TestIntervals:
         assert result.confidence_interval("ndcg@3", method="bootstrap") == whole
 
     def test_bootstrap_agrees_with_scipy(self, result):
-        values = result.contributions("recall@2")
+        values = result.values_of("recall@2")[0]
         values = values[~values.isnan()].numpy()
         theirs = stats.bootstrap(
             (values,), np.mean, method="BCa", n_resamples=20000, rng=0
@@ -400,7 +400,7 @@ class TestIntervals:
 
     @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
     def test_the_t_interval_is_that_of_scipy(self, result, level):
-        values = result.contributions("recall@2")
+        values = result.values_of("recall@2")[0]
         values = values[~values.isnan()].numpy()
         expected = stats.t.interval(
             level, len(values) - 1, loc=values.mean(), scale=stats.sem(values)
@@ -465,13 +465,13 @@ class TestIntervals:
 def p_value(difference, test="t-test", **options):
     sample = Sample(difference)
     if test == "t-test":
-        return uncertainty_of(sample, []).p_value(sample.mean)
+        return sample.estimate.uncertainty.p_value(sample.mean)
     return estimates.randomization_test(sample, **options)
 
 
 def t_interval(difference, level):
     sample = Sample(difference)
-    return uncertainty_of(sample, []).interval(sample.mean, level)
+    return sample.estimate.uncertainty.interval_at(sample.mean, 1 - level)
 
 
 class TestPairedTests:
@@ -700,7 +700,7 @@ def draw_of_uncertainty(num_runs, num_users, seed=0, person=None, users=1.0, run
 
 
 def uncertainty_of_mean(values, person=None):
-    return uncertainty_of(Sample(values.mean(dim=0), person), [values])
+    return mean_of_users(values, person).uncertainty
 
 
 class TestSample:
@@ -796,13 +796,12 @@ class TestComponents:
         assert float(fitted.bse_fe.iloc[0]) == pytest.approx(error, rel=1e-3)
 
     def test_without_variance_every_difference_is_found(self):
-        found = uncertainty_of(Sample(torch.zeros(9, dtype=torch.double)), [])
+        found = uncertainty_of_mean(torch.zeros(1, 9, dtype=torch.double))
         assert [found.p_value(x) for x in (0, 1e-9)] == [1, 0]
 
     def test_means_alone_vary_by_runs(self):
         means = torch.tensor([0.1, 0.4, 0.2], dtype=torch.double)
-        found = uncertainty_of_means(means)
-        low, high = found.interval(float(means.mean()), 0.9)
+        low, high = mean_of_runs(means).interval(0.9)
         wanted = stats.t.interval(0.9, 2, loc=means.mean(), scale=stats.sem(means))
         assert (low, high) == pytest.approx(wanted)
 
@@ -848,8 +847,8 @@ def simulate(num_users, num_runs, num_rows=1, users=1.0, runs=0.0, rest=1.0):
             of_runs = deviation * normal(number, 1, generator=generator)
             values.append(of_runs + rest * normal(number, num_users, generator=generator))
         values[0] = values[0] + (of_users if person is None else of_users[person])
-        sample = Sample(values[0].mean(dim=0) - values[1].mean(dim=0), person)
-        yield uncertainty_of(sample, values), sample.mean
+        estimate = difference_of_users(*values, person)
+        yield estimate.uncertainty, estimate.value
 
 
 #: What is drawn where intervals are wider than they need to be, as few runs differ a lot.
@@ -864,7 +863,7 @@ def share_held(draws):
     """How often 95% intervals hold the difference, and tests find none."""
     held, kept = 0, 0
     for uncertainty, difference in simulate(**draws):
-        low, high = uncertainty.interval(difference, 0.95)
+        low, high = uncertainty.interval_at(difference, 0.05)
         held += low <= 0 <= high
         kept += uncertainty.p_value(difference) > 0.05
     assert held == kept

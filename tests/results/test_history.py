@@ -19,6 +19,9 @@ class ResultStub(dict):
     def to_dict(self):
         return dict(self)
 
+    def _best_of(self, num_calls):
+        return self
+
 
 def history_of(values, monitor="recall@2", patience=None):
     history = History(parse(monitor), patience)

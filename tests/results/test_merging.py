@@ -254,7 +254,7 @@ def test_parts_in_which_nobody_has_truth():
     task = RankingTask(torch.tensor([[0, 2], [0, 1]]), num_users=4, num_items=8)
     for per in ("user", "edge"):
         parts = [evaluate(torch.rand(4, 8), task.part(i, 4), "mrr@3", per=per) for i in (1, 3)]
-        assert merge(parts).num_evaluated == 0
+        assert merge(parts).user_counts.num_evaluated == 0
 
 
 class TestRefused:

@@ -160,7 +160,7 @@ def test_pictures_name_what_they_count():
         ({"average_over": "person"}, "persons", "who"),
     ):
         result = evaluate(scores, task, "recall@2", **options)
-        counted = f"{int((~result.contributions('recall@2').isnan()).sum())} {noun}"
+        counted = f"{int((~result.values_of('recall@2')[0].isnan()).sum())} {noun}"
         _, axes = plot.distribution(result, "recall@2")
         assert axes.get_ylabel() == f"share of {noun} {pronoun} reach it"
         for figure, _ in (plot.distribution(result, "recall@2"), plot.means(result)):
@@ -462,13 +462,13 @@ def ranked():
 class TestResult:
     def test_users_are_counted(self, ranked):
         result = EvaluationResult(ranked, ["recall@1"])
-        assert (result.num_evaluated, result.num_without_truth) == (2, 1)
-        assert result.num_with_few_candidates is None
+        assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (2, 1)
+        assert result.user_counts.num_with_few_candidates is None
         task = RankingTask(
             TRUTH_OF_USER_COUNTS, num_users=3, num_items=3, users=torch.tensor([0, 1])
         )
         result = EvaluationResult(ranked, ["recall@1"], task=task)
-        assert (result.num_evaluated, result.num_without_truth) == (2, 0)
+        assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (2, 0)
 
 
 @pytest.mark.usefixtures("expect_lost_truth")

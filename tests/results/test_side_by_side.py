@@ -222,6 +222,7 @@ class TestFrames:
         )
 
 
+@pytest.mark.filterwarnings("ignore:.*the seed set inside")
 def test_what_is_wrong_is_named(task, pair):
     first = pair["first"]
     with pytest.raises(ValueError, match=r"'results' needs to hold two results \(got 3\)"):

@@ -68,12 +68,9 @@ class TestTextbooks:
     @pytest.mark.parametrize("deviation", [0.0, 0.004])
     def test_intervals_of_differences_are_those_of_sums_of_squares(self, num_runs, deviation):
         values = draw_two(num_runs, (deviation, deviation), num_draws=8)
-        both_vary = min(num_runs) > 1
-        # Runs of one recommender alone are conservative.
-        margin = variance_components.satterthwaite if both_vary else variance_components.cochran
         for draw, found in enumerate(compare_two(values)):
-            parts = variance_components.components(*(x[:, draw].numpy() for x in values))
-            assert (found.high - found.low) / 2 == pytest.approx(margin(parts))
+            margin = variance_components.margin(*(x[:, draw].numpy() for x in values))
+            assert (found.high - found.low) / 2 == pytest.approx(margin)
 
     @pytest.mark.parametrize("num_runs", [2, 5])
     def test_intervals_of_means_are_conservative(self, num_runs):

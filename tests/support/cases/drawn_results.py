@@ -4,6 +4,7 @@ The deviations are about those of the NDCG at 20 on LastFM. Every mean that is l
 """
 
 import math
+from itertools import count
 
 import torch
 
@@ -22,21 +23,27 @@ ROWS_OF_PERSON, SHARE_OF_PERSONS = 6.7, 0.5
 _SHARE_OF_HITS, _POWER = 0.2, 0.25
 
 
+_numbers = count()
+
+
 class DrawnResult(EvaluationResult):
     """A result whose users have drawn values: row `i` of them is `recall@i`, counted from one."""
 
     def __init__(self, values, person=None):
         num_users = values.shape[1]
-        self._drawn, self._person = values, person
-        lists = torch.zeros(num_users, 1, dtype=torch.long)
-        truth = torch.stack([torch.arange(num_users), lists[:, 0]])
+        # Each has a ranking of its own, as runs with equal rankings are one.
+        self._number = next(_numbers)
+        self._drawn, self._drawn_person = values, person
+        generator = torch.Generator().manual_seed(self._number)
+        lists = torch.rand(num_users, 2, generator=generator).argsort()
+        truth = torch.stack([torch.arange(num_users), torch.zeros(num_users, dtype=torch.long)])
         super().__init__(RankedEdges.from_topk(lists, truth), "recall@1")
 
     @property
-    def person(self):
-        return self._person
+    def _person(self):
+        return self._drawn_person
 
-    def contributions(self, metric):
+    def _contributions(self, metric):
         return self._drawn[parse(metric).k - 1]
 
 

@@ -57,6 +57,17 @@ def cochran(parts, level=0.95):
     return quantiles / variance * math.sqrt(variance)
 
 
+def margin(*recommenders):
+    """Half the width of the interval of a difference: careful where little is known of runs."""
+    parts = components(*recommenders)
+    several = [len(values) for values in recommenders if len(values) > 1]
+    of_runs = [part for part, _ in parts[2::2]]
+    is_lopsided = max(of_runs, default=0) > 0.8 * sum(of_runs)
+    if len(several) < 2 or min(several) == 2 or is_lopsided:
+        return cochran(parts)
+    return satterthwaite(parts)
+
+
 def margin_over_runs(groups, level=0.95):
     """Half the width of the interval of a weighted sum of means, with Cochran's quantile.
 
