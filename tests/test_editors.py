@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -62,6 +63,13 @@ def test_completion_shows_public_names_alone():
     assert set(dir(pyg_recmetrics)) == set(pyg_recmetrics.__all__)
     pyg_recmetrics.evaluate  # noqa: B018 (imports further modules)
     assert not {"kernels", "TYPE_CHECKING", "import_module"} & set(dir(pyg_recmetrics))
+    for name in pyg_recmetrics.__all__:
+        part = getattr(pyg_recmetrics, name)
+        if isinstance(part, ModuleType):
+            values = [getattr(part, shown) for shown in dir(part)]
+            assert not [shown for shown in dir(part) if shown.startswith("_")]
+            assert not [value for value in values if isinstance(value, ModuleType)]
+            assert set(dir(part)) == set(getattr(part, "__all__", dir(part)))
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ class Reading(NamedTuple):
     in_words: str
 
 
-class Rows(NamedTuple):
+class KnownRows(NamedTuple):
     """Where a fitted model has the users and items of a task.
 
     Attributes:
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
     @classmethod
     def of(
         cls, task: RankingTask, users: Mapping[Any, int], items: Mapping[Any, int], library: str
-    ) -> "Rows":
+    ) -> "KnownRows":
         """Looks up the original ids of a task, or its positions if it has none.
 
         An id that is not found is looked up as text, since some libraries read all ids as text.
@@ -161,7 +161,7 @@ def read_cornac(model: Any, task: RankingTask) -> Reading:
     # The ids of its test data are there, too, at higher rows.
     users = {id_: row for id_, row in model.uid_map.items() if model.knows_user(row)}
     items = {id_: row for id_, row in model.iid_map.items() if model.knows_item(row)}
-    rows = Rows.of(task, users, items, "Cornac")
+    rows = KnownRows.of(task, users, items, "Cornac")
     return Reading(rows.scores(model.score), f"the scores of {name_of(model)} of Cornac")
 
 
@@ -325,7 +325,7 @@ def read_surprise(model: Any, task: RankingTask) -> Reading:
     train = model.trainset
     users = {train.to_raw_uid(row): row for row in train.all_users()}
     items = {train.to_raw_iid(row): row for row in train.all_items()}
-    rows = Rows.of(task, users, items, "Surprise")
+    rows = KnownRows.of(task, users, items, "Surprise")
     words = f"{name_of(model)} of Surprise, not clipped to the scale of ratings"
     is_its_own = type(model).__module__.startswith("surprise.")
     if is_its_own and name_of(model) in _OF_FACTORS:

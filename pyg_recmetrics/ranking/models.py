@@ -396,7 +396,7 @@ def _name(function: object) -> str:
     return getattr(function, "__name__", "")
 
 
-class _Counts(NamedTuple):
+class _EdgeCounts(NamedTuple):
     """How many edges of each kind there are, leaving out self-loops."""
 
     user_to_item: int
@@ -460,7 +460,7 @@ def _to_edges(edge_index: Adj) -> Tensor | None:
     return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
 
 
-def _count(edges: Tensor, num_users: int) -> _Counts:
+def _count(edges: Tensor, num_users: int) -> _EdgeCounts:
     source, target = edges
     is_edge = source != target
     from_item, to_item = source >= num_users, target >= num_users
@@ -470,10 +470,10 @@ def _count(edges: Tensor, num_users: int) -> _Counts:
         ~from_item & ~to_item & is_edge,
         from_item & to_item & is_edge,
     ]
-    return _Counts(*torch.stack([mask.sum() for mask in counts]).tolist())
+    return _EdgeCounts(*torch.stack([mask.sum() for mask in counts]).tolist())
 
 
-def _numbering_problem(counts: _Counts) -> str | None:
+def _numbering_problem(counts: _EdgeCounts) -> str | None:
     found = [
         f"{number} of {sum(counts)} edges connect {kind} with {kind}"
         for number, kind in ((counts.between_users, "users"), (counts.between_items, "items"))
@@ -482,7 +482,7 @@ def _numbering_problem(counts: _Counts) -> str | None:
     return " and ".join(found) or None
 
 
-def _direction_problem(counts: _Counts) -> str | None:
+def _direction_problem(counts: _EdgeCounts) -> str | None:
     if 2 * counts.item_to_user < counts.user_to_item:
         return f"{counts.item_to_user or 'no'} edges run from items to users"
     if 2 * counts.user_to_item < counts.item_to_user:

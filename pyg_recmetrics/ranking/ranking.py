@@ -276,13 +276,13 @@ class OpenRanking:
         self._progress = progress and processes.process_index() == 0
         if request.is_counted and request.list_width > 0:
             # Counting makes no lists.
-            self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
+            self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
             of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
             only_lists = replace(request, depth=request.list_width, is_full=False)
-            self._of_lists = _Ranking(only_lists, of_lists)
+            self._of_lists = _KnownRanks(only_lists, of_lists)
             self._rankings = [self._of_ranks, self._of_lists]
         else:
-            self._of_ranks = self._of_lists = _Ranking(request, algorithm)
+            self._of_ranks = self._of_lists = _KnownRanks(request, algorithm)
             self._rankings = [self._of_ranks]
 
     @property
@@ -396,7 +396,7 @@ class OpenRanking:
         self.recommender.warn()
 
 
-class _Ranking:
+class _KnownRanks:
     """The ranks of all truth edges and the list of every user, as far as they are known.
 
     Edges without a rank are left as not retrieved, and empty entries of lists as `-1`. What the
