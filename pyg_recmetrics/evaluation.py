@@ -23,7 +23,7 @@ from pyg_recmetrics.margins import (
 )
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
@@ -514,9 +514,9 @@ class Evaluator(Frozen):
         selected, num_left_out = self._convention.population.select(ranked)
         if self._per == "edge":
             # A row for every edge of the truth, also where its user is left out.
-            is_selected = selected.is_evaluated[self.task.truth[0]]
+            is_selected = evaluated_mask(selected)[self.task.truth[0]]
             each = ranked.each_edge(max_degree=self._max_degree)
-            selected = each if selected is ranked else each.select_users(is_selected)
+            selected = each if selected is ranked else select_users(each, is_selected)
         return EvaluationResult(
             selected.with_catalogue(self._catalogue),
             self.metrics,

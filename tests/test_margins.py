@@ -18,6 +18,7 @@ from pyg_recmetrics import (
     race,
     report,
 )
+from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import open_ranking
 
@@ -173,12 +174,12 @@ class TestMeans:
         full = evaluate(SCORES, TASK, METRICS, keep_items=3)
         result = evaluate(SCORES, TASK, METRICS, keep_items=3, margin=0.02)
         users = result.ranked.users
-        lists = result.ranked.pred_index_mat
-        assert lists[users].equal(full.ranked.pred_index_mat[users])
-        assert result.ranked.has_list.sum() == users.numel()
+        lists = result.ranked.lists.to_matrix()
+        assert lists[users].equal(full.ranked.lists.to_matrix()[users])
+        assert (result.ranked.lists.length(1) > 0).sum() == users.numel()
         everything = evaluate(SCORES, TASK, ["roc_auc"], keep_items=3, margin=0.02)
         both = users[torch.isin(users, everything.ranked.users)]
-        assert everything.ranked.pred_index_mat[both].equal(lists[both])
+        assert everything.ranked.lists.to_matrix()[both].equal(lists[both])
 
 
 class TestUsersWithoutTruth:
@@ -513,12 +514,12 @@ def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, for
         assert getattr(wanted, name).equal(getattr(found, name)), name
     some = order[:50].sort().values
     part = parts.to_ranked_edges(some)
-    selected = wanted.select_users(torch.isin(torch.arange(300), some))
+    selected = select_users(wanted, torch.isin(torch.arange(300), some))
     assert part.rank.equal(selected.rank)
     assert part.users.equal(selected.users)
     if keep_items:
-        assert wanted.pred_index_mat.equal(found.pred_index_mat)
-        assert part.pred_index_mat[some].equal(wanted.pred_index_mat[some])
+        assert wanted.lists.to_matrix().equal(found.lists.to_matrix())
+        assert part.lists.to_matrix()[some].equal(wanted.lists.to_matrix()[some])
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from pyg_recmetrics.checks import check_boolean, check_double_precision, check_p
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranked_edges import Lists, RankedEdges
+from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
@@ -345,7 +345,8 @@ class OpenRanking:
             users (torch.Tensor, optional): Some of those who have been ranked, sorted.
                 (default: `None`, all users of the task; this is the end, and warns of what is odd)
         """
-        if users is None:
+        is_all = users is None
+        if is_all:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
         truth, weight, is_missed = task.truth, task.weight, self._is_missed
@@ -353,30 +354,31 @@ class OpenRanking:
             edges = edges_of(truth, users, task.num_users)
             truth, ranks = truth[:, edges], Ranks(*(known[edges] for known in ranks))
             weight, is_missed = (x if x is None else x[edges] for x in (weight, is_missed))
-        by_user = _truth_of(task) if users is None else None
         if users is None and task.users.numel() < task.num_users:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
         has_scores = self.recommender.has_scores
-        ranked = RankedEdges.from_ranks(
+        ranked = sort_edges(
             truth,
             ranks.rank,
             num_users=task.num_users,
-            by_user=by_user,
+            grouped=_truth_of(task) if is_all else None,
             num_above=ranks.num_above if has_scores else None,
             num_tied=ranks.num_tied if has_scores else None,
             weight=weight,
             users=users,
             num_candidates=num_candidates,
-            num_masked=None if mask is None else mask.num_masked,
             depth=None if self._depth >= _largest(num_candidates) else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
-            ranked_by=self.in_words,
-            person=task.person,
             is_candidate=None if is_missed is None else ~is_missed,
+            origin=Origin(
+                ranked_by=self.in_words,
+                num_masked=None if mask is None else mask.num_masked,
+                person=task.person,
+            ),
         )
         return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 

@@ -13,6 +13,7 @@ from pyg_recmetrics.checks import check_choice, check_level
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
+from pyg_recmetrics.ranked_edges import catalogue_of
 from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.cohorts import (
     CohortMean,
@@ -624,7 +625,7 @@ def common_popularity(results: Iterable[EvaluationResult], needed_by: str) -> Te
     counts = []
     for result in results:
         check_has(result.ranked.catalogue, "popularity", needed_by)
-        counts.append(result.ranked.required_catalogue.popularity.cpu())
+        counts.append(catalogue_of(result.ranked).popularity.cpu())
     if not all(torch.equal(count, counts[0]) for count in counts):
         raise ValueError("'results' needs to be of tasks with the same seen edges")
     return counts[0]

@@ -257,7 +257,7 @@ def test_few_candidates_of_each_user_are_scored_alone(used, scores, options):
     assert_same_ranks(ranked, dense)
     assert torch.equal(ranked.num_candidates, dense.num_candidates)
     if "keep_items" in options:
-        assert torch.equal(ranked.pred_index_mat, dense.pred_index_mat)
+        assert torch.equal(ranked.lists.to_matrix(), dense.lists.to_matrix())
 
 
 def test_many_candidates_of_each_user_are_not(used):

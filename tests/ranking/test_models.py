@@ -108,7 +108,7 @@ class TestAlgorithmRecommend:
             for algorithm in ("auto", "recommend"):
                 ranked = rank(model, case.task(), keep_items=True, algorithm=algorithm, **options)
                 assert ranks(ranked) == ranks(wanted)
-                assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+                assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
     @settings(max_examples=60)
     @given(
@@ -144,7 +144,7 @@ class TestAlgorithmRecommend:
         by_recommend = rank(model, task, keep_items=True, algorithm="recommend", **options)
         assert calls
         assert torch.equal(by_embedding.rank, by_recommend.rank)
-        assert torch.equal(by_embedding.pred_index_mat, by_recommend.pred_index_mat)
+        assert torch.equal(by_embedding.lists.to_matrix(), by_recommend.lists.to_matrix())
 
     def test_a_trained_graph_gives_the_same_ranks(self):
         generator = torch.Generator().manual_seed(0)
@@ -302,7 +302,7 @@ def test_a_model_may_overwrite_what_it_is_given(batch_size):
     ranked = rank(Answering(overwriting), TASK, edge_index=NO_EDGES, **options)
     wanted = rank(PlainModel(SCORES, 2), TASK, edge_index=NO_EDGES, **options)
     assert torch.equal(ranked.rank, wanted.rank)
-    assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+    assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
 
 TASK_OF_EVALUATION_MODE = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)

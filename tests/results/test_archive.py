@@ -66,24 +66,30 @@ def make_rich_result():
 def assert_same(result, loaded):
     assert result.to_dict() == loaded.to_dict()
     assert list(result) == list(loaded)
+    fields = [each for each in dataclasses.fields(result.ranked) if each.name != "origin"]
     for name, value in result.per_user.items():
         assert torch.equal(value.nan_to_num(-1), loaded.per_user[name].nan_to_num(-1))
     assert str(result) == str(loaded)
     assert result.recipe() == loaded.recipe()
     assert result.convention == loaded.convention
     assert result.definitions == loaded.definitions
-    for field in dataclasses.fields(result.ranked):
-        saved, read = getattr(result.ranked, field.name), getattr(loaded.ranked, field.name)
+    saved_fields, read_fields = (
+        vars(each.ranked.origin)
+        | {field.name: getattr(each.ranked, field.name) for field in fields}
+        for each in (result, loaded)
+    )
+    for name, saved in saved_fields.items():
+        read = read_fields[name]
         if isinstance(saved, torch.Tensor):
             assert torch.equal(saved, read)
             assert saved.dtype == read.dtype
-        elif field.name == "lists" and saved is not None:
+        elif name == "lists" and saved is not None:
             assert torch.equal(saved.item, read.item)
             assert torch.equal(saved.ptr, read.ptr)
-        elif field.name == "catalogue" and saved is not None:
+        elif name == "catalogue" and saved is not None:
             assert repr(saved) == repr(read)
-            for name in ("seen", "item_embedding", "item_category", "propensity"):
-                assert str(getattr(saved, name)) == str(getattr(read, name))
+            for fact in ("seen", "item_embedding", "item_category", "propensity"):
+                assert str(getattr(saved, fact)) == str(getattr(read, fact))
         else:
             assert saved == read
 

@@ -19,6 +19,7 @@ from pyg_recmetrics import (
     report,
     side_by_side,
 )
+from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.results.estimates import Sample, randomization_test, uncertainty_of
 from pyg_recmetrics.results.runs import (
     exposure_of_runs,
@@ -271,8 +272,8 @@ class TestGroups:
 
     def test_users_count_who_count_in_every_run(self, task, results):
         ranked = results[0].ranked
-        some = EvaluationResult(ranked.select_users(torch.arange(80) < 50), METRICS, task=task)
-        others = EvaluationResult(ranked.select_users(torch.arange(80) > 10), METRICS, task=task)
+        some = EvaluationResult(select_users(ranked, torch.arange(80) < 50), METRICS, task=task)
+        others = EvaluationResult(select_users(ranked, torch.arange(80) > 10), METRICS, task=task)
         (everybody,) = Runs([some, others]).by_degree(1).values()
         assert everybody["ndcg@3"].num_users == int((ranked.degree[11:50] > 0).sum())
 
@@ -309,7 +310,7 @@ class TestLists:
         ]
         counts = [0] * 60
         for result in runs:
-            for row in result.ranked.pred_index_mat[:, :2].tolist():
+            for row in result.ranked.lists.to_matrix()[:, :2].tolist():
                 for item in row:
                     counts[item] += 0.5 * (item >= 0)
         assert exposure_of_runs(runs, 2).tolist() == counts
