@@ -314,23 +314,6 @@ class TestEpochs:
         assert row.wins + row.ties + row.losses == a.sampling.num_ranked
 
 
-def test_a_model_that_answers_for_all_users_is_asked_again_by_deeper_batches():
-    class Model:
-        lists = SCORES.argsort(dim=1, descending=True, stable=True)
-        asked = ()
-
-        def recommend(self, k):
-            self.asked += (k,)
-            return self.lists[:, :k]
-
-    model, task = Model(), RankingTask(TASK.truth, num_users=NUM_USERS, num_items=NUM_ITEMS)
-    result = evaluate(model, task, "r_precision", margin=0.008)
-    wanted = evaluate(model.lists, task, "r_precision", margin=0.008)
-    assert len(model.asked) > 1
-    assert list(model.asked) == sorted(set(model.asked))
-    assert torch.equal(result.ranked.rank, wanted.ranked.rank)
-
-
 class TestDevices:
     def test_the_same_users_are_ranked_on_any_device(self, device, sampled):
         task, scores = TASK.to(device), SCORES.to(device)

@@ -527,12 +527,7 @@ def ask_model(
 
 def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
     edges = _message_passing(model, task, given)
-    recommender = ModelRecommender(
-        model.with_edges(*edges),
-        task,
-        takes_users="src_index" in model.form.arguments,
-        takes_items="dst_index" in model.form.arguments,
-    )
+    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.names)
     recommender.in_words = f"{model.form} of {model.name}"
     recommender.state = _state(model, *edges)
     return recommender

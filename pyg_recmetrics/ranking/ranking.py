@@ -74,11 +74,10 @@ def rank(
 
             - a model with `recommend(edge_index, src_index, dst_index, k)` that numbers its items
               from `num_users` on, such as PyG's :class:`~torch_geometric.nn.models.LightGCN`: a
-              module, any other object, or just the method. Users and items may also be called
-              `users` and `items`, and `edge_weight` is given only if there are weights. A model
-              that is not given what it does not need, as in `recommend(users, k)` or
-              `recommend(k)` for all users, numbers its items from `0` on. A LightGCN is propagated
-              once, and then scored by its embeddings;
+              module, any other object, or just the method. Everything is given by name, and
+              `edge_weight` if it takes that. Users and items may also be called `users` and
+              `items`. A model that takes no items, as in `recommend(users, k)`, numbers them from
+              `0` on. A LightGCN is propagated once, and then scored by its embeddings;
             - a model of :mod:`torch_geometric.nn.kge` with
               `forward(head_index, rel_type, tail_index)`, for a task that
               :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
