@@ -28,7 +28,7 @@ from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode, read_message_passing
-from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
+from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.estimates import AverageOver, check_average_over
 from pyg_recmetrics.results.result import Separator
@@ -458,7 +458,7 @@ class Evaluator(Frozen):
             catalogue=self._catalogue,
         )
         k = self._depth()
-        ranking = open_ranking(
+        ranking = OpenRanking(
             recommender,
             self.task,
             k=k,

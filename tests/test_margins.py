@@ -20,7 +20,7 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.ranking import open_ranking
+from pyg_recmetrics.ranking.ranking import OpenRanking
 
 NUM_USERS, NUM_ITEMS = 6000, 40
 METRICS = ["ndcg@5", "recall@5"]
@@ -475,7 +475,7 @@ def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, for
     }[form]
     with evaluation_mode(recommender):
         whole, parts = (
-            open_ranking(
+            OpenRanking(
                 recommender,
                 task,
                 edge_index=None,

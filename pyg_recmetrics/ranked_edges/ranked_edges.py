@@ -32,15 +32,12 @@ from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
 
 
-def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
-    """Returns where edges stand if the other relevant items of their user are no candidates.
-
-    Args:
-        user (torch.Tensor): The user of every edge, of shape `[num_edges]`.
-        ranks (Ranks): Where they stand among all candidates.
-        position (torch.Tensor): The 1-based position of every edge among those of its user, by
-            rank.
-    """
+def without_other_truth(ranked: "RankedEdges") -> Ranks:
+    """Returns where edges stand if the other relevant items of their user are no candidates."""
+    user = ranked.edge_label_index[0]
+    ranks = Ranks.unknown(user)._replace(rank=ranked.rank)
+    if ranked.num_above is not None and ranked.num_tied is not None:
+        ranks = Ranks(ranked.rank, ranked.num_above, ranked.num_tied)
     is_retrieved = ranks.rank < NOT_RETRIEVED
     is_scored = ranks.num_above < NOT_RETRIEVED
     order = lexsort([ranks.num_above, user])
@@ -50,7 +47,7 @@ def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
     num_above[order] = first_of_run - first_of_user
     num_tied[order] = num_equal - 1
     return Ranks(
-        torch.where(is_retrieved, ranks.rank - position + 1, ranks.rank),
+        torch.where(is_retrieved, ranks.rank - positions(ranked) + 1, ranks.rank),
         torch.where(is_scored, ranks.num_above - num_above, ranks.num_above),
         torch.where(is_scored, ranks.num_tied - num_tied, ranks.num_tied),
     )
@@ -68,22 +65,28 @@ def without_others(num: Tensor, user: Tensor, is_counted: Tensor) -> Tensor:
     return (num - num_relevant)[user] + is_counted.long()
 
 
-def depth_of_each_edge(depth: int, max_degree: int, is_given: bool) -> int:
-    """Returns how deep ranks are known if up to `max_degree - 1` others may come first.
+def depth_without_other_truth(ranked: "RankedEdges", max_degree: int) -> int | None:
+    """Returns how deep ranks are known if other truth may come first; `None` if all are.
 
     Args:
-        depth (int): How deep they are known among all candidates.
-        max_degree (int): The largest number of relevant items of a user.
-        is_given (bool): Whether given lists end there. Rankings go down to the number of relevant
-            items of each user.
+        ranked (RankedEdges): The ranking.
+        max_degree (int): The largest number of relevant items of a user, also of those who are not
+            in this ranking.
 
     Raises:
         ValueError: If given lists are so short that no rank is left.
     """
-    left = depth - max_degree + 1
+    # Nothing is known of what would come behind the end of given lists. Rankings go down to the
+    # number of relevant items of each user.
+    is_given = ranked.num_candidates is None and not bool(ranked.is_hit(None).all())
+    depth = lists_of(ranked).width if is_given else ranked.depth
+    most_edges = max(int(ranked.degree.max()), max_degree)
+    if depth is None or most_edges == 0:
+        return depth
+    left = depth - most_edges + 1
     if left < 1 and is_given:
         raise ValueError(
-            f"'each_edge' needs lists of at least {max_degree} items, as many as the relevant "
+            f"'each_edge' needs lists of at least {most_edges} items, as many as the relevant "
             f"items of a user (got {depth})"
         )
     return max(left, 1)
@@ -477,8 +480,8 @@ class RankedEdges:
             return self
         rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
         user, item = self.edge_label_index[:, rows]
-        ranks, depth = self._ranks_of_each_edge(), self._depth_of_each_edge(max_degree or 0)
-        ranks = Ranks(*(values[rows] for values in ranks))
+        ranks = Ranks(*(values[rows] for values in without_other_truth(self)))
+        depth = depth_without_other_truth(self, max_degree or 0)
         if depth is not None:
             ranks.forget_beyond(torch.full_like(user, depth))
         has_scores, origin = self.num_above is not None, self.origin
@@ -568,26 +571,6 @@ class RankedEdges:
         user = row if user_of_row is None else user_of_row[row]
         of_user = user if key is None else key[user]
         return (of_user,) if user_of_row is None else (of_user, item)
-
-    def _ranks_of_each_edge(self) -> Ranks:
-        """Returns where edges stand without the other truth of their user."""
-        user = self.edge_label_index[0]
-        ranks = Ranks.unknown(user)._replace(rank=self.rank)
-        if self.num_above is not None and self.num_tied is not None:
-            ranks = Ranks(self.rank, self.num_above, self.num_tied)
-        return without_other_truth(user, ranks, positions(self))
-
-    def _depth_of_each_edge(self, max_degree: int) -> int | None:
-        """Returns how deep the ranks of :meth:`each_edge` are known; `None` if all are."""
-        depth, is_given = self.depth, False
-        is_missed = not bool(self.is_hit(None).all())
-        if self.num_candidates is None and is_missed:
-            # Nothing is known of what would come behind the end of given lists.
-            depth, is_given = lists_of(self).width, True
-        most_edges = max(int(self.degree.max()), max_degree)
-        if depth is None or most_edges == 0:
-            return depth
-        return depth_of_each_edge(depth, most_edges, is_given)
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.

@@ -97,20 +97,6 @@ class KnownRows(NamedTuple):
         return of_users
 
 
-def by_user(scores_of: Callable[[int], Any]) -> Callable[[Tensor], Tensor]:
-    """Returns a function of users from one of a single user. What has no number has no score.
-
-    Args:
-        scores_of (callable): Takes a user, and returns the scores of all items of the task.
-    """
-
-    def of_users(users: Tensor) -> Tensor:
-        rows = [as_tensor(scores_of(user), "recommender") for user in users.tolist()]
-        return torch.stack(rows).double().nan_to_num_(nan=-torch.inf).to(users.device)
-
-    return of_users
-
-
 def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
     """Raises if a model was not fitted.
 
@@ -261,10 +247,15 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
     items = list(task.item_ids or range(task.num_items))
     score, make = (importlib.import_module("lenskit." + at) for at in ("operations", "data"))
 
-    def scores_of(user: int) -> Any:
-        return score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+    def scores_of(user: int) -> Tensor:
+        found = score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+        return as_tensor(found, "recommender").double()
 
-    return Reading(by_user(scores_of), f"the scorer of the pipeline {value.name} of LensKit")
+    def scores(users: Tensor) -> Tensor:
+        rows = torch.stack([scores_of(user) for user in users.tolist()])
+        return rows.nan_to_num_(nan=-torch.inf).to(users.device)  # what has no number, has no score
+
+    return Reading(scores, f"the scorer of the pipeline {value.name} of LensKit")
 
 
 def read_lightfm(model: Any, task: RankingTask) -> Reading:

@@ -179,7 +179,7 @@ def rank(
         threshold=threshold,
     )
     with evaluation_mode(recommender):
-        ranking = open_ranking(
+        ranking = OpenRanking(
             recommender,
             task,
             k=k,
@@ -198,87 +198,60 @@ def rank(
     return ranking.to_ranked_edges()
 
 
-def open_ranking(
-    recommender: RecommenderLike,
-    task: RankingTask,
-    *,
-    k: int | None,
-    full: bool,
-    edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
-    batch_size: int | None,
-    keep_items: bool | int,
-    ties: Ties = "index",
-    seed: int = 0,
-    algorithm: Algorithm = "auto",
-    progress: bool,
-    needs_degree: bool,
-) -> "OpenRanking":
-    """Prepares a recommender once, to rank one batch of users after the other.
-
-    See :func:`rank` for the arguments. `needs_degree` says whether a metric looks at every user
-    down to its own number of relevant items: only then are lists that end before it warned about.
-    This is called in :func:`evaluation_mode`.
-    """
-    check_double_precision(task.device, "task")
-    with processes.fail_together():
-        seed = check_ties(ties, seed)
-        check_boolean(progress, "progress")
-        if batch_size is not None:
-            batch_size = check_positive_integer(batch_size, "batch_size")
-        depth = _depth(task, k, full)
-        list_width = _list_width(task, depth, keep_items)
-        adapt = ask_model if algorithm == "recommend" else as_recommender
-        is_candidate = task.is_candidate
-        present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight)
-        max_degree = _largest(task.degree) if needs_degree else 0
-        ranker.needed_depth = min(max(depth, max_degree), task.num_items)
-        _warn_about_short_lists(ranker)
-        request = Request(ranker, present, depth, full, list_width)
-        answer = _answer(ranker, task) if processes.num_processes() > 1 else None
-    options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
-    processes.check_same(data=task, recommender=answer, **options)
-    missed = None if is_candidate is None else ~is_candidate
-    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
-
-
 class OpenRanking:
     """What has been found out so far: the ranks of truth edges, and the lists of users.
 
-    Args:
-        request (Request): What is to be found out.
-        task (RankingTask): The task, with all of its truth.
-        is_missed (torch.Tensor or None): Which of this truth is no candidate, and is not ranked.
-        algorithm (str): How ranks are found.
-        batch_size (int or None): The number of users in a chunk.
-        progress (bool): Whether to show a progress bar.
-        ties (str): How equal scores are ranked.
-        seed (int): The seed of random ties.
+    A recommender is prepared once, to rank one batch of users after the other. This is done in
+    :func:`evaluation_mode`. See :func:`rank` for the arguments. `needs_degree` says whether a
+    metric looks at every user down to its own number of relevant items: only then are lists that
+    end before it warned about.
     """
 
     def __init__(
         self,
-        request: Request,
+        recommender: RecommenderLike,
         task: RankingTask,
-        is_missed: Tensor | None,
-        algorithm: Algorithm,
+        *,
+        k: int | None,
+        full: bool,
+        edge_index: EdgesLike | None,
+        edge_weight: TensorLike | None,
         batch_size: int | None,
+        keep_items: bool | int,
+        ties: Ties = "index",
+        seed: int = 0,
+        algorithm: Algorithm = "auto",
         progress: bool,
-        ties: Ties,
-        seed: int,
+        needs_degree: bool,
     ) -> None:
-        self.task, self._is_missed = task, is_missed
-        self.recommender, self._depth = request.recommender, request.depth
-        self._ties, self._seed = ties, seed
-        self._batch_size = batch_size
+        check_double_precision(task.device, "task")
+        with processes.fail_together():
+            seed = check_ties(ties, seed)
+            check_boolean(progress, "progress")
+            if batch_size is not None:
+                batch_size = check_positive_integer(batch_size, "batch_size")
+            depth = _depth(task, k, full)
+            list_width = _list_width(task, depth, keep_items)
+            adapt = ask_model if algorithm == "recommend" else as_recommender
+            is_candidate = task.is_candidate
+            present = task.without_missing(is_candidate)
+            ranker = adapt(recommender, present, edge_index, edge_weight)
+            max_degree = _largest(task.degree) if needs_degree else 0
+            ranker.needed_depth = min(max(depth, max_degree), task.num_items)
+            _warn_about_short_lists(ranker)
+            answer = _answer(ranker, task) if processes.num_processes() > 1 else None
+        options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
+        processes.check_same(data=task, recommender=answer, **options)
+        self.task, self.recommender, self._depth = task, ranker, depth
+        self._is_missed = None if is_candidate is None else ~is_candidate
+        self._ties, self._seed, self._batch_size = ties, seed, batch_size
         self._progress = progress and processes.process_index() == 0
-        if request.is_counted and request.list_width > 0:
+        request = Request(ranker, present, depth, full, list_width)
+        if request.is_counted and list_width > 0:
             # Counting makes no lists.
             self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
-            of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
-            only_lists = replace(request, depth=request.list_width, is_full=False)
-            self._of_lists = _KnownRanks(only_lists, of_lists)
+            only_lists = replace(request, depth=list_width, is_full=False)
+            self._of_lists = _KnownRanks(only_lists, "auto" if algorithm == "auto" else "dense")
             self._rankings = [self._of_ranks, self._of_lists]
         else:
             self._of_ranks = self._of_lists = _KnownRanks(request, algorithm)

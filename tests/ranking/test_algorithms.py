@@ -361,16 +361,3 @@ def test_a_processor_may_have_fast_products_in_bfloat16():
 def test_less_than_single_precision_has_no_bound(monkeypatch):
     monkeypatch.setattr(algorithms, "has_exact_single_precision", lambda device: False)
     assert algorithms.dtypes_of_products(CPU, in_bfloat16=False) == []
-
-
-@pytest.mark.parametrize(
-    ("device", "dtype", "name"),
-    [
-        ("cpu", torch.float32, "StripSearch"),
-        ("cpu", torch.bfloat16, "Search"),
-        ("cuda", torch.bfloat16, "Search"),
-        ("cuda", torch.float32, "Search"),
-    ],
-)
-def test_a_processor_searches_products_in_single_precision_in_strips(device, dtype, name):
-    assert algorithms.kind_of_search(torch.device(device), dtype).__name__ == name

@@ -10,7 +10,7 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, evaluate
-from pyg_recmetrics.ranking.fitted import ADAPTERS, KnownRows, by_user, is_fitted
+from pyg_recmetrics.ranking.fitted import ADAPTERS, KnownRows, is_fitted
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
@@ -82,11 +82,6 @@ def test_scores_are_those_of_the_rows():
     scores = rows.scores(lambda row: given[row])(torch.tensor([2, 1, 0]))
     low = -torch.inf
     assert scores.tolist() == [[3.0, low, 1.0], [low, low, low], [6.0, low, 4.0]]
-
-
-def test_what_has_no_number_has_no_score():
-    scores = by_user(lambda user: np.array([user, np.nan]))(torch.tensor([1, 0]))
-    assert scores.tolist() == [[1.0, -torch.inf], [0.0, -torch.inf]]
 
 
 def test_unknown_ids_are_said_and_nothing_known_is_an_error():
