@@ -339,9 +339,9 @@ def check(row: Row, data: Embeddings, recommender: Recommender, result: RankedEd
     is_checked = torch.isin(result.edge_label_index[0], users)
     found = [*result.edge_label_index[:, is_checked], result.rank[is_checked]]
     wanted = [*expected.edge_label_index, expected.rank]
-    if result.pred_index_mat is not None and expected.pred_index_mat is not None:
-        found.append(result.pred_index_mat[users])
-        wanted.append(expected.pred_index_mat[users])
+    if result.lists is not None and expected.lists is not None:
+        found.append(result.lists.to_matrix()[users])
+        wanted.append(expected.lists.to_matrix()[users])
     most = 0.0 if row.exact is None else ROUNDED
     for one, other in zip(found, wanted, strict=True):
         if one.shape != other.shape or float((one != other).float().mean()) > most:

@@ -66,6 +66,7 @@ PARTS = {
         "Ranking",
         "The rank of every ground-truth edge, from which all metrics follow.",
         names=("rank", "RankedEdges", "PairScorer"),
+        last=("ranked_edges.Origin",),
     ),
     "results": Part(
         "Results",
@@ -150,7 +151,6 @@ FOR_THE_PACKAGE = {
     "Population": ("describe", "is_defined", "is_eligible", "select"),
     "PrecisionRecallCurve": ("curve",),
     "Protocol": ("notes", "notes_on_data_set"),
-    "RankedEdges": ("from_dict", "from_ranks", "lists_down_to", "select_edges", "to_dict"),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "of_users", "to_dict", "truth_of", "without_missing"),
     "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict", "weighted"),

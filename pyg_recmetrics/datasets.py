@@ -17,6 +17,7 @@ from pyg_recmetrics.checks import (
 )
 
 __all__ = ["read_lightgcn", "synthetic_interactions"]
+__dir__ = __all__.copy  # what completion shows
 
 #: The number of users whose interactions are drawn at once, which bounds the memory.
 _NUM_USERS_AT_ONCE = 4096

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pyg_recmetrics.processes import is_alone
 
 __all__ = ["alone"]
+__dir__ = __all__.copy  # what completion shows
 
 
 @contextmanager

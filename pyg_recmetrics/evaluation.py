@@ -23,12 +23,12 @@ from pyg_recmetrics.margins import (
 )
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode, read_message_passing
-from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
+from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.estimates import AverageOver, check_average_over
 from pyg_recmetrics.results.result import Separator
@@ -458,7 +458,7 @@ class Evaluator(Frozen):
             catalogue=self._catalogue,
         )
         k = self._depth()
-        ranking = open_ranking(
+        ranking = OpenRanking(
             recommender,
             self.task,
             k=k,
@@ -514,9 +514,9 @@ class Evaluator(Frozen):
         selected, num_left_out = self._convention.population.select(ranked)
         if self._per == "edge":
             # A row for every edge of the truth, also where its user is left out.
-            is_selected = selected.is_evaluated[self.task.truth[0]]
+            is_selected = evaluated_mask(selected)[self.task.truth[0]]
             each = ranked.each_edge(max_degree=self._max_degree)
-            selected = each if selected is ranked else each.select_users(is_selected)
+            selected = each if selected is ranked else select_users(each, is_selected)
         return EvaluationResult(
             selected.with_catalogue(self._catalogue),
             self.metrics,

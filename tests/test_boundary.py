@@ -151,7 +151,7 @@ def of_tensors():
         ValueError,
         f"'item_category' {real}",
     )
-    from_topk, from_scores = RankedEdges.from_topk, RankedEdges.from_scores
+    from_topk = RankedEdges.from_topk
     yield from_topk, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
     yield from_topk, (LISTS, nested), ValueError, f"'edge_label_index' {dense}"
     yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
@@ -166,8 +166,6 @@ def of_tensors():
     yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{one} (got [[3], [2]])"
     yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"
     yield from_topk, (LISTS, (TRUTH, TRUTH)), ValueError, "needs to have shape [2, num_edges]"
-    yield from_scores, (SCORES.to_sparse(), TRUTH), ValueError, f"'scores' {dense}"
-    yield from_scores, (SCORES.to(torch.float8_e4m3fn), TRUTH), ValueError, f"'scores' {floating}"
     from_pairs, preds = RankedEdges.from_pairs, torch.rand(3)
     yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"

@@ -1,11 +1,13 @@
 """What editors and type checkers show of the package: jedi and pyright, which read it unrun."""
 
+import dataclasses
 import inspect
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -62,6 +64,13 @@ def test_completion_shows_public_names_alone():
     assert set(dir(pyg_recmetrics)) == set(pyg_recmetrics.__all__)
     pyg_recmetrics.evaluate  # noqa: B018 (imports further modules)
     assert not {"kernels", "TYPE_CHECKING", "import_module"} & set(dir(pyg_recmetrics))
+    for name in pyg_recmetrics.__all__:
+        part = getattr(pyg_recmetrics, name)
+        if isinstance(part, ModuleType):
+            values = [getattr(part, shown) for shown in dir(part)]
+            assert not [shown for shown in dir(part) if shown.startswith("_")]
+            assert not [value for value in values if isinstance(value, ModuleType)]
+            assert set(dir(part)) == set(getattr(part, "__all__", dir(part)))
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +95,9 @@ def mistakes(tmp_path_factory):
 
 def test_pyright_accepts_right_calls_and_finds_mistakes(mistakes):
     assert mistakes == set(WRONG)
+
+
+def test_a_ranking_shows_few_members():
+    fields = {field.name for field in dataclasses.fields(pyg_recmetrics.RankedEdges)}
+    shown = fields | {name for name in dir(pyg_recmetrics.RankedEdges) if not name.startswith("_")}
+    assert len(shown) <= 30

@@ -18,8 +18,15 @@ from pyg_recmetrics.kernels.fast import rounded_items, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, GivenScores, Search, StripSearch
-from pyg_recmetrics.metrics import accuracy
-from pyg_recmetrics.ranked_edges import RankedEdges, ranked_edges, sources, ties, trec
+from pyg_recmetrics.metrics import accuracy, full_ranking
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    candidates_of,
+    ranked_edges,
+    sources,
+    ties,
+    trec,
+)
 from pyg_recmetrics.ranking import adapt, algorithms, recommenders
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
@@ -309,7 +316,7 @@ DEFECTS = {
         recommenders, "without_repeats", lambda _: lambda lists: lists
     ),
     "all users are evaluated": lambda patch: patch.setattr(
-        RankedEdges, "is_evaluated", property(lambda self: self.degree >= 0)
+        RankedEdges, "_is_evaluated", property(lambda self: self.degree >= 0)
     ),
     "ties do not look at weights": wrapped(
         ranked_edges,
@@ -392,7 +399,7 @@ DEFECTS = {
         lambda fill: lambda value, degree, _: fill(value, degree, "skip"),
     ),
     "relevant items count as irrelevant": lambda patch: patch.setattr(
-        RankedEdges, "num_irrelevant", property(lambda ranked: ranked.required_candidates)
+        full_ranking, "count_irrelevant", candidates_of
     ),
 }
 

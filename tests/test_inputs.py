@@ -103,11 +103,6 @@ class TestEdges:
         other.update(lists, TRUTH)
         assert metric.compute() == other.compute()
 
-    def test_of_scores(self, name):
-        truth, seen = edge_forms(TRUTH)[name], edge_forms(SEEN)[name]
-        ranked = RankedEdges.from_scores(SCORES, truth, seen=seen)
-        assert torch.equal(ranked.rank, RankedEdges.from_scores(SCORES, TRUTH, seen=SEEN).rank)
-
     def test_of_a_catalogue(self, name):
         catalogue = Catalogue(4, seen=edge_forms(SEEN)[name])
         assert catalogue.popularity.tolist() == [2, 0, 1, 1]
@@ -467,8 +462,8 @@ class TestRecommenders:
 
     def test_what_requires_a_gradient_leaves_no_graph(self):
         scores = SCORES.clone().requires_grad_()
-        ranked = RankedEdges.from_scores(torch.nn.Parameter(SCORES), TRUTH)
-        assert torch.equal(ranked.rank, RankedEdges.from_scores(SCORES, TRUTH).rank)
+        ranked = rank(torch.nn.Parameter(SCORES), TRUTH)
+        assert torch.equal(ranked.rank, rank(SCORES, TRUTH).rank)
         assert self.ranks(scores) == self.ranks(SCORES)
         weight = torch.rand(4, requires_grad=True)
         assert not RankedEdges.from_topk(SCORES.argsort(), TRUTH, weight).weight.requires_grad
@@ -519,10 +514,9 @@ class TestSizes:
         task = RankingTask(TRUTH, num_users=of(3), num_items=of(4))
         assert (type(task.num_users), type(task.num_items)) == (int, int)
         ranked = rank(SCORES, task, k=of(2), batch_size=of(2), keep_items=of(1), seed=of(3))
-        assert (type(ranked.depth), ranked.pred_index_mat.shape) == (int, (3, 1))
+        assert (type(ranked.depth), ranked.lists.to_matrix().shape) == (int, (3, 1))
         for ties in ("random", "mean"):
             rank(SCORES, task, ties=ties, seed=of(3)).with_ties("random", seed=of(1))
-        RankedEdges.from_scores(SCORES, TRUTH, ties="random", seed=of(3))
         result = evaluate(SCORES, task, "recall@2", batch_size=of(2), keep_items=of(2), seed=of(1))
         bootstrap = partial(result.confidence_interval, "recall@2", method="bootstrap")
         assert bootstrap(seed=of(1), num_samples=of(50)) == bootstrap(seed=1, num_samples=50)

@@ -1,5 +1,10 @@
-"""Each module is tested by the file of its name, at the same place below `tests`."""
+"""Each module is tested by the file of its name, at the same place below `tests`.
 
+No two classes of the package share a name.
+"""
+
+import ast
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,3 +77,10 @@ def test_files_of_tests_mirror_modules_but_for_those_listed():
     # A package is tested as a whole by a file of its own name.
     of_packages = {f"{package}/{package.rpartition('/')[2]}" for package in packages}
     assert tests - modules - of_packages == set(OF_SEVERAL_MODULES)
+
+
+def test_no_two_classes_share_a_name():
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "pyg_recmetrics").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    times = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert [name for name, number in times.items() if number > 1] == []

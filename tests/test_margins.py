@@ -18,8 +18,9 @@ from pyg_recmetrics import (
     race,
     report,
 )
+from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.ranking import open_ranking
+from pyg_recmetrics.ranking.ranking import OpenRanking
 
 NUM_USERS, NUM_ITEMS = 6000, 40
 METRICS = ["ndcg@5", "recall@5"]
@@ -173,12 +174,12 @@ class TestMeans:
         full = evaluate(SCORES, TASK, METRICS, keep_items=3)
         result = evaluate(SCORES, TASK, METRICS, keep_items=3, margin=0.02)
         users = result.ranked.users
-        lists = result.ranked.pred_index_mat
-        assert lists[users].equal(full.ranked.pred_index_mat[users])
-        assert result.ranked.has_list.sum() == users.numel()
+        lists = result.ranked.lists.to_matrix()
+        assert lists[users].equal(full.ranked.lists.to_matrix()[users])
+        assert (result.ranked.lists.length(1) > 0).sum() == users.numel()
         everything = evaluate(SCORES, TASK, ["roc_auc"], keep_items=3, margin=0.02)
         both = users[torch.isin(users, everything.ranked.users)]
-        assert everything.ranked.pred_index_mat[both].equal(lists[both])
+        assert everything.ranked.lists.to_matrix()[both].equal(lists[both])
 
 
 class TestUsersWithoutTruth:
@@ -311,23 +312,6 @@ class TestEpochs:
         both = (a.per_user["ndcg@5"] - b.per_user["ndcg@5"]).nanmean()
         assert row.difference == pytest.approx(float(both))
         assert row.wins + row.ties + row.losses == a.sampling.num_ranked
-
-
-def test_a_model_that_answers_for_all_users_is_asked_again_by_deeper_batches():
-    class Model:
-        lists = SCORES.argsort(dim=1, descending=True, stable=True)
-        asked = ()
-
-        def recommend(self, k):
-            self.asked += (k,)
-            return self.lists[:, :k]
-
-    model, task = Model(), RankingTask(TASK.truth, num_users=NUM_USERS, num_items=NUM_ITEMS)
-    result = evaluate(model, task, "r_precision", margin=0.008)
-    wanted = evaluate(model.lists, task, "r_precision", margin=0.008)
-    assert len(model.asked) > 1
-    assert list(model.asked) == sorted(set(model.asked))
-    assert torch.equal(result.ranked.rank, wanted.ranked.rank)
 
 
 class TestDevices:
@@ -491,7 +475,7 @@ def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, for
     }[form]
     with evaluation_mode(recommender):
         whole, parts = (
-            open_ranking(
+            OpenRanking(
                 recommender,
                 task,
                 edge_index=None,
@@ -513,12 +497,12 @@ def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, for
         assert getattr(wanted, name).equal(getattr(found, name)), name
     some = order[:50].sort().values
     part = parts.to_ranked_edges(some)
-    selected = wanted.select_users(torch.isin(torch.arange(300), some))
+    selected = select_users(wanted, torch.isin(torch.arange(300), some))
     assert part.rank.equal(selected.rank)
     assert part.users.equal(selected.users)
     if keep_items:
-        assert wanted.pred_index_mat.equal(found.pred_index_mat)
-        assert part.pred_index_mat[some].equal(wanted.pred_index_mat[some])
+        assert wanted.lists.to_matrix().equal(found.lists.to_matrix())
+        assert part.lists.to_matrix()[some].equal(wanted.lists.to_matrix()[some])
 
 
 @pytest.mark.slow

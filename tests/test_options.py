@@ -101,7 +101,11 @@ class TestOptions:
         assert result == expected
         assert result.convention == expected.convention
         assert result.convention == replace(options["convention"], population=options["population"])
-        assert result.ranked.pred_index_mat.size(1) == expected.ranked.pred_index_mat.size(1) == 3
+        assert (
+            result.ranked.lists.to_matrix().size(1)
+            == expected.ranked.lists.to_matrix().size(1)
+            == 3
+        )
         assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
 
 

@@ -11,7 +11,7 @@ import torch
 
 from pyg_recmetrics.command import notes, reading
 from pyg_recmetrics.command.notes import as_number, note
-from pyg_recmetrics.command.reading import Numbers, Table, Texts
+from pyg_recmetrics.command.reading import Numbers, TableFile, Texts
 from pyg_recmetrics.evaluation import evaluate as measure
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.results import EvaluationResult
@@ -80,7 +80,7 @@ def _read_interactions(
     return frame
 
 
-def _reads_ratings(table: Table, options: argparse.Namespace) -> bool:
+def _reads_ratings(table: TableFile, options: argparse.Namespace) -> bool:
     """Returns whether ratings of the truth count, and says so if they could and do not."""
     if options.rating_column is not None or options.threshold is not None:
         return True
@@ -268,7 +268,7 @@ def _lists_of_rows(file: str, options: argparse.Namespace) -> pd.DataFrame:
     return pd.DataFrame({"user": users.to_numpy()[row], "item": items}, dtype=object)
 
 
-def _read_lists(table: Table, options: argparse.Namespace) -> pd.DataFrame:
+def _read_lists(table: TableFile, options: argparse.Namespace) -> pd.DataFrame:
     """Returns users and items, best first."""
     # Scores come first in a run, as in trec_eval, which ignores its ranks.
     kinds = ("score", "rank") if table.in_words == "TREC" else ("rank", "score")
@@ -287,7 +287,7 @@ def _read_lists(table: Table, options: argparse.Namespace) -> pd.DataFrame:
     return pd.DataFrame({"user": users.to_numpy().repeat(lengths), "item": items})
 
 
-def _best_first(table: Table, by: str, options: argparse.Namespace) -> pd.DataFrame:
+def _best_first(table: TableFile, by: str, options: argparse.Namespace) -> pd.DataFrame:
     """Returns users and items by rank or score. Of equal scores, the lower id comes first."""
     frame = table.read(options, by)
     value = frame[by].to_numpy()

@@ -54,7 +54,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """A table in a file of any format.
 
     Attributes:
@@ -227,7 +227,9 @@ def _written(value: Any) -> str | None:
     return text if text and "\n" not in text and "\r" not in text else None
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None, *, is_run: bool = False) -> Table:
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, *, is_run: bool = False
+) -> TableFile:
     """Reads a table. The suffix of its name says the format, or else its first line.
 
     Args:
@@ -263,9 +265,9 @@ def read_table(path: Path, columns: Sequence[str] | None = None, *, is_run: bool
         return _read_text(path, words, sign, columns)
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path) -> TableFile:
     file = pa.parquet.ParquetFile(path)
-    return Table(
+    return TableFile(
         path,
         "Parquet",
         tuple(file.schema_arrow.names),
@@ -274,7 +276,7 @@ def _read_parquet(path: Path) -> Table:
     )
 
 
-def _read_json_lines(path: Path) -> Table:
+def _read_json_lines(path: Path) -> TableFile:
     with _opened(path) as text:
         lines = [line.rstrip("\r\n") for line in text if not line.isspace()]
     rows = []
@@ -285,7 +287,7 @@ def _read_json_lines(path: Path) -> Table:
             wanted = "every line needs to be an object of JSON"
             raise ValueError(f"{wanted} (got {line:.80}: {error})") from None
     frame = pd.DataFrame(rows)
-    return Table(
+    return TableFile(
         path,
         "JSON lines",
         tuple(frame.columns),
@@ -294,7 +296,7 @@ def _read_json_lines(path: Path) -> Table:
     )
 
 
-def _read_text(path: Path, words: str, sign: str, columns: Sequence[str] | None) -> Table:
+def _read_text(path: Path, words: str, sign: str, columns: Sequence[str] | None) -> TableFile:
     """Reads a table whose fields have a sign between them. They are quoted in CSV alone."""
     quoting = csv.QUOTE_MINIMAL if words.startswith("CSV") else csv.QUOTE_NONE
     form: Any = {"sep": sign, "quoting": quoting, "dtype": str, "na_filter": False}
@@ -316,7 +318,7 @@ def _read_text(path: Path, words: str, sign: str, columns: Sequence[str] | None)
         raise ValueError(f"a row repeats the names of the columns (got {names})")
     form = {"sep": " " if words == "TREC" else sign, "quoting": quoting, "lineterminator": "\n"}
     form |= {"header": names if columns is None else False, "index": False}
-    return Table(
+    return TableFile(
         path,
         words,
         tuple(names),

@@ -14,7 +14,7 @@ from torch_geometric.data import HeteroData
 from pyg_recmetrics import transforms
 from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.command.reading import Table, find_column, read_table
+from pyg_recmetrics.command.reading import TableFile, find_column, read_table
 from pyg_recmetrics.files import replacing
 from pyg_recmetrics.messages import warn
 
@@ -71,7 +71,7 @@ def _split_of(options: argparse.Namespace) -> Any:
     return _SPLITS[options.how](**arguments)
 
 
-def _graph(table: Table, options: argparse.Namespace) -> HeteroData:
+def _graph(table: TableFile, options: argparse.Namespace) -> HeteroData:
     """Returns the graph of all rows."""
     more = ["time"] if _has_times(table, options) else []
     frame = table.read(options, *more)
@@ -88,7 +88,7 @@ def _graph(table: Table, options: argparse.Namespace) -> HeteroData:
     return data
 
 
-def _has_times(table: Table, options: argparse.Namespace) -> bool:
+def _has_times(table: TableFile, options: argparse.Namespace) -> bool:
     """Returns whether times count, and warns if they would and there are none."""
     if options.how != "leave-last-out":
         return bool(options.how == "temporal")

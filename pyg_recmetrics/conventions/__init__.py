@@ -9,3 +9,4 @@ from pyg_recmetrics.conventions.libraries import CONVENTIONS, get
 from pyg_recmetrics.conventions.toy_ranking import table
 
 __all__ = ["CONVENTIONS", "Convention", "Population", "get", "table"]
+__dir__ = __all__.copy  # what completion shows

@@ -17,7 +17,12 @@ from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    count_irrelevant,
+    has_constant_scores,
+    select_users,
+)
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.task import RankingTask
 
@@ -108,13 +113,13 @@ class Population:
         """
         if self.constant_scores:
             return ranked, 0
-        is_constant = ranked.has_constant_scores
+        is_constant = has_constant_scores(ranked)
         if not bool((ranked.degree[~is_constant] > 0).any()):
             warn(
                 "'constant_scores' of the population leaves no user with ground truth: all "
                 "candidates of each have the same score, so every metric is undefined"
             )
-        return ranked.select_users(~is_constant), int(is_constant.sum())
+        return select_users(ranked, ~is_constant), int(is_constant.sum())
 
     def _requirements(self, task: RankingTask) -> Iterator[tuple[str, Tensor]]:
         """Yields the options that leave users out, and who meets each: `[num_users]`."""
@@ -131,7 +136,7 @@ class Population:
         if self.few_candidates == "count" or ranked.num_candidates is None:
             return torch.ones_like(ranked.degree, dtype=torch.bool)
         k = metric.k or 0
-        can_differ = ranked.num_irrelevant > 0
+        can_differ = count_irrelevant(ranked) > 0
         if metric.depends_on_weight:
             can_differ = torch.ones_like(can_differ)
         is_defined = can_differ & (ranked.num_candidates > k)

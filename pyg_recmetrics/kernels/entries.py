@@ -22,7 +22,7 @@ UserItems: TypeAlias = tuple[Tensor, Tensor]
 NUM_NUMBERS = 2**24
 
 
-class Rows:
+class SortedRows:
     """The rows of entries, in ascending order.
 
     Args:
@@ -58,7 +58,7 @@ class Rows:
         return matrix
 
 
-class Entries(Rows):
+class Entries(SortedRows):
     """Some columns of every row, sorted by row.
 
     Args:

@@ -103,3 +103,4 @@ __all__ = [
     "tail_share",
     "truncated_precision",
 ]
+__dir__ = __all__.copy  # what completion shows

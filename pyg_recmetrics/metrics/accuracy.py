@@ -9,7 +9,13 @@ from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics.registry import Average, Clip, Gamma, Propensity, register
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    catalogue_of,
+    count_irrelevant,
+    grouped_truth,
+    positions,
+)
 from pyg_recmetrics.sums import exact_sum
 
 # Each choice stands beside the words that say in a sentence what it means. Tables and recipes of
@@ -111,7 +117,7 @@ def precision(
         tensor([0.5000], dtype=torch.float64)
     """
     if normalizer == "length":
-        denominator = ranked.list_length(k)
+        denominator = _list_length(ranked, k)
     elif normalizer == "k":
         # By a single number, a GPU does not divide: it multiplies by the reciprocal.
         denominator = torch.full_like(ranked.degree, k)
@@ -270,11 +276,11 @@ def recall(
         else:
             weight = ranked.weight / (ranked.weight.max() if ranked.weight.numel() else 1.0)
     if propensity != "none":
-        catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
+        catalogue, item = catalogue_of(ranked), ranked.edge_label_index[1]
         weight = weight * catalogue.inverse_propensity(item, propensity, gamma, clip)
     possible = weight
     if normalizer == "min":
-        possible = _largest_first(ranked, weight) * (ranked.position <= k)
+        possible = _largest_first(ranked, weight) * (positions(ranked) <= k)
     return _ratio(ranked, ranked.sum(ranked.is_hit(k) * weight), ranked.sum(possible), average)
 
 
@@ -419,12 +425,12 @@ def fall_out(ranked: RankedEdges, k: int) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.fall_out(RankedEdges.from_scores(scores, truth), k=2)
+        >>> metrics.fall_out(rank(scores, truth, full=True), k=2)
         tensor([0.5000], dtype=torch.float64)
     """
-    num_irrelevant = ranked.num_irrelevant
+    num_irrelevant = count_irrelevant(ranked)
     return torch.minimum(k - ranked.hits(k), num_irrelevant) / num_irrelevant
 
 
@@ -470,7 +476,7 @@ def mrr(ranked: RankedEdges, k: int | None = None, hits: ReciprocalRanks = "firs
     """
     if hits == "all":
         return ranked.sum(ranked.is_hit(k) / ranked.rank.double()) / ranked.degree
-    is_first_hit = ranked.is_hit(k) & (ranked.position == 1)
+    is_first_hit = ranked.is_hit(k) & (positions(ranked) == 1)
     return ranked.sum(is_first_hit / ranked.rank.double())
 
 
@@ -518,7 +524,7 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
         "k": torch.full_like(ranked.degree, k or 0),
         "hits": ranked.hits(k).clamp(min=1),
     }[normalizer]
-    precision_at_rank = ranked.position / ranked.rank.double()
+    precision_at_rank = positions(ranked) / ranked.rank.double()
     return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
 
 
@@ -591,7 +597,7 @@ def dcg(
     added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount)
     if propensity != "none":
         user, item = ranked.edge_label_index
-        catalogue = ranked.required_catalogue
+        catalogue = catalogue_of(ranked)
         inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
         added *= inverse / ranked.sum(inverse)[user]
     value = ranked.sum(added)
@@ -771,6 +777,15 @@ def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str)
     return (hits / total).masked_fill_(hits == 0, 0.0)
 
 
+def _list_length(ranked: RankedEdges, k: int) -> Tensor:
+    """Returns how many items each user's list has down to `k`, of shape `[num_users]`."""
+    if ranked.num_candidates is not None:
+        return ranked.num_candidates.clamp(max=k)
+    if ranked.lists is not None:
+        return ranked.lists.length(k)
+    raise ValueError("'ranked' needs to hold lists, or the number of candidates of every user")
+
+
 def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:
     """The largest possible number of hits in the top `k`: min(k, R)."""
     return ranked.degree if k is None else ranked.degree.clamp(max=k)
@@ -778,14 +793,16 @@ def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:
 
 def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> Tensor:
     """The discounted gain of the available items in their best order."""
-    is_within = ranked.position <= (NOT_RETRIEVED if k is None else k)
+    is_within = positions(ranked) <= (NOT_RETRIEVED if k is None else k)
     gains = _largest_first(ranked, gains)
-    return ranked.sum(is_within * gains * _discount(ranked.position, discount))
+    return ranked.sum(is_within * gains * _discount(positions(ranked), discount))
 
 
 def _ideal_of_all(ranked: RankedEdges, k: int | None, ones: Tensor, discount: str) -> Tensor:
     """The same if the gains of all relevant items are one, which all rankings of them share."""
-    return ranked.by_user.once(("ideal", k, discount), lambda: _ideal(ranked, k, ones, discount))
+    return grouped_truth(ranked).once(
+        ("ideal", k, discount), lambda: _ideal(ranked, k, ones, discount)
+    )
 
 
 def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
@@ -870,11 +887,11 @@ def _largest_of_group(weight: Tensor, group: Tensor, num_groups: int) -> Tensor:
 
 def _product_of_earlier(ranked: RankedEdges, values: Tensor) -> Tensor:
     """The product of the values of all edges of the same user before each edge: `[num_edges]`."""
-    product = torch.where(ranked.position == 1, 1.0, values.roll(1))
+    product = torch.where(positions(ranked) == 1, 1.0, values.roll(1))
     # Each round doubles the number of edges in a product, so few rounds do.
     num_in_product, largest_degree = 1, int(ranked.degree.max()) if ranked.num_users else 0
     while num_in_product < largest_degree:
-        is_longer = ranked.position > num_in_product
+        is_longer = positions(ranked) > num_in_product
         product = torch.where(is_longer, product * product.roll(num_in_product), product)
         num_in_product *= 2
     return product

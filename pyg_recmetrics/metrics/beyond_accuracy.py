@@ -18,7 +18,7 @@ from torch_geometric.utils import scatter, segment
 
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.metrics.registry import register, register_aggregate
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, lists_of
 from pyg_recmetrics.task import Catalogue
 
 Head: TypeAlias = Annotated[int, "the tail is what is not in the {} percent head", range(1, 101)]
@@ -51,7 +51,7 @@ def exposure(ranked: RankedEdges, k: int) -> Tensor:
     Raises:
         ValueError: If `ranked` does not hold lists.
     """
-    _, item = ranked.recommended(k)
+    _, item = lists_of(ranked, k).edges(k)
     return torch.bincount(item, minlength=_num_known_items(ranked)).double()
 
 
@@ -74,7 +74,7 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
     Raises:
         ValueError: If `ranked` does not hold lists.
     """
-    user, item = ranked.recommended(k)
+    user, item = lists_of(ranked, k).edges(k)
     length = torch.bincount(user, minlength=ranked.num_users)
     weight = length.double().rsqrt()[user]
     num_items = max(_num_known_items(ranked), max_id(item) + 1)
@@ -274,7 +274,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.popularity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([1., 0.], dtype=torch.float64)
     """
-    return _mean_over_list(ranked, k, ranked.required_catalogue.popularity)
+    return _mean_over_list(ranked, k, catalogue_of(ranked).popularity)
 
 
 @register(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
@@ -314,7 +314,7 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.novelty(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.5000, 1.0000], dtype=torch.float64)
     """
-    catalogue = ranked.required_catalogue
+    catalogue = catalogue_of(ranked)
     # The logarithm of the inverse, because minus the logarithm of one is a negative zero.
     odds = catalogue.num_active_users / catalogue.popularity.clamp(min=1).double()
     return _mean_over_list(ranked, k, odds.log2())
@@ -357,7 +357,7 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
         >>> metrics.tail_share(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0., 1.], dtype=torch.float64)
     """
-    return _mean_over_list(ranked, k, _is_in_tail(ranked.required_catalogue.popularity, head))
+    return _mean_over_list(ranked, k, _is_in_tail(catalogue_of(ranked).popularity, head))
 
 
 @register(bounds=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
@@ -402,8 +402,8 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
         >>> metrics.diversity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=3)
         tensor([0.6667, 0.0000], dtype=torch.float64)
     """
-    feature = _scaled(ranked.required_catalogue.get(f"item_{over}"), p=2)
-    user, item = recommended = ranked.recommended(k)
+    feature = _scaled(catalogue_of(ranked).get(f"item_{over}"), p=2)
+    user, item = recommended = lists_of(ranked, k).edges(k)
     ptr = index2ptr(user, ranked.num_users)
     sums_by_chunk = _sums_by_chunk(recommended, ptr, feature)
     squares = torch.cat([sums.square().sum(dim=1) for sums in sums_by_chunk])
@@ -453,9 +453,9 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.serendipity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.1000, 0.4000], dtype=torch.float64)
     """
-    length = torch.bincount(ranked.recommended(k)[0], minlength=ranked.num_users)
-    num_items = ranked.required_catalogue.num_items
-    expected = _chance_by_popularity(ranked.required_catalogue)[ranked.edge_label_index[1]]
+    length = torch.bincount(lists_of(ranked, k).edges(k)[0], minlength=ranked.num_users)
+    num_items = catalogue_of(ranked).num_items
+    expected = _chance_by_popularity(catalogue_of(ranked))[ranked.edge_label_index[1]]
     chance = (num_items + 1 - ranked.rank.clamp(max=num_items + 1)).double() / num_items
     unexpected = ranked.sum(ranked.is_hit(k) * (chance - expected).clamp(min=0.0))
     return unexpected / length.clamp(min=1)
@@ -504,11 +504,11 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.calibration(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.0000, 0.6832], dtype=torch.float64)
     """
-    catalogue = ranked.required_catalogue
+    catalogue = catalogue_of(ranked)
     share = _scaled(catalogue.get("item_category"), p=1)
     history, recommended = (
         _sums_by_chunk(edges, index2ptr(edges[0], ranked.num_users), share)
-        for edges in (catalogue.interactions, ranked.recommended(k))
+        for edges in (catalogue.interactions, lists_of(ranked, k).edges(k))
     )
     chunks = zip(history, recommended, strict=True)
     return torch.cat([_divergence(seen, listed) for seen, listed in chunks])
@@ -521,7 +521,7 @@ def _num_known_items(ranked: RankedEdges) -> int:
 
 def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:
     """The mean of a value per item over each list, of shape `[num_users]`."""
-    user, item = ranked.recommended(k)
+    user, item = lists_of(ranked, k).edges(k)
     ptr = index2ptr(user, ranked.num_users)
     mean: Tensor = segment(value.double()[item], ptr, reduce="sum") / ptr.diff()
     return mean

@@ -22,7 +22,7 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.metrics.metric import Metric, parse
 from pyg_recmetrics.metrics.registry import check_ranked
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, evaluated_mask
 
 #: Precisions, recalls and cut-offs, each of shape `[num_cut_offs]`.
 Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
@@ -156,11 +156,11 @@ def precision_recall_curve(
     check_boolean(adaptive_k, "adaptive_k")
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)
-    is_without_truth = ranked.is_evaluated & (ranked.degree == 0)
+    is_without_truth = evaluated_mask(ranked) & (ranked.degree == 0)
     check_num_without_truth(int(is_without_truth.sum()), empty_target_action)
     aggregate = aggregate_of(aggregation)
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
-    is_counted = ranked.is_evaluated & counts_in_mean(ranked.degree, empty_target_action)
+    is_counted = evaluated_mask(ranked) & counts_in_mean(ranked.degree, empty_target_action)
     if not bool(is_counted.any()):
         zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
         return zeros, zeros.clone(), top_k
@@ -282,14 +282,14 @@ def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Ten
     hits = hits.cumsum_(dim=1).add_(ranked.hits(first - 1).unsqueeze(1))
     denominator = top_k.unsqueeze(0)
     if adaptive_k:
-        num_candidates = ranked.required_candidates.unsqueeze(1)
+        num_candidates = candidates_of(ranked).unsqueeze(1)
         denominator = torch.minimum(denominator, num_candidates).clamp(min=1)
     return hits / denominator, hits / ranked.degree.unsqueeze(1)
 
 
 def _largest_k(ranked: RankedEdges, max_k: int | None) -> int:
     if max_k is None:
-        num_candidates = ranked.required_candidates
+        num_candidates = candidates_of(ranked)
         if num_candidates.numel() == 0:
             raise ValueError("'max_k' needs to be given if there are no users (got None)")
         max_k = int(num_candidates.max())

@@ -7,7 +7,13 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.metrics.registry import Average, Clip, Gamma, Propensity, register
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    candidates_of,
+    catalogue_of,
+    count_irrelevant,
+    positions,
+)
 from pyg_recmetrics.sums import exact_mean
 
 TiedPairs: TypeAlias = Annotated[
@@ -86,23 +92,24 @@ def roc_auc(
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.roc_auc(RankedEdges.from_scores(scores, truth))
+        >>> metrics.roc_auc(rank(scores, truth, full=True))
         tensor([0.7500], dtype=torch.float64)
     """
-    num_above = ranked.rank - ranked.position if ties == "ranked" else _num_above(ranked)
+    num_above = ranked.rank - positions(ranked) if ties == "ranked" else _num_above(ranked)
+    num_irrelevant = count_irrelevant(ranked)
     if propensity == "none":
-        value = 1 - ranked.sum(num_above) / (ranked.degree * ranked.num_irrelevant)
+        value = 1 - ranked.sum(num_above) / (ranked.degree * num_irrelevant)
     else:
-        catalogue, item = ranked.required_catalogue, ranked.edge_label_index[1]
+        catalogue, item = catalogue_of(ranked), ranked.edge_label_index[1]
         inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
-        value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * ranked.num_irrelevant)
+        value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * num_irrelevant)
         value = value.clamp(min=0.0)  # Only rounding errors make it negative.
     if weight == "none":
         return value
-    weights = ranked.required_candidates if weight == "candidates" else ranked.degree
-    is_counted = (ranked.degree > 0) & (ranked.num_irrelevant > 0)
+    weights = candidates_of(ranked) if weight == "candidates" else ranked.degree
+    is_counted = (ranked.degree > 0) & (num_irrelevant > 0)
     return value * weights / _mean_over(ranked, weights, is_counted)
 
 
@@ -137,13 +144,13 @@ def partial_auc(ranked: RankedEdges, k: int) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.partial_auc(RankedEdges.from_scores(scores, truth), k=1)
+        >>> metrics.partial_auc(rank(scores, truth, full=True), k=1)
         tensor([0.5000], dtype=torch.float64)
     """
-    looked_at = ranked.num_irrelevant.clamp(max=k)
-    num_above = ranked.rank - ranked.position
+    looked_at = count_irrelevant(ranked).clamp(max=k)
+    num_above = ranked.rank - positions(ranked)
     num_below = (looked_at[ranked.edge_label_index[0]] - num_above).clamp(min=0)
     return ranked.sum(num_below) / (ranked.degree * looked_at)
 
@@ -172,12 +179,12 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.pr_auc(RankedEdges.from_scores(scores, truth))
+        >>> metrics.pr_auc(rank(scores, truth, full=True))
         tensor([0.8333], dtype=torch.float64)
     """
-    return ranked.sum(ranked.position / ranked.rank.double()) / ranked.degree
+    return ranked.sum(positions(ranked) / ranked.rank.double()) / ranked.degree
 
 
 @register(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
@@ -204,9 +211,9 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.mean_rank(RankedEdges.from_scores(scores, truth))
+        >>> metrics.mean_rank(rank(scores, truth, full=True))
         tensor([2.], dtype=torch.float64)
     """
     return ranked.sum(ranked.rank) / ranked.degree
@@ -237,14 +244,14 @@ def median_rank(ranked: RankedEdges) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 2]])
-        >>> metrics.median_rank(RankedEdges.from_scores(scores, truth))
+        >>> metrics.median_rank(rank(scores, truth, full=True))
         tensor([1.5000], dtype=torch.float64)
     """
     degree = ranked.degree[ranked.edge_label_index[0]]
-    is_lower = ranked.position == (degree + 1) // 2
-    is_upper = ranked.position == degree // 2 + 1
+    is_lower = positions(ranked) == (degree + 1) // 2
+    is_upper = positions(ranked) == degree // 2 + 1
     return ranked.sum((is_lower.long() + is_upper.long()) * ranked.rank) / 2
 
 
@@ -284,12 +291,12 @@ def adjusted_mean_rank(ranked: RankedEdges, average: Average = "micro") -> Tenso
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.adjusted_mean_rank(RankedEdges.from_scores(scores, truth))  # (1 + 3) / 5
+        >>> metrics.adjusted_mean_rank(rank(scores, truth, full=True))  # (1 + 3) / 5
         tensor([0.8000], dtype=torch.float64)
     """
-    expected = ranked.degree * (ranked.required_candidates + 1) / 2
+    expected = ranked.degree * (candidates_of(ranked) + 1) / 2
     return ranked.sum(ranked.rank) / _denominator(ranked, expected, average)
 
 
@@ -331,12 +338,12 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import metrics, rank
         >>> scores, truth = torch.tensor([[0.9, 0.1, 0.5, 0.3]]), torch.tensor([[0, 0], [0, 3]])
-        >>> metrics.adjusted_mean_rank_index(RankedEdges.from_scores(scores, truth))  # 1 - 2 / 3
+        >>> metrics.adjusted_mean_rank_index(rank(scores, truth, full=True))  # 1 - 2 / 3
         tensor([0.3333], dtype=torch.float64)
     """
-    num_candidates = ranked.required_candidates
+    num_candidates = candidates_of(ranked)
     expected = ranked.degree * (num_candidates + 1) / 2
     possible = ranked.degree * (num_candidates - 1) / 2
     return (expected - ranked.sum(ranked.rank)) / _denominator(ranked, possible, average)
@@ -361,6 +368,6 @@ def _num_above(ranked: RankedEdges) -> Tensor:
         )
     # The edges of a user are in the order of their scores, so those of equal score are neighbours.
     first, num_relevant = find_runs(ranked.edge_label_index[0], ranked.num_above)
-    num_relevant_above = ranked.position[first] - 1
+    num_relevant_above = positions(ranked)[first] - 1
     num_irrelevant_tied = ranked.num_tied + 1 - num_relevant
     return ranked.num_above - num_relevant_above + num_irrelevant_tied / 2

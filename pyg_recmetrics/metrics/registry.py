@@ -43,7 +43,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, grouped_truth
 from pyg_recmetrics.task.catalogue import check_has
 
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
@@ -353,7 +353,7 @@ class Definition(Description):
                 check_has(ranked.catalogue, need, self.name)
             if need == "seen":
                 # The history and the lists need to have the same users.
-                seen = ranked.required_catalogue.interactions
+                seen = catalogue_of(ranked).interactions
                 check_ids(seen[0], "seen", "user", ranked.num_users)
         return checked
 
@@ -371,7 +371,7 @@ class Definition(Description):
 
     def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
         """Returns the values of users, `NaN` where the metric needs truth and there is none."""
-        truth = ranked.by_user
+        truth = grouped_truth(ranked)
         if not self.needs_truth or truth.num_with_truth == truth.num_users:
             return value
         return value.masked_fill(truth.has_none, torch.nan)
@@ -583,7 +583,7 @@ def register_aggregate(
         >>> import torch
         >>> from pyg_recmetrics import metrics
         >>> def num_lists(ranked, k):  # adds up over users, and so over mini-batches
-        ...     return torch.bincount(ranked.recommended(k)[1]).double()
+        ...     return torch.bincount(ranked.lists.edges(k)[1]).double()
         >>> @metrics.register_aggregate(state=num_lists, needs=("items",))  # doctest: +SKIP
         ... def most_shown(num_lists):
         ...     '''The share of all recommendations that goes to a single item.'''

@@ -25,7 +25,7 @@ from pyg_recmetrics.modules.streaming_metric import (
     StreamingMetric,
     to_double_precision_device,
 )
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, lists_of
 from pyg_recmetrics.task import Catalogue
 
 # PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.
@@ -179,7 +179,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         """Warns, but only once, of lists that are too short for the metric."""
         if self._has_warned or ranked.num_users == 0:
             return
-        lists = ranked.required_lists
+        lists = lists_of(ranked)
         if self.definition.has_cut_off:
             needed = self.metric.depth or 0  # without a cut-off, lists are as long as they are
         else:

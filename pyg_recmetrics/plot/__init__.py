@@ -49,3 +49,4 @@ __all__ = [
     "precision_recall_curve",
     "race",
 ]
+__dir__ = __all__.copy  # what completion shows

@@ -9,7 +9,7 @@ from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.plot.picture import (
-    Description,
+    MarkDescription,
     Panels,
     Picture,
     Recommenders,
@@ -417,7 +417,7 @@ def _name_points(axes: "Axes", named: Sequence[tuple[str, Sequence[str]]]) -> No
         return
     points = [Line2D([], [], linestyle="none", **point_style(i)) for i in range(len(named))]
     add_legend_below(axes, points, [label(name) for name, _ in named])
-    describe_legend(axes, (Description(name, tuple(of), ()) for name, of in named))
+    describe_legend(axes, (MarkDescription(name, tuple(of), ()) for name, of in named))
 
 
 def _metrics_of(results: "Iterable[Measured]") -> tuple[Metric, ...]:

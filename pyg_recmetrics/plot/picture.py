@@ -116,7 +116,7 @@ class Panels(NamedTuple):
         return f"{type(self).__name__}({len(self.axes)} axes)"
 
 
-class Description(NamedTuple):
+class MarkDescription(NamedTuple):
     """What a mark of a picture shows.
 
     Attributes:
@@ -134,7 +134,7 @@ def describe(
     mark: "Artist", text: str, recommenders: Iterable[str] = (), metrics: Iterable[str] = ()
 ) -> None:
     """Says what a mark shows, for pages that show it as text and let readers choose."""
-    setattr(mark, _DESCRIPTION, Description(text, tuple(recommenders), tuple(metrics)))
+    setattr(mark, _DESCRIPTION, MarkDescription(text, tuple(recommenders), tuple(metrics)))
 
 
 def _to_png(figure: "Figure") -> bytes | None:
@@ -148,9 +148,9 @@ def _to_png(figure: "Figure") -> bytes | None:
     return image.getvalue()
 
 
-def description_of(mark: "Artist") -> Description | None:
+def description_of(mark: "Artist") -> MarkDescription | None:
     """Returns what a mark shows; `None` if nothing was said."""
-    description: Description | None = getattr(mark, _DESCRIPTION, None)
+    description: MarkDescription | None = getattr(mark, _DESCRIPTION, None)
     return description
 
 
@@ -198,13 +198,13 @@ def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
     return Picture(figure, axes)
 
 
-def _description_within(handle: "Artist | Container") -> Description | None:
+def _description_within(handle: "Artist | Container") -> MarkDescription | None:
     """Returns what a mark shows, or one of several that belong together."""
     marks = handle if isinstance(handle, tuple) else [handle]
     return next(filter(None, map(description_of, marks)), None)
 
 
-def describe_legend(axes: "Axes", descriptions: "Iterable[Description | None]") -> None:
+def describe_legend(axes: "Axes", descriptions: "Iterable[MarkDescription | None]") -> None:
     """Says what the entries of a legend are about, each of which goes with what it explains."""
     from pyg_recmetrics.plot.texts import entries
 

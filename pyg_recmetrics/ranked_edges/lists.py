@@ -36,13 +36,25 @@ class Lists:
 
     def to_matrix(self) -> Tensor:
         """Returns a matrix of shape `[num_users, K]`, padded with `-1` to the longest list."""
-        num_users, width = self.ptr.numel() - 1, self.width
-        if self.item.numel() == num_users * width:
-            return self.item.view(num_users, width)
-        position = torch.arange(width, device=self.item.device)
-        matrix = self.item.new_full((num_users, width), -1)
-        matrix[position < self.ptr.diff().unsqueeze(1)] = self.item
-        return matrix
+        num_users = self.ptr.numel() - 1
+        if self._is_matrix:
+            return self.item.view(num_users, self.width)
+        return self.rows(torch.arange(num_users, device=self.ptr.device))
+
+    def rows(self, users: Tensor) -> Tensor:
+        """Returns the rows that some users have in :meth:`to_matrix`."""
+        if self._is_matrix:
+            return self.to_matrix()[users]
+        place = torch.arange(self.width, device=self.ptr.device)
+        entry = self.ptr[users].unsqueeze(1) + place
+        is_listed = entry < self.ptr[users + 1].unsqueeze(1)
+        items = self.item[entry.clamp_(max=self.item.numel() - 1)]
+        return items.masked_fill_(~is_listed, -1)
+
+    @property
+    def _is_matrix(self) -> bool:
+        """Whether all lists have one length."""
+        return self.item.numel() == (self.ptr.numel() - 1) * self.width
 
     @cached_property
     def width(self) -> int:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import (
+    Origin,
     rank_lists,
     rank_negatives,
     rank_pairs,
-    rank_scores,
     warn_about_shared_negatives,
 )
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_of
@@ -32,15 +32,12 @@ from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.preparation import read_person
 
 
-def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
-    """Returns where edges stand if the other relevant items of their user are no candidates.
-
-    Args:
-        user (torch.Tensor): The user of every edge, of shape `[num_edges]`.
-        ranks (Ranks): Where they stand among all candidates.
-        position (torch.Tensor): The 1-based position of every edge among those of its user, by
-            rank.
-    """
+def without_other_truth(ranked: "RankedEdges") -> Ranks:
+    """Returns where edges stand if the other relevant items of their user are no candidates."""
+    user = ranked.edge_label_index[0]
+    ranks = Ranks.unknown(user)._replace(rank=ranked.rank)
+    if ranked.num_above is not None and ranked.num_tied is not None:
+        ranks = Ranks(ranked.rank, ranked.num_above, ranked.num_tied)
     is_retrieved = ranks.rank < NOT_RETRIEVED
     is_scored = ranks.num_above < NOT_RETRIEVED
     order = lexsort([ranks.num_above, user])
@@ -50,7 +47,7 @@ def without_other_truth(user: Tensor, ranks: Ranks, position: Tensor) -> Ranks:
     num_above[order] = first_of_run - first_of_user
     num_tied[order] = num_equal - 1
     return Ranks(
-        torch.where(is_retrieved, ranks.rank - position + 1, ranks.rank),
+        torch.where(is_retrieved, ranks.rank - positions(ranked) + 1, ranks.rank),
         torch.where(is_scored, ranks.num_above - num_above, ranks.num_above),
         torch.where(is_scored, ranks.num_tied - num_tied, ranks.num_tied),
     )
@@ -68,22 +65,28 @@ def without_others(num: Tensor, user: Tensor, is_counted: Tensor) -> Tensor:
     return (num - num_relevant)[user] + is_counted.long()
 
 
-def depth_of_each_edge(depth: int, max_degree: int, is_given: bool) -> int:
-    """Returns how deep ranks are known if up to `max_degree - 1` others may come first.
+def depth_without_other_truth(ranked: "RankedEdges", max_degree: int) -> int | None:
+    """Returns how deep ranks are known if other truth may come first; `None` if all are.
 
     Args:
-        depth (int): How deep they are known among all candidates.
-        max_degree (int): The largest number of relevant items of a user.
-        is_given (bool): Whether given lists end there. Rankings go down to the number of relevant
-            items of each user.
+        ranked (RankedEdges): The ranking.
+        max_degree (int): The largest number of relevant items of a user, also of those who are not
+            in this ranking.
 
     Raises:
         ValueError: If given lists are so short that no rank is left.
     """
-    left = depth - max_degree + 1
+    # Nothing is known of what would come behind the end of given lists. Rankings go down to the
+    # number of relevant items of each user.
+    is_given = ranked.num_candidates is None and not bool(ranked.is_hit(None).all())
+    depth = lists_of(ranked).width if is_given else ranked.depth
+    most_edges = max(int(ranked.degree.max()), max_degree)
+    if depth is None or most_edges == 0:
+        return depth
+    left = depth - most_edges + 1
     if left < 1 and is_given:
         raise ValueError(
-            f"'each_edge' needs lists of at least {max_degree} items, as many as the relevant "
+            f"'each_edge' needs lists of at least {most_edges} items, as many as the relevant "
             f"items of a user (got {depth})"
         )
     return max(left, 1)
@@ -97,8 +100,8 @@ PER_EDGE = ("rank", "weight", "num_above", "num_tied", "is_candidate")
 class RankedEdges:
     r"""Ground-truth edges with the rank at which a recommender retrieved them, grouped by user.
 
-    :func:`~pyg_recmetrics.rank` makes them from a model. :meth:`from_topk`, :meth:`from_scores`,
-    :meth:`from_pairs` and :meth:`from_trec` make them from what another system computed.
+    :func:`~pyg_recmetrics.rank` makes them from a model. :meth:`from_topk`, :meth:`from_pairs`,
+    :meth:`from_negatives` and :meth:`from_trec` make them from what another system computed.
 
     Attributes:
         edge_label_index (torch.Tensor): The edges of shape `[2, num_edges]`, sorted by user and
@@ -120,23 +123,15 @@ class RankedEdges:
         users (torch.Tensor or None): The ids of the users who are evaluated, sorted; `None` for
             all users.
         ties (str): How equal scores are ranked, see :meth:`with_ties`.
-        seed (int or None): The seed of random ties; `None` for all others.
         num_above (torch.Tensor or None): How many candidates score higher than each edge, of shape
             `[num_edges]`; larger than any k if these are as many as the depth of the ranking.
             `None` if scores are not known.
         num_tied (torch.Tensor or None): How many other candidates have the score of each edge, of
             shape `[num_edges]`; zero where `num_above` is larger than any k, and `-1` if the item
             is no candidate, such as one with a score of `-inf`. `None` if scores are not known.
-        num_masked (torch.Tensor or None): How many items of each user are no candidates because
-            their score is `-inf`, of shape `[num_users]`; `None` if this is so for nobody.
-        ranked_by (str or None): What ranked them, in words, such as
-            `"recommend(src_index, k) of TwoTower"`; `None` if it is not known.
-        person (torch.Tensor or None): The number of the person to whom each row of users belongs,
-            of shape `[num_users]`, see :meth:`with_person`; `None` if every row is a person.
-        user_of_row (torch.Tensor or None): The user of the edge that each row is, of shape
-            `[num_users]`, after :meth:`each_edge`; `None` if every row is a user.
         is_candidate (torch.Tensor or None): Whether each edge is among the candidates of its user,
             of shape `[num_edges]`; `None` if all are.
+        origin (Origin): Where the ranking comes from.
 
     Example:
         >>> import torch
@@ -165,12 +160,8 @@ class RankedEdges:
     ties: Ties = "index"
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
-    num_masked: Tensor | None = None
-    ranked_by: str | None = None
-    seed: int | None = None
-    person: Tensor | None = None
-    user_of_row: Tensor | None = None
     is_candidate: Tensor | None = None
+    origin: Origin = field(default_factory=Origin)
 
     @classmethod
     def from_topk(
@@ -205,56 +196,9 @@ class RankedEdges:
             >>> RankedEdges.from_topk(lists, truth).rank
             tensor([1, 3])
         """
-        return cls.from_ranks(
+        return sort_edges(
             **rank_lists(pred_index_mat, edge_label_index, edge_label_weight)._asdict()
         )
-
-    @classmethod
-    def from_scores(
-        cls,
-        scores: TensorLike,
-        edge_label_index: EdgesLike,
-        edge_label_weight: TensorLike | None = None,
-        seen: EdgesLike | None = None,
-        *,
-        ties: Ties = "index",
-        seed: int = 0,
-    ) -> "RankedEdges":
-        r"""Ranks edges by a dense score matrix, all items of a user at once.
-
-        Use this for a matrix that is at hand anyway; it makes a copy.
-        :func:`~pyg_recmetrics.rank` takes the same matrix in chunks of bounded memory.
-
-        Args:
-            scores (torch.Tensor): Floating-point scores of shape `[num_users, num_items]`, higher
-                is better. An item with a score of `-inf` is never retrieved.
-            edge_label_index (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`.
-            edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
-                `[num_edges]`. (default: `None`)
-            seen (torch.Tensor, optional): Edges of shape `[2, num_seen]` whose items are left out
-                of their user's ranking. (default: `None`)
-            ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
-                (default: `"index"`, the lower item id first)
-            seed (int, optional): The seed of `ties="random"`. (default: `0`)
-
-        Raises:
-            TypeError: If an argument does not hold numbers.
-            ValueError: If an argument has a wrong shape, dtype or device, holds wrong ids, scores
-                are NaN or `inf`, or `-inf` for all candidates of a user, no user has truth that can
-                be retrieved, there is no such way to rank ties, or `seed` is not a non-negative
-                integer.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankedEdges
-            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.2, 0.2, 0.2]])
-            >>> truth = torch.tensor([[0, 1], [2, 1]])
-            >>> RankedEdges.from_scores(scores, truth).rank
-            tensor([2, 2])
-        """
-        seed = check_ties(ties, seed)
-        ranked = rank_scores(scores, edge_label_index, edge_label_weight, seen)
-        return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
 
     @classmethod
     def from_pairs(
@@ -306,7 +250,7 @@ class RankedEdges:
         seed = check_ties(ties, seed)
         ranked = rank_pairs(preds, target, indexes, ignore_index)
         warn_about_shared_negatives(ranked)
-        return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
+        return sort_edges(**ranked._asdict()).with_ties(ties, seed=seed)
 
     @classmethod
     def from_negatives(
@@ -353,7 +297,7 @@ class RankedEdges:
         """
         seed = check_ties(ties, seed)
         ranked = rank_negatives(positive, negative)
-        return cls.from_ranks(**ranked._asdict()).with_ties(ties, seed=seed)
+        return sort_edges(**ranked._asdict()).with_ties(ties, seed=seed)
 
     @classmethod
     def from_trec(cls, run: str | Path, qrels: str | Path) -> "RankedEdges":
@@ -387,63 +331,7 @@ class RankedEdges:
             >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
-        return cls.from_ranks(**trec.read(run, qrels)._asdict())
-
-    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
-        r"""Writes the lists and the ground truth for trec_eval and other tools to check.
-
-        The files reproduce the numbers, so there is an error if the order of ties is one that no
-        list has. If a list holds no item at some rank, the run has a line
-        for an item `pyg_recmetrics:no-item:rank` there, so that all items below keep their ranks.
-        A user who has truth but no items has one such line, since trec_eval leaves out users who
-        are not in the run. :meth:`from_trec` reads these lines as what they stand for.
-
-        Args:
-            run (str or Path): The file for the lists, as `user Q0 item rank score tag`. Scores
-                fall by one with each rank.
-            qrels (str or Path): The file for the truth, as `user 0 item relevance`.
-
-        Raises:
-            OSError: If a file cannot be written.
-            ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
-                there are ties that `ties` ranks in another order than the lists.
-
-        Example:
-            >>> import tempfile
-            >>> from pathlib import Path
-            >>> import torch
-            >>> from pyg_recmetrics import RankedEdges
-            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 1], [1, 5]])
-            >>> ranked = RankedEdges.from_topk(lists, truth)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     ranked.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
-            ...     print(Path(folder, "qrels.txt").read_text().splitlines())
-            ['0 0 1 1', '1 0 5 1']
-        """
-        lists, judged = self._named_lists(), self._named_truth()
-        trec.write_run(run, lists)
-        trec.write_qrels(qrels, judged)
-
-    def to_ranx(self) -> tuple[Any, Any]:
-        r"""Returns the ground truth and the lists as a `(ranx.Qrels, ranx.Run)`.
-
-        Users without truth are left out, as ranx refuses runs and qrels of different users. Where a
-        list holds no item, there is an item that stands for none, see :meth:`to_trec`.
-
-        Raises:
-            ImportError: If ranx is not installed.
-            ValueError: If lists were not kept, weights are not whole numbers, names hold spaces, or
-                there are ties that `ties` ranks in another order than the lists.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankedEdges
-            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 1], [1, 5]])
-            >>> ranked = RankedEdges.from_topk(lists, truth)
-            >>> qrels, run = ranked.to_ranx()  # doctest: +SKIP
-        """
-        lists, judged = self._named_lists(), self._named_truth()
-        return trec.to_ranx(judged, lists)
+        return sort_edges(**trec.read(run, qrels)._asdict())
 
     @property
     def num_users(self) -> int:
@@ -451,33 +339,14 @@ class RankedEdges:
         return self.ptr.numel() - 1
 
     @cached_property
-    def by_user(self) -> TruthByUser:
+    def _grouped(self) -> TruthByUser:
         """What the ground truth says by itself."""
         return TruthByUser(self.edge_label_index[0], self.ptr)
 
     @property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
-        return self.by_user.degree
-
-    @property
-    def pred_index_mat(self) -> Tensor | None:
-        """The lists of recommended items as a matrix of shape `[num_users, K]`, if they were kept.
-
-        `-1` stands where there is none. Lists of different length, as :meth:`from_trec` reads
-        them, are padded to the longest of them each time.
-        """
-        return None if self.lists is None else self.lists.to_matrix()
-
-    def recommended(self, k: int) -> Tensor:
-        """An edge from every user to each item in its top `k`, of shape `[2, num_recommended]`.
-
-        Edges are sorted by user and rank. There are none for padding.
-
-        Raises:
-            ValueError: If lists were not kept, or not down to `k`.
-        """
-        return self.lists_down_to(k).edges(k)
+        return self._grouped.degree
 
     def with_ties(self, ties: Ties, *, seed: int = 0) -> "RankedEdges":
         r"""Returns a copy in which equal scores are ranked in another way.
@@ -506,8 +375,8 @@ class RankedEdges:
         Example:
             >>> import torch
             >>> from pyg_recmetrics import RankedEdges
-            >>> scores, truth = torch.tensor([[0.2, 0.2, 0.1, 0.2]]), torch.tensor([[0], [1]])
-            >>> ranked = RankedEdges.from_scores(scores, truth)
+            >>> scores, target = torch.tensor([0.2, 0.2, 0.1, 0.2]), torch.tensor([0, 1, 0, 0])
+            >>> ranked = RankedEdges.from_pairs(scores, target)
             >>> ranked.rank, ranked.num_tied
             (tensor([2]), tensor([2]))
             >>> ranked.with_ties("best").rank, ranked.with_ties("worst").rank
@@ -543,8 +412,8 @@ class RankedEdges:
         user, item = self.edge_label_index
         order = item.argsort(stable=True)
         order = order[order_of_edges(user[order], rank[order])]
-        seed_used = seed if ties == "random" else None
-        ranked = dataclasses.replace(self, rank=rank, ties=ties, seed=seed_used)
+        origin = dataclasses.replace(self.origin, seed=seed if ties == "random" else None)
+        ranked = dataclasses.replace(self, rank=rank, ties=ties, origin=origin)
         return dataclasses.replace(ranked, **ranked._per_edge(order))
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
@@ -559,11 +428,11 @@ class RankedEdges:
 
         Example:
             >>> import torch
-            >>> from pyg_recmetrics import Catalogue, RankedEdges
+            >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
             >>> lists, truth = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 1], [1, 2]])
             >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=4))
-            >>> ranked.catalogue, ranked.recommended(k=1)[1]
-            (Catalogue(num_items=4), tensor([2, 1]))
+            >>> ranked.catalogue, metrics.coverage(ranked, k=1)
+            (Catalogue(num_items=4), tensor(0.5000, dtype=torch.float64))
         """
         if not isinstance(catalogue, Catalogue):
             raise TypeError(
@@ -574,7 +443,7 @@ class RankedEdges:
         catalogue.check_device(self.rank.device, "ranked")
         self._check_num_items(catalogue.num_items, "catalogue")
         ranked = dataclasses.replace(self, catalogue=catalogue)
-        settle(ranked, by_user=self.by_user)
+        settle(ranked, _grouped=self._grouped)
         return ranked
 
     def each_edge(self, *, max_degree: int | None = None) -> "RankedEdges":
@@ -598,24 +467,29 @@ class RankedEdges:
 
         Example:
             >>> import torch
-            >>> from pyg_recmetrics import RankedEdges
+            >>> from pyg_recmetrics import rank
             >>> scores, truth = torch.tensor([[0.4, 0.9, 0.5]]), torch.tensor([[0, 0], [0, 2]])
-            >>> ranked = RankedEdges.from_scores(scores, truth)
+            >>> ranked = rank(scores, truth, full=True)
             >>> ranked.rank
             tensor([2, 3])
             >>> each = ranked.each_edge()
             >>> each.edge_label_index[1], each.rank, each.num_candidates
             (tensor([0, 2]), tensor([2, 2]), tensor([2, 2]))
         """
-        if self.user_of_row is not None:
+        if self.origin.user_of_row is not None:
             return self
         rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
         user, item = self.edge_label_index[:, rows]
-        ranks, depth = self._ranks_of_each_edge(), self._depth_of_each_edge(max_degree or 0)
-        ranks = Ranks(*(values[rows] for values in ranks))
+        ranks = Ranks(*(values[rows] for values in without_other_truth(self)))
+        depth = depth_without_other_truth(self, max_degree or 0)
         if depth is not None:
             ranks.forget_beyond(torch.full_like(user, depth))
-        has_scores = self.num_above is not None
+        has_scores, origin = self.num_above is not None, self.origin
+        if origin.num_masked is not None:
+            is_masked = _is_masked(self)[rows]
+            origin = dataclasses.replace(
+                origin, num_masked=without_others(origin.num_masked, user, is_masked)
+            )
         row = torch.arange(user.numel() + 1, device=user.device)
         return dataclasses.replace(
             self,
@@ -625,18 +499,18 @@ class RankedEdges:
             weight=None if self.weight is None else self.weight[rows],
             num_candidates=None
             if self.num_candidates is None
-            else without_others(self.num_candidates, user, self.can_be_retrieved[rows]),
+            else without_others(self.num_candidates, user, _can_be_retrieved(self)[rows]),
             depth=depth,
             lists=None,
             users=None,
             num_above=ranks.num_above if has_scores else None,
             num_tied=ranks.num_tied if has_scores else None,
-            num_masked=None
-            if self.num_masked is None
-            else without_others(self.num_masked, user, self._is_masked[rows]),
-            person=user if self.person is None else self.person[user],
-            user_of_row=user,
             is_candidate=None if self.is_candidate is None else self.is_candidate[rows],
+            origin=dataclasses.replace(
+                origin,
+                person=user if origin.person is None else origin.person[user],
+                user_of_row=user,
+            ),
         )
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankedEdges":
@@ -658,58 +532,11 @@ class RankedEdges:
             >>> from pyg_recmetrics import RankedEdges
             >>> positive, negative = torch.tensor([0.9, 0.2, 0.4]), torch.tensor([0.5, 0.3])
             >>> ranked = RankedEdges.from_negatives(positive, negative)
-            >>> ranked.with_person(["ann", "ann", "bob"]).person
+            >>> ranked.with_person(["ann", "ann", "bob"]).origin.person
             tensor([0, 0, 1])
         """
         number = read_person(person, self.num_users, self.rank.device, self.user_ids)
-        return dataclasses.replace(self, person=number)
-
-    def select_users(self, is_selected: Tensor) -> "RankedEdges":
-        """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
-
-        The truth and the lists of all others are left out.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankedEdges
-            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
-            >>> ranked = RankedEdges.from_topk(lists, truth)
-            >>> ranked.select_users(torch.tensor([True, False])).degree
-            tensor([2, 0])
-        """
-        if self.users is not None:
-            is_selected = is_selected & self.is_evaluated
-        selected = self.select_edges(is_selected[self.edge_label_index[0]])
-        return dataclasses.replace(
-            selected,
-            users=is_selected.nonzero().squeeze(1),
-            lists=None if self.lists is None else self.lists.of(is_selected),
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
-        return arguments_of(self) | {
-            "lists": self.lists and self.lists.to_dict(),
-            "catalogue": self.catalogue and self.catalogue.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "RankedEdges":
-        """Returns what :meth:`to_dict` was called on.
-
-        Raises:
-            KeyError: If a field is missing.
-        """
-        # Files keep original ids as lists.
-        parts = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in fields.items()
-        }
-        parts |= {
-            "lists": fields["lists"] and made_of(Lists, fields["lists"]),
-            "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
-        }
-        return made_of(cls, parts)
+        return dataclasses.replace(self, origin=dataclasses.replace(self.origin, person=number))
 
     def to(self, device: torch.device | str) -> "RankedEdges":
         """Returns a copy on another device.
@@ -726,12 +553,8 @@ class RankedEdges:
             device(type='cpu')
         """
         check_double_precision(torch.device(device), "device")
-        moved: dict[str, Any] = {
-            name: value.to(device)
-            for name, value in arguments_of(self).items()
-            if isinstance(value, Tensor | Lists | Catalogue)
-        }
-        return dataclasses.replace(self, **moved)
+        origin = dataclasses.replace(self.origin, **_moved(self.origin, device))
+        return dataclasses.replace(self, **_moved(self, device), origin=origin)
 
     def __repr__(self) -> str:
         depth = "complete" if self.depth is None else self.depth
@@ -744,36 +567,10 @@ class RankedEdges:
         """Returns what random ties of each edge are drawn by, which is the same in any task."""
         row, item = self.edge_label_index
         key = None if self.user_ids is None else keys_of(self.user_ids).to(row.device)
-        user = row if self.user_of_row is None else self.user_of_row[row]
+        user_of_row = self.origin.user_of_row
+        user = row if user_of_row is None else user_of_row[row]
         of_user = user if key is None else key[user]
-        return (of_user,) if self.user_of_row is None else (of_user, item)
-
-    def _ranks_of_each_edge(self) -> Ranks:
-        """Returns where edges stand without the other truth of their user."""
-        user = self.edge_label_index[0]
-        ranks = Ranks.unknown(user)._replace(rank=self.rank)
-        if self.num_above is not None and self.num_tied is not None:
-            ranks = Ranks(self.rank, self.num_above, self.num_tied)
-        return without_other_truth(user, ranks, self.position)
-
-    def _depth_of_each_edge(self, max_degree: int) -> int | None:
-        """Returns how deep the ranks of :meth:`each_edge` are known; `None` if all are."""
-        depth, is_given = self.depth, False
-        is_missed = not bool(self.is_hit(None).all())
-        if self.num_candidates is None and is_missed:
-            # Nothing is known of what would come behind the end of given lists.
-            depth, is_given = self.required_lists.width, True
-        most_edges = max(int(self.degree.max()), max_degree)
-        if depth is None or most_edges == 0:
-            return depth
-        return depth_of_each_edge(depth, most_edges, is_given)
-
-    # For metrics and results: what the formulas of many metrics have in common.
-
-    @property
-    def position(self) -> Tensor:
-        """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
-        return self.by_user.position
+        return (of_user,) if user_of_row is None else (of_user, item)
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
@@ -818,26 +615,6 @@ class RankedEdges:
         """The hits at every `k` that was asked for, since most metrics ask for the same ones."""
         return {}
 
-    def list_length(self, k: int) -> Tensor:
-        """How many items each user's list has down to `k`, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If neither lists nor the number of candidates are known.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankedEdges
-            >>> lists, truth = torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]])
-            >>> ranked = RankedEdges.from_topk(lists, truth)
-            >>> ranked.list_length(1), ranked.list_length(5)
-            (tensor([1, 1]), tensor([2, 2]))
-        """
-        if self.num_candidates is not None:
-            return self.num_candidates.clamp(max=k)
-        if self.lists is not None:
-            return self.lists.length(k)
-        raise ValueError("'ranked' needs to hold lists, or the number of candidates of every user")
-
     def sum(self, values: Tensor) -> Tensor:
         """Sums a value per edge for each user, in double precision: `[num_users]`.
 
@@ -854,145 +631,12 @@ class RankedEdges:
         return total
 
     @cached_property
-    def is_evaluated(self) -> Tensor:
+    def _is_evaluated(self) -> Tensor:
         """Whether each user is evaluated, of shape `[num_users]`."""
         if self.users is None:
             return torch.ones_like(self.degree, dtype=torch.bool)
         mask: Tensor = index_to_mask(self.users, self.num_users)
         return mask
-
-    @property
-    def has_list(self) -> Tensor:
-        """Whether each user has a list with any item, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If lists were not kept.
-        """
-        return self.required_lists.length(self.required_lists.width) > 0
-
-    @property
-    def has_constant_scores(self) -> Tensor:
-        """Whether all candidates of each user have the same score, of shape `[num_users]`.
-
-        This is known for users with truth, if scores are known, and `False` for all others, such
-        as users whose truth has a score of `-inf`.
-        """
-        if self.num_tied is None:
-            return torch.zeros_like(self.is_evaluated)
-        is_constant = self.num_tied + 1 == self.required_candidates[self.edge_label_index[0]]
-        return self.sum(is_constant & (self.num_tied >= 0)) > 0
-
-    @property
-    def can_be_retrieved(self) -> Tensor:
-        """Whether each edge is a candidate that no score keeps out, of shape `[num_edges]`."""
-        is_left = ~self._is_masked
-        return is_left if self.is_candidate is None else is_left & self.is_candidate
-
-    @property
-    def _is_masked(self) -> Tensor:
-        """Whether the item of each edge is kept out by its score, of shape `[num_edges]`."""
-        if self.num_tied is None:
-            return torch.zeros_like(self.rank, dtype=torch.bool)
-        is_masked = self.num_tied < 0
-        return is_masked if self.is_candidate is None else is_masked & self.is_candidate
-
-    @property
-    def num_irrelevant(self) -> Tensor:
-        """The number of candidates of every user that are not relevant, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If the number of candidates is not known.
-        """
-        return self.required_candidates - self.sum(self.can_be_retrieved).long()
-
-    @property
-    def required_candidates(self) -> Tensor:
-        """The number of candidates of every user, of shape `[num_users]`.
-
-        Raises:
-            ValueError: If it is not known.
-        """
-        if self.num_candidates is None:
-            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
-        return self.num_candidates
-
-    @property
-    def required_catalogue(self) -> Catalogue:
-        """What is known about the items.
-
-        Raises:
-            ValueError: If there is no catalogue.
-        """
-        if self.catalogue is None:
-            raise ValueError("'ranked' needs a catalogue: attach one by 'ranked.with_catalogue'")
-        return self.catalogue
-
-    @property
-    def required_lists(self) -> Lists:
-        """The lists of recommended items.
-
-        Raises:
-            ValueError: If they were not kept.
-        """
-        if self.lists is None:
-            raise ValueError(
-                "'ranked' needs to hold the lists of recommended items: rank with 'keep_items=True'"
-            )
-        return self.lists
-
-    def lists_down_to(self, k: int) -> Lists:
-        """The lists of recommended items, of which at least the top `k` were kept.
-
-        Raises:
-            ValueError: If lists were not kept, or not down to `k`.
-        """
-        lists = self.required_lists
-        # Lists that were given are all there is, but a ranking could have kept more, unless it is
-        # one of nobody.
-        if self.num_candidates is None or lists.width == 0:
-            return lists
-        if lists.width < min(k, int(self.num_candidates.max())):
-            raise ValueError(
-                f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
-                f"unless more are kept with 'keep_items={k}' (got {k})"
-            )
-        return lists
-
-    def select_edges(self, mask: Tensor) -> "RankedEdges":
-        """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
-
-        Args:
-            mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
-        """
-        ptr = index2ptr(self.edge_label_index[0, mask], self.num_users)
-        return dataclasses.replace(self, ptr=ptr, **self._per_edge(mask))
-
-    @classmethod
-    def from_ranks(
-        cls,
-        truth: Tensor,
-        rank: Tensor,
-        num_users: int,
-        by_user: TruthByUser | None = None,
-        **fields: Any,
-    ) -> "RankedEdges":
-        """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
-
-        Args:
-            truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
-            rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
-            num_users (int): The number of users.
-            by_user (TruthByUser, optional): What is known of the same edges.
-                (default: `None`, nothing)
-            **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
-        """
-        if by_user is None:
-            by_user = TruthByUser.of(truth[0], num_users)
-        fields |= {"edge_label_index": truth, "rank": rank}
-        fields |= _of_edges(fields, by_user.order(rank))
-        ranked = cls(ptr=by_user.ptr, **fields)
-        settle(ranked, by_user=by_user)
-        return ranked
 
     def _per_edge(self, edges: Tensor) -> dict[str, Any]:
         """Returns what the fields hold for a mask of edges, or for edges in another order."""
@@ -1012,18 +656,218 @@ class RankedEdges:
                 f"(got num_items={num_items})"
             )
 
-    def _named_lists(self) -> Iterator[trec.NamedList]:
-        if self.ties != "index" and self.num_tied is not None and bool((self.num_tied > 0).any()):
-            raise ValueError(
-                f"'ties' needs to be 'index' for lists that reproduce the numbers "
-                f"(got '{self.ties}')"
-            )
-        return trec.name_lists(self.required_lists, self.degree > 0, self.user_ids, self.item_ids)
 
-    def _named_truth(self) -> list[trec.Judgement]:
-        trec.check_names(self.user_ids, "user_ids")
-        trec.check_names(self.item_ids, "item_ids")
-        return trec.name_truth(self.edge_label_index, self.weight, self.user_ids, self.item_ids)
+# What metrics and results ask of a ranking.
+
+
+def grouped_truth(ranked: RankedEdges) -> TruthByUser:
+    """Returns what the ground truth says by itself."""
+    return ranked._grouped
+
+
+def positions(ranked: RankedEdges) -> Tensor:
+    """Returns the 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
+    return ranked._grouped.position
+
+
+def evaluated_mask(ranked: RankedEdges) -> Tensor:
+    """Returns whether each user is evaluated, of shape `[num_users]`."""
+    return ranked._is_evaluated
+
+
+def has_constant_scores(ranked: RankedEdges) -> Tensor:
+    """Returns whether all candidates of each user have the same score, of shape `[num_users]`.
+
+    This is known for users with truth, if scores are known, and `False` for all others, such as
+    users whose truth has a score of `-inf`.
+    """
+    if ranked.num_tied is None:
+        return torch.zeros_like(ranked._is_evaluated)
+    is_constant = ranked.num_tied + 1 == candidates_of(ranked)[ranked.edge_label_index[0]]
+    return ranked.sum(is_constant & (ranked.num_tied >= 0)) > 0
+
+
+def count_irrelevant(ranked: RankedEdges) -> Tensor:
+    """Returns the number of candidates of every user that are not relevant, of shape `[num_users]`.
+
+    Raises:
+        ValueError: If the number of candidates is not known.
+    """
+    return candidates_of(ranked) - ranked.sum(_can_be_retrieved(ranked)).long()
+
+
+def candidates_of(ranked: RankedEdges) -> Tensor:
+    """Returns the number of candidates of every user, of shape `[num_users]`.
+
+    Raises:
+        ValueError: If it is not known.
+    """
+    if ranked.num_candidates is None:
+        raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
+    return ranked.num_candidates
+
+
+def catalogue_of(ranked: RankedEdges) -> Catalogue:
+    """Returns what is known about the items.
+
+    Raises:
+        ValueError: If there is no catalogue.
+    """
+    if ranked.catalogue is None:
+        raise ValueError("'ranked' needs a catalogue: attach one by 'ranked.with_catalogue'")
+    return ranked.catalogue
+
+
+def lists_of(ranked: RankedEdges, k: int = 0) -> Lists:
+    """Returns the lists of recommended items, of which at least the top `k` were kept.
+
+    Raises:
+        ValueError: If lists were not kept, or not down to `k`.
+    """
+    lists = ranked.lists
+    if lists is None:
+        raise ValueError(
+            "'ranked' needs to hold the lists of recommended items: rank with 'keep_items=True'"
+        )
+    # Lists that were given are all there is, but a ranking could have kept more, unless it is one
+    # of nobody.
+    if k <= lists.width or ranked.num_candidates is None or lists.width == 0:
+        return lists
+    if lists.width < min(k, int(ranked.num_candidates.max())):
+        raise ValueError(
+            f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
+            f"unless more are kept with 'keep_items={k}' (got {k})"
+        )
+    return lists
+
+
+def select_users(ranked: RankedEdges, is_selected: Tensor) -> RankedEdges:
+    """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
+
+    The truth and the lists of all others are left out.
+    """
+    if ranked.users is not None:
+        is_selected = is_selected & ranked._is_evaluated
+    return dataclasses.replace(
+        select_edges(ranked, is_selected[ranked.edge_label_index[0]]),
+        users=is_selected.nonzero().squeeze(1),
+        lists=None if ranked.lists is None else ranked.lists.of(is_selected),
+    )
+
+
+def select_edges(ranked: RankedEdges, mask: Tensor) -> RankedEdges:
+    """Returns a copy whose truth has only some of the edges. Ranks stay what they are.
+
+    Args:
+        ranked (RankedEdges): The ranking.
+        mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
+    """
+    ptr = index2ptr(ranked.edge_label_index[0, mask], ranked.num_users)
+    return dataclasses.replace(ranked, ptr=ptr, **ranked._per_edge(mask))
+
+
+def sort_edges(
+    truth: Tensor,
+    rank: Tensor,
+    num_users: int,
+    grouped: TruthByUser | None = None,
+    **fields: Any,
+) -> RankedEdges:
+    """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
+
+    Args:
+        truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
+        rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
+        num_users (int): The number of users.
+        grouped (TruthByUser, optional): What is known of the same edges.
+            (default: `None`, nothing)
+        **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
+    """
+    if grouped is None:
+        grouped = TruthByUser.of(truth[0], num_users)
+    fields |= {"edge_label_index": truth, "rank": rank}
+    fields |= _of_edges(fields, grouped.order(rank))
+    ranked = RankedEdges(ptr=grouped.ptr, **fields)
+    settle(ranked, _grouped=grouped)
+    return ranked
+
+
+def fields_of(ranked: RankedEdges) -> dict[str, Any]:
+    """Returns all fields by name, with lists and catalogue as dictionaries of their own."""
+    fields = arguments_of(ranked) | arguments_of(ranked.origin)
+    del fields["origin"]
+    return fields | {
+        "lists": ranked.lists and ranked.lists.to_dict(),
+        "catalogue": ranked.catalogue and ranked.catalogue.to_dict(),
+    }
+
+
+def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
+    """Returns what :func:`fields_of` was called on.
+
+    Raises:
+        KeyError: If a field is missing.
+    """
+    # Files keep original ids as lists.
+    parts = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    parts |= {
+        "lists": fields["lists"] and made_of(Lists, fields["lists"]),
+        "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
+        "origin": made_of(Origin, fields),
+    }
+    return made_of(RankedEdges, parts)
+
+
+def write_trec(ranked: RankedEdges, run: str | Path, qrels: str | Path) -> None:
+    """Writes the lists and the ground truth, see :meth:`EvaluationResult.to_trec`."""
+    lists, judged = _named(ranked)
+    trec.write_run(run, lists)
+    trec.write_qrels(qrels, judged)
+
+
+def to_ranx(ranked: RankedEdges) -> tuple[Any, Any]:
+    """Returns a `(ranx.Qrels, ranx.Run)`, see :meth:`EvaluationResult.to_ranx`."""
+    lists, judged = _named(ranked)
+    return trec.to_ranx(judged, lists)
+
+
+def _named(ranked: RankedEdges) -> tuple[Iterator[trec.NamedList], list[trec.Judgement]]:
+    """Returns the lists and the truth by name."""
+    is_tied = ranked.num_tied is not None and bool((ranked.num_tied > 0).any())
+    if ranked.ties != "index" and is_tied:
+        raise ValueError(
+            f"'ties' needs to be 'index' for lists that reproduce the numbers (got '{ranked.ties}')"
+        )
+    names = ranked.user_ids, ranked.item_ids
+    lists = trec.name_lists(lists_of(ranked), ranked.degree > 0, *names)
+    for ids, argument in zip(names, ("user_ids", "item_ids"), strict=True):
+        trec.check_names(ids, argument)
+    return lists, trec.name_truth(ranked.edge_label_index, ranked.weight, *names)
+
+
+def _can_be_retrieved(ranked: RankedEdges) -> Tensor:
+    """Returns whether each edge is a candidate that no score keeps out, of shape `[num_edges]`."""
+    is_left = ~_is_masked(ranked)
+    return is_left if ranked.is_candidate is None else is_left & ranked.is_candidate
+
+
+def _is_masked(ranked: RankedEdges) -> Tensor:
+    """Returns whether the item of each edge is kept out by its score, of shape `[num_edges]`."""
+    if ranked.num_tied is None:
+        return torch.zeros_like(ranked.rank, dtype=torch.bool)
+    is_masked = ranked.num_tied < 0
+    return is_masked if ranked.is_candidate is None else is_masked & ranked.is_candidate
+
+
+def _moved(value: object, device: torch.device | str) -> dict[str, Any]:
+    """Returns what an object holds that has to be moved, on another device."""
+    return {
+        name: part.to(device)
+        for name, part in arguments_of(value).items()
+        if isinstance(part, Tensor | Lists | Catalogue)
+    }
 
 
 def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Tensor]:

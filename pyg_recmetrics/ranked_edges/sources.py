@@ -1,5 +1,6 @@
-"""Ranks from what another system computed: lists, a score matrix, or scored pairs."""
+"""Ranks from what another system computed: lists, or scored pairs."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -19,9 +20,8 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
-from pyg_recmetrics.kernels.devices import Scratch, at_once
-from pyg_recmetrics.kernels.entries import Entries, max_id
-from pyg_recmetrics.kernels.exact.counting import count_ranks
+from pyg_recmetrics.kernels.devices import at_once
+from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
     ranks_among_rows,
@@ -31,7 +31,6 @@ from pyg_recmetrics.kernels.exact.ranks import (
 )
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
-from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import coalesce_truth
 
 #: So many relevant pairs of a single query are probably queries of their own.
@@ -50,6 +49,29 @@ _FEW_PAIRS = 2**14
 _FEW_RELEVANT = 4
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a ranking comes from: what ranked it, and what its rows are.
+
+    Attributes:
+        ranked_by: What ranked it, in words, such as `"recommend(src_index, k) of TwoTower"`; `None`
+            if it is not known.
+        seed: The seed of random ties; `None` for all others.
+        num_masked: How many items of each user are no candidates because their score is `-inf`, of
+            shape `[num_users]`; `None` if this is so for nobody.
+        person: The number of the person to whom each row of users belongs, of shape
+            `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
+        user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
+            :meth:`RankedEdges.each_edge`; `None` if every row is a user.
+    """
+
+    ranked_by: str | None = None
+    seed: int | None = None
+    num_masked: Tensor | None = None
+    person: Tensor | None = None
+    user_of_row: Tensor | None = None
+
+
 class RankedTruth(NamedTuple):
     """Coalesced truth edges with their ranks, and what else is known about the ranking.
 
@@ -62,7 +84,7 @@ class RankedTruth(NamedTuple):
         num_above: How many candidates score higher than each edge.
         num_tied: How many other candidates have the same score.
         lists: The recommended items.
-        num_masked: How many items of every user are no candidates because of their score.
+        origin: How many items of every user are no candidates because of their score.
         user_ids: The original id of every user.
         item_ids: The original id of every item.
     """
@@ -75,7 +97,7 @@ class RankedTruth(NamedTuple):
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
     lists: Lists | None = None
-    num_masked: Tensor | None = None
+    origin: Origin = Origin()
     user_ids: tuple[str, ...] | None = None
     item_ids: tuple[str, ...] | None = None
 
@@ -104,50 +126,6 @@ def rank_lists(
     return RankedTruth(truth, rank, num_users, weight, lists=lists)
 
 
-def rank_scores(
-    scores: TensorLike,
-    edge_label_index: EdgesLike,
-    edge_label_weight: TensorLike | None,
-    seen: EdgesLike | None,
-) -> RankedTruth:
-    """Ranks edges by a score matrix, see :meth:`RankedEdges.from_scores`."""
-    scores = check_scores(scores, "scores")
-    check_double_precision(scores.device, "scores")
-    if scores.dim() != 2:
-        raise ValueError(
-            f"'scores' needs to have shape [num_users, num_items] (got {list(scores.shape)})"
-        )
-    check_ranked_scores(scores, "scores")
-    num_users, num_items = scores.shape
-    task = RankingTask(
-        edge_label_index,
-        weight=edge_label_weight,
-        seen=seen,
-        num_users=num_users,
-        num_items=num_items,
-    )
-    check_device(task.truth, "edge_label_index", scores.device, "scores")
-    masked = scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
-    masked[task.seen[0], task.seen[1]] = -torch.inf
-    ranked = Entries(task.truth[0], task.truth[1], num_users)
-    own = masked[ranked.row, ranked.column]
-    ranks = count_ranks([(0, masked)], ranked, own, Scratch(scores.device))
-    ranks.leave_out(own.isneginf())
-    num_candidates = (masked > -torch.inf).sum(dim=1)
-    num_masked = task.num_candidates - num_candidates
-    _check_not_empty((num_candidates == 0) & (task.num_candidates > 0), "scores", "user")
-    return RankedTruth(
-        task.truth,
-        ranks.rank,
-        num_users,
-        task.weight,
-        num_candidates,
-        num_above=ranks.num_above,
-        num_tied=ranks.num_tied,
-        num_masked=num_masked if bool(num_masked.any()) else None,
-    )
-
-
 def rank_pairs(
     preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> RankedTruth:
@@ -172,7 +150,7 @@ def rank_pairs(
         num_candidates,
         num_above=ranks.num_above,
         num_tied=ranks.num_tied,
-        num_masked=num_masked,
+        origin=Origin(num_masked=num_masked),
     )
 
 
@@ -194,7 +172,7 @@ def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
         num_candidates=num_candidates,
         num_above=ranks.num_above,
         num_tied=ranks.num_tied,
-        num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
+        origin=Origin(num_masked=None if bool(is_candidate.all()) else (~is_candidate).long()),
     )
 
 

@@ -28,12 +28,6 @@ from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
 from pyg_recmetrics.task.edges import coalesce_truth
 
-# The lines of run and qrels files, column by column.
-#
-# A file of a million lines names about as many items. Looking each of them up in a dictionary would
-# take longer than all else, as hardly any is in the cache. So the names are packed into numbers,
-# and sorted once.
-
 _GZIP_MAGIC = b"\x1f\x8b"
 
 #: How many bytes are read at once. What they hold stays in the cache until it is numbered.
@@ -47,19 +41,10 @@ _IS_SPACE[list(b" \t\n\r\v\f")] = True
 
 _NEWLINE = ord("\n")
 
-#: The users, the packed items, the values and the line numbers of some lines.
+#: The users, the items, the values and the line numbers of some lines.
 _Columns: TypeAlias = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float64], npt.NDArray[np.int64]
+    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]
 ]
-
-#: How many bytes a packed id has at most, and how many a word of it has.
-_MAX_BYTES_OF_ID, _BYTES_OF_WORD = 32, 8
-
-#: What a longer id is packed as, with its number: text in UTF-8 does not hold such a byte.
-_LONG_ID = b"\xff%d"
-
-#: What packed ids are hashed with, an odd number without a pattern: the golden ratio.
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Form(NamedTuple):
@@ -133,104 +118,39 @@ def read_files(run: Path, qrels: Path) -> Files:
             too long, holds a number that is not finite, or repeats an item; the error names file
             and line.
     """
-    users, long_ids = Numbers(), Numbers()
+    numbers = Numbers(), Numbers()
+    columns = [_read(path, form, *numbers) for path, form in ((run, RUN), (qrels, QRELS))]
+    users, items = ([id_.decode() for id_ in of] for of in numbers)
     scored, judged = (
-        _read(path, form, users, long_ids) for path, form in ((run, RUN), (qrels, QRELS))
+        _lines(path, each, users, items) for path, each in zip((run, qrels), columns, strict=True)
     )
-    width = max(scored[1].shape[1], judged[1].shape[1])
-    packed = np.concatenate([_widened(columns[1], width) for columns in (scored, judged)])
-    item, packed_ids = _number_packed(packed)
-    user_ids = [id_.decode() for id_ in users]
-    item_ids = [id_.decode() for id_ in _unpacked(packed_ids, list(long_ids))]
-    num_scored = len(scored[0])
-    return Files(
-        _lines(run, scored, item[:num_scored], user_ids, item_ids),
-        _lines(qrels, judged, item[num_scored:], user_ids, item_ids),
-        user_ids,
-        item_ids,
-    )
+    return Files(scored, judged, users, items)
 
 
-def _lines(
-    path: Path,
-    columns: _Columns,
-    item: npt.NDArray[np.int64],
-    user_ids: list[str],
-    item_ids: list[str],
-) -> Lines:
+def _lines(path: Path, columns: _Columns, users: list[str], items: list[str]) -> Lines:
     """Returns the lines of a file; raises if one repeats an item."""
-    user, _, value, number = columns
+    user, item, value, number = columns
     lines = Lines(*(torch.from_numpy(column) for column in (user, item, value)))
-    repeated = _first_repeat(lines.user * len(item_ids) + lines.item)
+    repeated = _first_repeat(lines.user * len(items) + lines.item)
     if repeated is not None:
         raise ValueError(
-            f"{path}, line {number[repeated]} repeats item {item_ids[item[repeated]]!r} of user "
-            f"{user_ids[user[repeated]]!r}"
+            f"{path}, line {number[repeated]} repeats item {items[item[repeated]]!r} of user "
+            f"{users[user[repeated]]!r}"
         )
     return lines
 
 
-def _read(path: Path, form: Form, users: Numbers, long_ids: Numbers) -> _Columns:
-    """Reads a file, and adds the ids that are new to `users` and `long_ids`."""
+def _read(path: Path, form: Form, users: Numbers, items: Numbers) -> _Columns:
+    """Reads a file, and adds the ids that are new to `users` and `items`."""
     nothing = np.empty(0, dtype=np.int64)
-    blocks: list[_Columns] = [(nothing, np.empty((0, 1), dtype=np.uint64), np.empty(0), nothing)]
+    blocks: list[_Columns] = [(nothing, nothing, np.empty(0), nothing)]
     for first, block in _blocks(path, form):
-        columns = _read_block(block, first, form, users, long_ids)
+        columns = _read_block(block, first, form, users, items)
         if columns is None:
             raise ValueError(f"{path}, line {next(_mistakes(block, first, form))}")
         blocks.append(columns)
-    width = max(packed.shape[1] for _, packed, _, _ in blocks)
-    user, packed, value, number = zip(*blocks, strict=True)
-    return (
-        np.concatenate(user),
-        np.concatenate([_widened(part, width) for part in packed]),
-        np.concatenate(value),
-        np.concatenate(number),
-    )
-
-
-def _packed(ids: list[bytes], long_ids: Numbers) -> npt.NDArray[np.uint64]:
-    """Packs ids into words, of shape `[num_ids, num_words]`. Those of different ids differ."""
-    if max(map(len, ids), default=0) > _MAX_BYTES_OF_ID:
-        ids = [id_ if len(id_) <= _MAX_BYTES_OF_ID else _LONG_ID % long_ids[id_] for id_ in ids]
-    texts = np.array(ids, dtype=bytes)
-    num_words = max(1, -(-texts.itemsize // _BYTES_OF_WORD))
-    # Shorter ids are filled up with NUL bytes, which no id holds.
-    words = texts.astype(f"S{num_words * _BYTES_OF_WORD}").view(">u8")
-    return words.astype(np.uint64).reshape(len(ids), num_words)
-
-
-def _unpacked(packed: npt.NDArray[np.uint64], long_ids: list[bytes]) -> list[bytes]:
-    """Returns the ids that were packed into words."""
-    num_bytes = packed.shape[1] * _BYTES_OF_WORD
-    ids: list[bytes] = packed.astype(">u8").view(f"S{num_bytes}").ravel().tolist()
-    mark = _LONG_ID[:1]
-    return [long_ids[int(id_[1:])] if id_.startswith(mark) else id_ for id_ in ids]
-
-
-def _widened(packed: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.uint64]:
-    return np.pad(packed, ((0, 0), (0, width - packed.shape[1])))
-
-
-def _number_packed(
-    packed: npt.NDArray[np.uint64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Numbers packed ids: returns the number of each, `[num_ids]`, and those that differ."""
-    hashed = packed[:, 0]
-    for word in packed.T[1:]:
-        hashed = (hashed * _FACTOR) ^ (hashed >> np.uint64(31)) ^ word
-    order = hashed.argsort()
-    ordered = packed[order]
-    is_new = (ordered[1:] != ordered[:-1]).any(axis=1)
-    if (is_new & (hashed[order[1:]] == hashed[order[:-1]])).any():
-        # Equal ids may not be side by side, as others have the same hash.
-        order = np.lexsort(packed.T)
-        ordered = packed[order]
-        is_new = (ordered[1:] != ordered[:-1]).any(axis=1)
-    is_first = np.concatenate([np.ones(min(1, len(packed)), dtype=bool), is_new])
-    number = np.empty(len(packed), dtype=np.int64)
-    number[order] = is_first.cumsum() - 1
-    return number, ordered[is_first]
+    user, item, value, number = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return user, item, value, number
 
 
 def _blocks(path: Path, form: Form) -> Iterator[tuple[int, bytes]]:
@@ -264,7 +184,7 @@ def _decompress(file: BufferedReader) -> BufferedReader | gzip.GzipFile:
 
 
 def _read_block(
-    block: bytes, first: int, form: Form, users: Numbers, long_ids: Numbers
+    block: bytes, first: int, form: Form, users: Numbers, items: Numbers
 ) -> _Columns | None:
     """Reads lines at once; returns `None` if one is not as it should be."""
     if codecs.BOM_UTF8 in block:
@@ -278,9 +198,11 @@ def _read_block(
     value = _as_numbers(fields[form.number :: form.num_fields])
     if value is None:
         return None
-    user = np.fromiter(map(users.__getitem__, fields[:: form.num_fields]), dtype=np.int64)
-    packed = _packed(fields[form.item :: form.num_fields], long_ids)
-    return user, packed, value, has_fields.nonzero()[0] + first
+    user, item = (
+        np.fromiter(map(numbers.__getitem__, fields[place :: form.num_fields]), dtype=np.int64)
+        for numbers, place in ((users, 0), (items, form.item))
+    )
+    return user, item, value, has_fields.nonzero()[0] + first
 
 
 def _num_fields_of_lines(block: bytes) -> npt.NDArray[np.int64]:

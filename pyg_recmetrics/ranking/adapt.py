@@ -34,6 +34,7 @@ from pyg_recmetrics.inputs import (
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted
 from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
 from pyg_recmetrics.ranking.models import (
@@ -51,13 +52,11 @@ from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     FixedListRecommender,
     FunctionRecommender,
-    ListRecommender,
     MatrixRecommender,
     PairRecommender,
     PairScorer,
     Recommender,
 )
-from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import FrameLike, as_frame, look_up_ids, read_column
 
@@ -74,44 +73,13 @@ _NEEDS_IDS = (
 )
 
 
-class ListsByIdRecommender(ListRecommender):
-    """Recommends from lists by the original ids, which differ in length.
-
-    An item that the task does not have keeps its place, and is `-1`.
-
-    Args:
-        item (torch.Tensor): The items of one list after the other, of shape `[num_entries]`.
-        ptr (torch.Tensor): The list of user `u` is that from `ptr[u]` to `ptr[u + 1]`.
-        task (RankingTask): The task.
-    """
-
-    in_words = "lists of items by their original ids"
-
-    max_depth: int
-
-    def __init__(self, item: Tensor, ptr: Tensor, task: RankingTask) -> None:
-        self.max_depth = int(ptr.diff().max())
-        super().__init__(task, self.max_depth)
-        self.item, self.ptr = item.to(task.device), ptr.to(task.device)
-
-    def answer(self, users: Tensor) -> object:
-        return self.item, self.ptr
-
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        place = torch.arange(self.max_depth, device=self.ptr.device)
-        entry = self.ptr[chunk.users].unsqueeze(1) + place
-        is_listed = entry < self.ptr[chunk.users + 1].unsqueeze(1)
-        lists = self.item[entry.clamp_(max=self.item.numel() - 1)]
-        return self.best_allowed(lists.masked_fill_(~is_listed, -1), chunk, k)
-
-
 def are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with a column of lists by id."""
     columns = getattr(value, "columns", ())
     return isinstance(value, Mapping) or not {"user_id", "item_id"}.isdisjoint(columns)
 
 
-def read_lists(value: Any, task: RankingTask) -> ListsByIdRecommender:
+def read_lists(value: Any, task: RankingTask) -> Recommender:
     """Reads lists by the original ids of a task, and warns about what does not fit it.
 
     Args:
@@ -149,7 +117,9 @@ def read_lists(value: Any, task: RankingTask) -> ListsByIdRecommender:
     length = torch.bincount(user, minlength=task.num_users)
     _warn_about_missing_users(length, task, task.user_ids)
     ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
-    return ListsByIdRecommender(item.masked_fill(item >= task.num_items, -1), ptr, task)
+    # An item that the task does not have keeps its place.
+    lists = Lists(item.masked_fill(item >= task.num_items, -1), ptr).to(task.device)
+    return FixedListRecommender(lists, task, "lists of items by their original ids")
 
 
 def by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
@@ -527,12 +497,7 @@ def ask_model(
 
 def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
     edges = _message_passing(model, task, given)
-    recommender = ModelRecommender(
-        model.with_edges(*edges),
-        task,
-        takes_users="src_index" in model.form.arguments,
-        takes_items="dst_index" in model.form.arguments,
-    )
+    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.names)
     recommender.in_words = f"{model.form} of {model.name}"
     recommender.state = _state(model, *edges)
     return recommender
@@ -751,7 +716,7 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"if they are lists, pass only the first few places, as in recommender[:, :20]"
         )
     check_not_ids(value, task)
-    return FixedListRecommender(value, task)
+    return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
 
 
 def _has_repeats(lists: Tensor, num_items: int) -> bool:

@@ -47,11 +47,6 @@ def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dt
     return dtypes
 
 
-def kind_of_search(device: torch.device, dtype: torch.dtype) -> type[Search]:
-    """Returns what searches products of some precision."""
-    return StripSearch if device.type == "cpu" and dtype == torch.float32 else Search
-
-
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
 #: on their error; directly, from a product of all embeddings; from what a model recommends by
 #: itself; or by the fastest way that applies.
@@ -257,7 +252,8 @@ class SearchProducts(RankBySearch):
         super().__init__(recommender, request)
         self.recommender, self.candidates = recommender, request.task.candidates
         self.dtype = dtype
-        self.search = kind_of_search(self.device, dtype)
+        is_in_strips = self.device.type == "cpu" and dtype == torch.float32
+        self.search = StripSearch if is_in_strips else Search
 
     def rank(self, chunk: Chunk) -> Findings:
         return self.find(chunk, FastProducts(self.recommender.users(chunk.users), self._items))

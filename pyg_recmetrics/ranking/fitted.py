@@ -34,7 +34,7 @@ class Reading(NamedTuple):
     in_words: str
 
 
-class Rows(NamedTuple):
+class KnownRows(NamedTuple):
     """Where a fitted model has the users and items of a task.
 
     Attributes:
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
     @classmethod
     def of(
         cls, task: RankingTask, users: Mapping[Any, int], items: Mapping[Any, int], library: str
-    ) -> "Rows":
+    ) -> "KnownRows":
         """Looks up the original ids of a task, or its positions if it has none.
 
         An id that is not found is looked up as text, since some libraries read all ids as text.
@@ -95,20 +95,6 @@ class Rows(NamedTuple):
             return scores
 
         return of_users
-
-
-def by_user(scores_of: Callable[[int], Any]) -> Callable[[Tensor], Tensor]:
-    """Returns a function of users from one of a single user. What has no number has no score.
-
-    Args:
-        scores_of (callable): Takes a user, and returns the scores of all items of the task.
-    """
-
-    def of_users(users: Tensor) -> Tensor:
-        rows = [as_tensor(scores_of(user), "recommender") for user in users.tolist()]
-        return torch.stack(rows).double().nan_to_num_(nan=-torch.inf).to(users.device)
-
-    return of_users
 
 
 def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
@@ -161,7 +147,7 @@ def read_cornac(model: Any, task: RankingTask) -> Reading:
     # The ids of its test data are there, too, at higher rows.
     users = {id_: row for id_, row in model.uid_map.items() if model.knows_user(row)}
     items = {id_: row for id_, row in model.iid_map.items() if model.knows_item(row)}
-    rows = Rows.of(task, users, items, "Cornac")
+    rows = KnownRows.of(task, users, items, "Cornac")
     return Reading(rows.scores(model.score), f"the scores of {name_of(model)} of Cornac")
 
 
@@ -261,10 +247,15 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
     items = list(task.item_ids or range(task.num_items))
     score, make = (importlib.import_module("lenskit." + at) for at in ("operations", "data"))
 
-    def scores_of(user: int) -> Any:
-        return score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+    def scores_of(user: int) -> Tensor:
+        found = score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+        return as_tensor(found, "recommender").double()
 
-    return Reading(by_user(scores_of), f"the scorer of the pipeline {value.name} of LensKit")
+    def scores(users: Tensor) -> Tensor:
+        rows = torch.stack([scores_of(user) for user in users.tolist()])
+        return rows.nan_to_num_(nan=-torch.inf).to(users.device)  # what has no number, has no score
+
+    return Reading(scores, f"the scorer of the pipeline {value.name} of LensKit")
 
 
 def read_lightfm(model: Any, task: RankingTask) -> Reading:
@@ -325,7 +316,7 @@ def read_surprise(model: Any, task: RankingTask) -> Reading:
     train = model.trainset
     users = {train.to_raw_uid(row): row for row in train.all_users()}
     items = {train.to_raw_iid(row): row for row in train.all_items()}
-    rows = Rows.of(task, users, items, "Surprise")
+    rows = KnownRows.of(task, users, items, "Surprise")
     words = f"{name_of(model)} of Surprise, not clipped to the scale of ratings"
     is_its_own = type(model).__module__.startswith("surprise.")
     if is_its_own and name_of(model) in _OF_FACTORS:

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter
@@ -119,178 +119,58 @@ def _restore(modules: list[torch.nn.Module]) -> None:
 #: The `recommend` of a model: a method of a module or of another object, or a function.
 Recommend: TypeAlias = Callable[..., Tensor]
 
-#: What `recommend` takes, in each of its forms. Where there are edges, there may be weights, too.
-RECOMMEND_FORMS = (
-    ("edge_index", "src_index", "dst_index", "k"),
-    ("src_index", "dst_index", "k"),
-    ("edge_index", "src_index", "k"),
-    ("src_index", "k"),
-    ("edge_index", "k"),
-    ("k",),
-)
+#: What a `recommend` may take besides the weights of edges, as PyG calls it.
+ARGUMENTS = ("edge_index", "src_index", "dst_index", "k")
 
-#: What people call these arguments, that of PyG first.
-_NAMES = {
-    "edge_index": ("edge_index", "adj_t", "adj"),
-    "edge_weight": ("edge_weight",),
-    "src_index": ("src_index", "users", "user", "user_ids", "user_index"),
-    "dst_index": ("dst_index", "items", "item_ids", "item_index"),
-    "k": ("k", "top_k", "topk"),
-}
-_MEANINGS = {name: argument for argument, names in _NAMES.items() for name in names}
+#: What users and items may be called instead.
+_OTHER_NAMES = {"users": "src_index", "items": "dst_index"}
 
 
-@dataclass(frozen=True)
-class RecommendForm:
-    """How a `recommend` is asked. All arguments have PyG's names here.
+def find_names(recommend: Recommend) -> dict[str, str] | None:
+    """Returns what a `recommend` calls what it takes, by the names of PyG.
 
-    Attributes:
-        arguments (tuple of str): What it takes besides weights, one of :data:`RECOMMEND_FORMS`.
-        by_position (tuple of str): What it is given by position, in this order.
-        by_name (mapping): What it is given by name, with its own names.
-        needs_weight (bool): Whether it takes weights without a default.
+    Whatever it takes is given by name, and `**kwargs` stand for all of :data:`ARGUMENTS`. Returns
+    `None` if it takes no users or no `k`, or needs anything else.
     """
-
-    arguments: tuple[str, ...]
-    by_position: tuple[str, ...]
-    by_name: Mapping[str, str]
-    needs_weight: bool
-
-    @property
-    def takes_weight(self) -> bool:
-        """Whether it takes the weights of edges."""
-        return "edge_weight" in (*self.by_position, *self.by_name)
-
-    def ask(self, recommend: Recommend, **given: Any) -> Tensor:
-        """Returns the answer of a `recommend`, which is given what it takes."""
-        by_name = {name: given[argument] for argument, name in self.by_name.items()}
-        if "edge_weight" in self.by_name and given["edge_weight"] is None and not self.needs_weight:
-            del by_name[self.by_name["edge_weight"]]
-        return recommend(*(given[argument] for argument in self.by_position), **by_name)
-
-    def __str__(self) -> str:
-        return f"recommend({', '.join(self.arguments)})"
+    names, passed_on = {}, {}
+    for each in _parameters_of(recommend):
+        name = _OTHER_NAMES.get(each.name, each.name)
+        if each.kind is each.VAR_KEYWORD:
+            passed_on = {argument: argument for argument in ARGUMENTS}
+        elif name in (*ARGUMENTS, "edge_weight") and each.kind is not each.POSITIONAL_ONLY:
+            names[name] = each.name
+        elif each.default is each.empty and each.kind is not each.VAR_POSITIONAL:
+            return None
+    names = passed_on | names
+    return names if {"src_index", "k"} <= names.keys() else None
 
 
-def read_form(recommend: Recommend) -> RecommendForm:
-    """Returns the form of a `recommend`, by the names of what it takes.
-
-    Edges that come first may have any name. If it takes four things by position, as the first form
-    does, all of them may.
-
-    Raises:
-        TypeError: If it has none of the forms.
-    """
-    parameters = _with_passed_on(parameters_of(recommend))
-    named = {_MEANINGS[each.name]: each for each in parameters if each.name in _MEANINGS}
-    unnamed = [
-        each
-        for index, each in enumerate(parameters)
-        if each.name not in _MEANINGS and (_is_required(each) or (index == 0 and _is_first(each)))
-    ]
-    for arguments in RECOMMEND_FORMS:
-        missing = [argument for argument in arguments if argument not in named]
-        takes_more = named.keys() - {*arguments, "edge_weight"}
-        if takes_more or len(missing) != len(unnamed):
-            continue
-        meanings = _MEANINGS | {
-            each.name: argument for each, argument in zip(unnamed, missing, strict=True)
-        }
-        places = [meanings[each.name] for each in parameters if each.name in meanings]
-        is_edges = missing == ["edge_index"] and parameters[0] is unnamed[0]
-        without_weight = tuple(place for place in places if place != "edge_weight")
-        is_in_order = arguments == RECOMMEND_FORMS[0] == without_weight
-        if not unnamed or (is_edges and "src_index" in named) or is_in_order:
-            form = _form(arguments, parameters, meanings, unnamed)
-            if form is not None:
-                return form
-    raise _unknown_form(recommend)
-
-
-def parameters_of(recommend: Recommend) -> list[Parameter]:
+def _parameters_of(recommend: Recommend) -> list[Parameter]:
     """Returns what a `recommend` takes, but for edges and weights that it was given already."""
     try:
         parameters = inspect.signature(recommend).parameters
     except (TypeError, ValueError):  # compiled functions may have no signature
-        parameters = inspect.signature(functools.partial(LightGCN.recommend, None)).parameters
+        return [Parameter("options", Parameter.VAR_KEYWORD)]
     given = recommend.keywords if isinstance(recommend, functools.partial) else {}
-    return [
-        each
-        for each in parameters.values()
-        if not (each.name in given and _MEANINGS.get(each.name) in ("edge_index", "edge_weight"))
-    ]
+    edges = given.keys() & {"edge_index", "edge_weight"}
+    return [each for each in parameters.values() if each.name not in edges]
 
 
-def is_asked_by_name(function: Recommend) -> bool:
-    """Returns whether a function takes users and `k` by names that are known."""
-    parameters = _with_passed_on(parameters_of(function))
-    return {"src_index", "k"} <= {_MEANINGS.get(each.name) for each in parameters}
-
-
-def _with_passed_on(parameters: list[Parameter]) -> list[Parameter]:
-    """Returns parameters and, if there is a `**kwargs`, those of PyG that it passes on."""
-    own = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
-    if len(own) == len(parameters):
-        return own
-    known = {_MEANINGS.get(each.name) for each in own}
-    if own and own[0].name not in _MEANINGS and _is_first(own[0]):
-        known.add("edge_index")
-    return own + [
-        Parameter(argument, Parameter.KEYWORD_ONLY, default=None)
-        for argument in _NAMES
-        if argument not in known
-    ]
-
-
-def _is_required(parameter: Parameter) -> bool:
-    return parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
-
-
-def _is_first(parameter: Parameter) -> bool:
-    return parameter.kind is not parameter.KEYWORD_ONLY
-
-
-def _form(
-    arguments: tuple[str, ...],
-    parameters: list[Parameter],
-    meanings: Mapping[str, str],
-    unnamed: list[Parameter],
-) -> RecommendForm | None:
-    """Returns how it is asked; `None` if it takes something else in between."""
-    last = max(
-        (
-            index
-            for index, each in enumerate(parameters, start=1)
-            if each in unnamed or (each.kind is each.POSITIONAL_ONLY and each.name in meanings)
-        ),
-        default=0,
-    )
-    if any(each.name not in meanings for each in parameters[:last]):
-        return None
-    known = [each for each in parameters[last:] if each.name in meanings]
-    return RecommendForm(
-        arguments,
-        by_position=tuple(meanings[each.name] for each in parameters[:last]),
-        by_name={meanings[each.name]: each.name for each in known},
-        needs_weight=any(
-            _is_required(each) for each in known if meanings[each.name] == "edge_weight"
-        ),
-    )
-
-
-def describe_signature(recommend: Recommend) -> str:
+def _signature_of(recommend: Recommend) -> str:
     """Returns what a `recommend` takes, in words."""
-    return f"recommend({', '.join(each.name for each in parameters_of(recommend))})"
+    return f"recommend({', '.join(each.name for each in _parameters_of(recommend))})"
 
 
 def _unknown_form(recommend: Recommend) -> TypeError:
-    forms = "".join(f"\n  - recommend({', '.join(arguments)})" for arguments in RECOMMEND_FORMS)
     model, remedy = getattr(recommend, "__self__", None), ""
     if hasattr(model, "user_factors") and hasattr(model, "item_factors"):
         remedy = "\nIts embeddings can be ranked: (model.user_factors, model.item_factors)"
     return TypeError(
         f"'recommender.recommend()' needs to have one of these forms, where users and items may "
-        f"also be called 'users' and 'items' (got {describe_signature(recommend)}):{forms}{remedy}"
+        f"also be called 'users' and 'items' (got {_signature_of(recommend)}):"
+        f"\n  - recommend({', '.join(ARGUMENTS)})"
+        f"\n  - recommend(src_index, k){remedy}"
+        f"\nFor any other, pass a function of users that returns the scores of all items"
     )
 
 
@@ -311,13 +191,13 @@ class FoundModel:
         bound_object (object): The object whose method it is, or else the function itself.
         lightgcn (LightGCN or None): The LightGCN whose method it is, unless a class or an instance
             replaced the method.
-        form (RecommendForm): How it is asked.
+        names (dict): What it calls what it takes, see :func:`find_names`.
     """
 
     recommend: Recommend
     bound_object: object
     lightgcn: LightGCN | None
-    form: RecommendForm
+    names: dict[str, str]
 
     @property
     def name(self) -> str:
@@ -328,7 +208,12 @@ class FoundModel:
     @property
     def takes_edges(self) -> bool:
         """Whether it takes message-passing edges."""
-        return "edge_index" in self.form.arguments
+        return "edge_index" in self.names
+
+    @property
+    def form(self) -> str:
+        """How it is asked, in words."""
+        return f"recommend({', '.join(name for name in ARGUMENTS if name in self.names)})"
 
     def with_edges(self, edge_index: Adj | None, edge_weight: Tensor | None) -> Recommend:
         """Returns a `recommend` with its edges, to be asked by the other names of PyG.
@@ -336,13 +221,17 @@ class FoundModel:
         Raises:
             ValueError: If edges have weights, and it does not take them.
         """
-        if self.takes_edges and edge_weight is not None and not self.form.takes_weight:
+        if self.takes_edges and edge_weight is not None and "edge_weight" not in self.names:
             raise ValueError(
                 f"'recommender.recommend()' needs to take 'edge_weight', as the edges have weights "
-                f"(got {describe_signature(self.recommend)})"
+                f"(got {_signature_of(self.recommend)})"
             )
-        edges = {"edge_index": edge_index, "edge_weight": edge_weight}
-        return functools.partial(self.form.ask, self.recommend, **edges)
+
+        def ask(**asked: Any) -> Tensor:
+            given = {"edge_index": edge_index, "edge_weight": edge_weight, **asked}
+            return self.recommend(**{own: given[name] for name, own in self.names.items()})
+
+        return ask
 
 
 def find_model(value: object) -> FoundModel | None:
@@ -357,13 +246,16 @@ def find_model(value: object) -> FoundModel | None:
     recommend = _find_recommend(value)
     if recommend is None:
         return None
+    names = find_names(recommend)
+    if names is None:
+        raise _unknown_form(recommend)
     model = bound_object(recommend)
     is_original = getattr(recommend, "__func__", None) is LightGCN.recommend
     return FoundModel(
         recommend=recommend,
         bound_object=model,
         lightgcn=model if is_original else None,
-        form=read_form(recommend),
+        names=names,
     )
 
 
@@ -385,7 +277,7 @@ def _find_recommend(value: object) -> Recommend | None:
     recommend: Recommend | None = getattr(unwrapped(value), "recommend", None)
     if callable(recommend):
         return recommend
-    if callable(value) and _name(value) == "recommend" and is_asked_by_name(value):
+    if callable(value) and _name(value) == "recommend" and find_names(value) is not None:
         return value
     return None
 
@@ -396,7 +288,7 @@ def _name(function: object) -> str:
     return getattr(function, "__name__", "")
 
 
-class _Counts(NamedTuple):
+class _EdgeCounts(NamedTuple):
     """How many edges of each kind there are, leaving out self-loops."""
 
     user_to_item: int
@@ -460,7 +352,7 @@ def _to_edges(edge_index: Adj) -> Tensor | None:
     return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
 
 
-def _count(edges: Tensor, num_users: int) -> _Counts:
+def _count(edges: Tensor, num_users: int) -> _EdgeCounts:
     source, target = edges
     is_edge = source != target
     from_item, to_item = source >= num_users, target >= num_users
@@ -470,10 +362,10 @@ def _count(edges: Tensor, num_users: int) -> _Counts:
         ~from_item & ~to_item & is_edge,
         from_item & to_item & is_edge,
     ]
-    return _Counts(*torch.stack([mask.sum() for mask in counts]).tolist())
+    return _EdgeCounts(*torch.stack([mask.sum() for mask in counts]).tolist())
 
 
-def _numbering_problem(counts: _Counts) -> str | None:
+def _numbering_problem(counts: _EdgeCounts) -> str | None:
     found = [
         f"{number} of {sum(counts)} edges connect {kind} with {kind}"
         for number, kind in ((counts.between_users, "users"), (counts.between_items, "items"))
@@ -482,7 +374,7 @@ def _numbering_problem(counts: _Counts) -> str | None:
     return " and ".join(found) or None
 
 
-def _direction_problem(counts: _Counts) -> str | None:
+def _direction_problem(counts: _EdgeCounts) -> str | None:
     if 2 * counts.item_to_user < counts.user_to_item:
         return f"{counts.item_to_user or 'no'} edges run from items to users"
     if 2 * counts.user_to_item < counts.item_to_user:
@@ -508,26 +400,17 @@ class ModelRecommender(ListRecommender):
     """Asks a model's `recommend`.
 
     If it is given items, it numbers them from `num_users` on, as they are given. If not, it numbers
-    them from zero on, as lists do. If it is not given users, it is asked once about all of them.
+    them from zero on, as lists do.
 
     Args:
         recommend (callable): The `recommend`, with its edges.
         task (RankingTask): The task.
-        takes_users (bool, optional): Whether it is given users. (default: `True`)
-        takes_items (bool, optional): Whether it is given items. (default: `True`)
+        takes_items (bool): Whether it is given items.
     """
 
-    def __init__(
-        self,
-        recommend: Recommend,
-        task: RankingTask,
-        *,
-        takes_users: bool = True,
-        takes_items: bool = True,
-    ) -> None:
+    def __init__(self, recommend: Recommend, task: RankingTask, takes_items: bool) -> None:
         num_excluded = task.num_items - task.num_candidates[task.users]
-        self.max_excluded = int(num_excluded.max()) if num_excluded.numel() else 0
-        super().__init__(task, self.max_excluded)
+        super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
         # A model may propagate whenever it is asked, so the fewer calls, the better.
         self.bytes_per_pair += _BYTES_PER_SCORE
         self.recommend = recommend
@@ -537,22 +420,17 @@ class ModelRecommender(ListRecommender):
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
         self.dst_index = items + self.first_item
-        self.takes_users = takes_users
-        #: What came when all users were asked about at once, and how many items were asked for.
-        self.of_all_users, self.num_asked_of_all = items.new_empty(self.num_users, 0), 0
         self.num_candidates = task.num_candidates
-        self.device = task.device
         noted = [0, 0, 0, -task.num_items, -task.num_items]
         self.noted = torch.tensor(noted, device=task.device)
 
     def answer(self, users: Tensor) -> object:
-        k = min(_NUM_ASKED, self.dst_index.numel())
-        return self._ask(users, k) if self.takes_users else self._ask_about_all(k)
+        return self._ask(users, min(_NUM_ASKED, self.dst_index.numel()))
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
         num_left_out = self.num_items - self.dst_index.numel()
         num_asked = min(chunk.num_needed - num_left_out, self.dst_index.numel())
-        answer = self._answer(chunk, num_asked)
+        answer = self._ask(chunk.users, num_asked)
         lists = self.best_allowed(answer, chunk, k)
         if answer.size(1) < num_asked:
             num_needed = self.num_candidates[chunk.users].minimum(chunk.depth)
@@ -590,19 +468,6 @@ class ModelRecommender(ListRecommender):
                 f"users. A model that is not given items numbers them from 0 on: subtract "
                 f"'num_users' if it numbers them from there on"
             )
-
-    def _answer(self, chunk: Chunk, k: int) -> Tensor:
-        """Returns local ids of items for the users of a chunk: `[num_rows, ?]`."""
-        if self.takes_users:
-            return self._ask(chunk.users, k)
-        if k > self.num_asked_of_all:
-            # Of users who are ranked together, the first chunk is the deepest.
-            self.num_asked_of_all = min(chunk.max_depth + self.max_excluded, self.num_items)
-            self.of_all_users = self._ask_about_all(self.num_asked_of_all)
-        return self.of_all_users[chunk.users, :k]
-
-    def _ask_about_all(self, k: int) -> Tensor:
-        return self._ask(torch.arange(self.num_users, device=self.device), k)
 
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""

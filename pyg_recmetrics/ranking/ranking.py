@@ -17,7 +17,7 @@ from pyg_recmetrics.checks import check_boolean, check_double_precision, check_p
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranked_edges import Lists, RankedEdges
+from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
@@ -74,11 +74,10 @@ def rank(
 
             - a model with `recommend(edge_index, src_index, dst_index, k)` that numbers its items
               from `num_users` on, such as PyG's :class:`~torch_geometric.nn.models.LightGCN`: a
-              module, any other object, or just the method. Users and items may also be called
-              `users` and `items`, and `edge_weight` is given only if there are weights. A model
-              that is not given what it does not need, as in `recommend(users, k)` or
-              `recommend(k)` for all users, numbers its items from `0` on. A LightGCN is propagated
-              once, and then scored by its embeddings;
+              module, any other object, or just the method. Everything is given by name, and
+              `edge_weight` if it takes that. Users and items may also be called `users` and
+              `items`. A model that takes no items, as in `recommend(users, k)`, numbers them from
+              `0` on. A LightGCN is propagated once, and then scored by its embeddings;
             - a model of :mod:`torch_geometric.nn.kge` with
               `forward(head_index, rel_type, tail_index)`, for a task that
               :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
@@ -180,7 +179,7 @@ def rank(
         threshold=threshold,
     )
     with evaluation_mode(recommender):
-        ranking = open_ranking(
+        ranking = OpenRanking(
             recommender,
             task,
             k=k,
@@ -199,90 +198,63 @@ def rank(
     return ranking.to_ranked_edges()
 
 
-def open_ranking(
-    recommender: RecommenderLike,
-    task: RankingTask,
-    *,
-    k: int | None,
-    full: bool,
-    edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
-    batch_size: int | None,
-    keep_items: bool | int,
-    ties: Ties = "index",
-    seed: int = 0,
-    algorithm: Algorithm = "auto",
-    progress: bool,
-    needs_degree: bool,
-) -> "OpenRanking":
-    """Prepares a recommender once, to rank one batch of users after the other.
-
-    See :func:`rank` for the arguments. `needs_degree` says whether a metric looks at every user
-    down to its own number of relevant items: only then are lists that end before it warned about.
-    This is called in :func:`evaluation_mode`.
-    """
-    check_double_precision(task.device, "task")
-    with processes.fail_together():
-        seed = check_ties(ties, seed)
-        check_boolean(progress, "progress")
-        if batch_size is not None:
-            batch_size = check_positive_integer(batch_size, "batch_size")
-        depth = _depth(task, k, full)
-        list_width = _list_width(task, depth, keep_items)
-        adapt = ask_model if algorithm == "recommend" else as_recommender
-        is_candidate = task.is_candidate
-        present = task.without_missing(is_candidate)
-        ranker = adapt(recommender, present, edge_index, edge_weight)
-        max_degree = _largest(task.degree) if needs_degree else 0
-        ranker.needed_depth = min(max(depth, max_degree), task.num_items)
-        _warn_about_short_lists(ranker)
-        request = Request(ranker, present, depth, full, list_width)
-        answer = _answer(ranker, task) if processes.num_processes() > 1 else None
-    options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
-    processes.check_same(data=task, recommender=answer, **options)
-    missed = None if is_candidate is None else ~is_candidate
-    return OpenRanking(request, task, missed, algorithm, batch_size, progress, ties, seed)
-
-
 class OpenRanking:
     """What has been found out so far: the ranks of truth edges, and the lists of users.
 
-    Args:
-        request (Request): What is to be found out.
-        task (RankingTask): The task, with all of its truth.
-        is_missed (torch.Tensor or None): Which of this truth is no candidate, and is not ranked.
-        algorithm (str): How ranks are found.
-        batch_size (int or None): The number of users in a chunk.
-        progress (bool): Whether to show a progress bar.
-        ties (str): How equal scores are ranked.
-        seed (int): The seed of random ties.
+    A recommender is prepared once, to rank one batch of users after the other. This is done in
+    :func:`evaluation_mode`. See :func:`rank` for the arguments. `needs_degree` says whether a
+    metric looks at every user down to its own number of relevant items: only then are lists that
+    end before it warned about.
     """
 
     def __init__(
         self,
-        request: Request,
+        recommender: RecommenderLike,
         task: RankingTask,
-        is_missed: Tensor | None,
-        algorithm: Algorithm,
+        *,
+        k: int | None,
+        full: bool,
+        edge_index: EdgesLike | None,
+        edge_weight: TensorLike | None,
         batch_size: int | None,
+        keep_items: bool | int,
+        ties: Ties = "index",
+        seed: int = 0,
+        algorithm: Algorithm = "auto",
         progress: bool,
-        ties: Ties,
-        seed: int,
+        needs_degree: bool,
     ) -> None:
-        self.task, self._is_missed = task, is_missed
-        self.recommender, self._depth = request.recommender, request.depth
-        self._ties, self._seed = ties, seed
-        self._batch_size = batch_size
+        check_double_precision(task.device, "task")
+        with processes.fail_together():
+            seed = check_ties(ties, seed)
+            check_boolean(progress, "progress")
+            if batch_size is not None:
+                batch_size = check_positive_integer(batch_size, "batch_size")
+            depth = _depth(task, k, full)
+            list_width = _list_width(task, depth, keep_items)
+            adapt = ask_model if algorithm == "recommend" else as_recommender
+            is_candidate = task.is_candidate
+            present = task.without_missing(is_candidate)
+            ranker = adapt(recommender, present, edge_index, edge_weight)
+            max_degree = _largest(task.degree) if needs_degree else 0
+            ranker.needed_depth = min(max(depth, max_degree), task.num_items)
+            _warn_about_short_lists(ranker)
+            answer = _answer(ranker, task) if processes.num_processes() > 1 else None
+        options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
+        processes.check_same(data=task, recommender=answer, **options)
+        self.task, self.recommender, self._depth = task, ranker, depth
+        self._is_missed = None if is_candidate is None else ~is_candidate
+        self._ties, self._seed, self._batch_size = ties, seed, batch_size
         self._progress = progress and processes.process_index() == 0
-        if request.is_counted and request.list_width > 0:
+        request = Request(ranker, present, depth, full, list_width)
+        if request.is_counted and list_width > 0:
             # Counting makes no lists.
-            self._of_ranks = _Ranking(replace(request, list_width=0), algorithm)
-            of_lists: Algorithm = algorithm if algorithm == "auto" else "dense"
-            only_lists = replace(request, depth=request.list_width, is_full=False)
-            self._of_lists = _Ranking(only_lists, of_lists)
+            self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
+            only_lists = replace(request, depth=list_width, is_full=False)
+            self._of_lists = _KnownRanks(only_lists, "auto" if algorithm == "auto" else "dense")
             self._rankings = [self._of_ranks, self._of_lists]
         else:
-            self._of_ranks = self._of_lists = _Ranking(request, algorithm)
+            self._of_ranks = self._of_lists = _KnownRanks(request, algorithm)
             self._rankings = [self._of_ranks]
 
     @property
@@ -345,7 +317,8 @@ class OpenRanking:
             users (torch.Tensor, optional): Some of those who have been ranked, sorted.
                 (default: `None`, all users of the task; this is the end, and warns of what is odd)
         """
-        if users is None:
+        is_all = users is None
+        if is_all:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
         truth, weight, is_missed = task.truth, task.weight, self._is_missed
@@ -353,30 +326,31 @@ class OpenRanking:
             edges = edges_of(truth, users, task.num_users)
             truth, ranks = truth[:, edges], Ranks(*(known[edges] for known in ranks))
             weight, is_missed = (x if x is None else x[edges] for x in (weight, is_missed))
-        by_user = _truth_of(task) if users is None else None
         if users is None and task.users.numel() < task.num_users:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
         has_scores = self.recommender.has_scores
-        ranked = RankedEdges.from_ranks(
+        ranked = sort_edges(
             truth,
             ranks.rank,
             num_users=task.num_users,
-            by_user=by_user,
+            grouped=_truth_of(task) if is_all else None,
             num_above=ranks.num_above if has_scores else None,
             num_tied=ranks.num_tied if has_scores else None,
             weight=weight,
             users=users,
             num_candidates=num_candidates,
-            num_masked=None if mask is None else mask.num_masked,
             depth=None if self._depth >= _largest(num_candidates) else self._depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
-            ranked_by=self.in_words,
-            person=task.person,
             is_candidate=None if is_missed is None else ~is_missed,
+            origin=Origin(
+                ranked_by=self.in_words,
+                num_masked=None if mask is None else mask.num_masked,
+                person=task.person,
+            ),
         )
         return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 
@@ -396,7 +370,7 @@ class OpenRanking:
         self.recommender.warn()
 
 
-class _Ranking:
+class _KnownRanks:
     """The ranks of all truth edges and the list of every user, as far as they are known.
 
     Edges without a rank are left as not retrieved, and empty entries of lists as `-1`. What the

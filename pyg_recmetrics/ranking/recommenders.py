@@ -28,6 +28,7 @@ from pyg_recmetrics.kernels.exact.scores import (
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
@@ -508,20 +509,19 @@ class ListRecommender(Recommender):
 
 
 class FixedListRecommender(ListRecommender):
-    """Recommends from a matrix `[num_users, K]` of item ids."""
+    """Recommends from given lists."""
 
-    in_words = "lists of items"
+    max_depth: int
 
-    def __init__(self, pred_index_mat: Tensor, task: RankingTask) -> None:
-        super().__init__(task, pred_index_mat.size(1))
-        self.pred_index_mat = pred_index_mat
-        self.max_depth = pred_index_mat.size(1)
+    def __init__(self, lists: Lists, task: RankingTask, in_words: str) -> None:
+        super().__init__(task, lists.width)
+        self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
 
     def answer(self, users: Tensor) -> object:
-        return self.pred_index_mat[users]
+        return self.lists.rows(users)
 
     def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        return self.best_allowed(self.pred_index_mat[chunk.users].long(), chunk, k)
+        return self.best_allowed(self.lists.rows(chunk.users).long(), chunk, k)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.plot.picture import Description, description_of
+from pyg_recmetrics.plot.picture import MarkDescription, description_of
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.tables import Best, Faint, Table, Tabular
 
@@ -78,16 +78,16 @@ def inline_svg(
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         draw(ax=figure.subplots())
-        described: dict[str, Description] = {}
+        described: dict[str, MarkDescription] = {}
         for number, mark in enumerate(figure.findobj(lambda x: description_of(x) is not None)):
             mark.set_gid(f"{_MARK}{number}")
-            described[f"{_MARK}{number}"] = cast(Description, description_of(mark))
+            described[f"{_MARK}{number}"] = cast(MarkDescription, description_of(mark))
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     return _to_html(ElementTree.fromstring(file.getvalue()), title, described)
 
 
 def _to_html(
-    svg: ElementTree.Element, title: str, described: Mapping[str, Description]
+    svg: ElementTree.Element, title: str, described: Mapping[str, MarkDescription]
 ) -> ElementTree.Element:
     """Returns a file of matplotlib as a part of a page."""
     for element in svg.iter():
@@ -106,7 +106,7 @@ def _to_html(
     return svg
 
 
-def _describe(element: ElementTree.Element, description: Description) -> None:
+def _describe(element: ElementTree.Element, description: MarkDescription) -> None:
     title = ElementTree.Element("title")
     title.text = description.text
     element.insert(0, title)

@@ -11,7 +11,7 @@ from pyg_recmetrics import plot
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.plot.picture import span, users
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.reporting.contents import Contents, about_rows, sample_of
 from pyg_recmetrics.reporting.parts import (
     Drawing,
@@ -123,7 +123,7 @@ def _count_short(result: EvaluationResult, k: int) -> int:
     if ranked.lists is None:
         return result.user_counts.num_with_few_candidates or 0
     is_short = ranked.lists.length(k) < k
-    return int((is_short & ranked.is_evaluated & (ranked.degree > 0)).sum())
+    return int((is_short & evaluated_mask(ranked) & (ranked.degree > 0)).sum())
 
 
 def _count_cold(ranked: RankedEdges) -> int:
@@ -132,7 +132,7 @@ def _count_cold(ranked: RankedEdges) -> int:
         check_has(ranked.catalogue, "popularity", "report")
     except ValueError:
         return 0
-    popularity = ranked.required_catalogue.popularity
+    popularity = catalogue_of(ranked).popularity
     return int((popularity[ranked.edge_label_index[1].to(popularity.device)] == 0).sum())
 
 

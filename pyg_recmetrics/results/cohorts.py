@@ -14,7 +14,7 @@ from torch_geometric.utils import index_to_mask
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, lists_of, select_edges
 from pyg_recmetrics.results.estimates import (
     Basis,
     Estimate,
@@ -241,7 +241,7 @@ class PartialRecall:
 
     def of(self, is_edge: Tensor) -> Tensor:
         """Returns the recall of some edges, a mask of shape `[num_edges]`: `[num_users]`."""
-        value = self.metric(self.ranked.select_edges(is_edge))
+        value = self.metric(select_edges(self.ranked, is_edge))
         return value.masked_fill(~self.is_counted, torch.nan)
 
     def of_items(self, is_item: Tensor) -> Tensor:
@@ -469,7 +469,7 @@ def by_popularity(
         bins (int): The number of buckets.
         intervals (Intervals): How to find the intervals.
     """
-    popularity = runs[0].ranked.required_catalogue.popularity
+    popularity = catalogue_of(runs[0].ranked).popularity
     is_item = torch.ones_like(popularity, dtype=torch.bool)
     if candidates is not None:
         is_item = index_to_mask(candidates, popularity.numel())
@@ -580,7 +580,7 @@ class _ItemGroups:
         self.numbers = {label: number for number, label in enumerate(labels)}
         ranked, k = recall.ranked, recall.metric.k or 1
         self.metrics = recall.name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
-        user, rank, item = ranked.lists_down_to(k).places(k)
+        user, rank, item = lists_of(ranked, k).places(k)
         self.of_edge = group[ranked.edge_label_index[1]]
         edge = torch.ones_like(ranked.rank, dtype=torch.double)
         self.shares = {

@@ -10,6 +10,7 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_level, check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
+from pyg_recmetrics.ranked_edges import catalogue_of
 from pyg_recmetrics.results.cohorts import (
     CohortMean,
     Cohorts,
@@ -279,7 +280,7 @@ def common_popularity(runs: "Iterable[EvaluationResult]", needed_by: str) -> Ten
     counts = []
     for run in runs:
         check_has(run.ranked.catalogue, "popularity", needed_by)
-        counts.append(run.ranked.required_catalogue.popularity.cpu())
+        counts.append(catalogue_of(run.ranked).popularity.cpu())
     if not all(torch.equal(count, counts[0]) for count in counts):
         raise ValueError("'results' needs to be of tasks with the same seen edges")
     return counts[0]

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.ranked_edges import Lists, RankedEdges
+from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.same_task import is_same
@@ -32,7 +32,7 @@ _OF_ITEMS = ("num_items", "item_ids", "exclude_seen", "threshold", "missing", "n
 
 #: What a ranking has that does not say it: no masked items, and nothing but candidates.
 _IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
-    "num_masked": lambda ranked: torch.zeros_like(ranked.ptr[1:]),
+    "origin.num_masked": lambda ranked: torch.zeros_like(ranked.ptr[1:]),
     "is_candidate": lambda ranked: torch.ones_like(ranked.rank, dtype=torch.bool),
 }
 
@@ -142,17 +142,17 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
 
 
 def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]:
-    ranked, catalogue = result.ranked, result.ranked.required_catalogue
+    ranked, catalogue = result.ranked, catalogue_of(result.ranked)
     candidates, query = task.candidates, task.query
     return {
         "metrics": result.metrics,
         "convention": result.convention,
         "empty_target_action": result.empty_target_action,
         "average_over": result.average_over,
-        "per": ranked.user_of_row is None,
+        "per": ranked.origin.user_of_row is None,
         "ties": (ranked.ties, ranked.num_tied is None),
-        "seed": ranked.seed,
-        "recommender": ranked.ranked_by,
+        "seed": ranked.origin.seed,
+        "recommender": ranked.origin.ranked_by,
         "keep_items": ranked.lists is None,
         "weight": task.weight is None,
         "candidates": candidates if candidates is None or candidates.dim() == 1 else "of each user",
@@ -251,7 +251,7 @@ class _Users:
 def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask) -> RankedEdges:
     """Returns the ranking of all users, from those of some users each."""
     first = rankings[0]
-    per_edge = first.user_of_row is not None
+    per_edge = first.origin.user_of_row is not None
     source = users.rows(per_edge)  # which of all these rows becomes the first one, the second, ..
     starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
     edges = [ranked.edge_label_index for ranked in rankings]
@@ -261,29 +261,32 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
     order = row.argsort(stable=True)
     of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
     num_candidates = _together(rankings, "num_candidates", source)
-    is_evaluated = torch.cat([ranked.is_evaluated for ranked in rankings])[source]
-    person = _together(rankings, "person", source)
+    is_evaluated = torch.cat([evaluated_mask(ranked) for ranked in rankings])[source]
+    person = _together(rankings, "origin.person", source)
     return replace(
         first,
         **of_edges,
         edge_label_index=torch.stack([row, torch.cat([edge[1] for edge in edges])])[:, order],
         ptr=index2ptr(row[order], len(source)),
         num_candidates=num_candidates,
-        num_masked=_together(rankings, "num_masked", source),
         users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
         lists=_lists([ranked.lists for ranked in rankings if ranked.lists is not None], source),
         depth=_depth(rankings, num_candidates),
         catalogue=_catalogue(rankings, users, task),
         user_ids=task.user_ids,
-        # A user is a person with all of its edges, unless persons are known.
-        person=task.truth[0] if per_edge and task.person is None else person,
-        user_of_row=task.truth[0] if per_edge else None,
+        origin=replace(
+            first.origin,
+            num_masked=_together(rankings, "origin.num_masked", source),
+            # A user is a person with all of its edges, unless persons are known.
+            person=task.truth[0] if per_edge and task.person is None else person,
+            user_of_row=task.truth[0] if per_edge else None,
+        ),
     )
 
 
 def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> Tensor | None:
     """Returns the values of all parts, in the order of an index; `None` if there are none."""
-    values = [getattr(part, name) for part in parts]
+    values = list(map(attrgetter(name), parts))
     if all(value is None for value in values):
         return None
     if name in _IF_MISSING:
@@ -319,7 +322,7 @@ def _depth(rankings: list[RankedEdges], num_candidates: Tensor | None) -> int | 
 
 def _catalogue(rankings: list[RankedEdges], users: _Users, task: RankingTask) -> Catalogue:
     """Returns what is known about the items, with what all users have seen."""
-    catalogues = [ranked.required_catalogue for ranked in rankings]
+    catalogues = [catalogue_of(ranked) for ranked in rankings]
     first = catalogues[0]
     pairs = zip(catalogues, users.tasks, strict=True)
     if not users.is_one_task and all(is_same(x.seen, each.catalogue.seen) for x, each in pairs):

@@ -13,7 +13,7 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.messages import list_some, singular, warn
 from pyg_recmetrics.metrics import Metric, definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask, grouped_truth
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.sums import exact_sums
 from pyg_recmetrics.tables import format_level
@@ -78,7 +78,7 @@ class EffectiveNumber(NamedTuple):
     @classmethod
     def of(cls, ranked: RankedEdges, weight: Tensor) -> "EffectiveNumber":
         """Returns it for the users who are evaluated, from a weight per edge, `[num_edges]`."""
-        is_counted = ranked.is_evaluated & (ranked.degree > 0)
+        is_counted = evaluated_mask(ranked) & (ranked.degree > 0)
         sums, squares = (ranked.sum(value)[is_counted] for value in (weight, weight.square()))
         each, *both = exact_sums(sums.square() / squares, sums, squares)
         total, squared = map(float, both)
@@ -139,7 +139,7 @@ class Observations:
     def _weight(self, metric: Metric) -> Tensor:
         arguments: dict[str, Any] = {name: metric.all_arguments[name] for name in _OF_WEIGHTS}
         item = self.ranked.edge_label_index[1]
-        return self.ranked.required_catalogue.inverse_propensity(item, **arguments)
+        return catalogue_of(self.ranked).inverse_propensity(item, **arguments)
 
 
 def _is_weighted(metric: Metric) -> bool:
@@ -212,7 +212,7 @@ class UserCounts:
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
         """
-        num_users, num_evaluated = ranked.num_users, ranked.by_user.num_with_truth
+        num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
         if ranked.users is not None:
             num_users = ranked.users.numel()
             num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
@@ -221,12 +221,13 @@ class UserCounts:
         if ranked.num_candidates is not None:
             num_without_candidates = num_with_few_candidates = 0
             if ranked.num_users and int(ranked.num_candidates.min()) < max(max_k or 0, 1):
-                is_evaluated, num_candidates = ranked.is_evaluated, ranked.num_candidates
+                is_evaluated, num_candidates = evaluated_mask(ranked), ranked.num_candidates
                 num_without_candidates = int((is_evaluated & (num_candidates == 0)).sum())
                 has_truth = is_evaluated & (ranked.degree > 0)
                 num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
-            num_with_list = int((ranked.is_evaluated & ranked.has_list).sum())
+            has_list = ranked.lists.length(ranked.lists.width) > 0
+            num_with_list = int((evaluated_mask(ranked) & has_list).sum())
         counts = cls(
             num_evaluated,
             num_without_truth,

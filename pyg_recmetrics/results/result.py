@@ -35,7 +35,19 @@ from pyg_recmetrics.metrics.empty_target_action import (
     fill_without_truth,
 )
 from pyg_recmetrics.metrics.registry import AggregateDefinition, check_ranked
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    catalogue_of,
+    evaluated_mask,
+    fields_of,
+    from_fields,
+    has_constant_scores,
+    lists_of,
+    select_edges,
+    select_users,
+    to_ranx,
+    write_trec,
+)
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.results import archive, cohorts
 from pyg_recmetrics.results.cohorts import Cohorts, PartialRecall
@@ -138,15 +150,15 @@ def frame_of_users(
             `[num_users, num_columns]`.
         values (mapping): The value of every row by metric, of shape `[num_users]`.
     """
-    rows = ranked.is_evaluated.nonzero().squeeze(1)
-    users = rows if ranked.user_of_row is None else ranked.user_of_row[rows]
+    rows = evaluated_mask(ranked).nonzero().squeeze(1)
+    users = rows if ranked.origin.user_of_row is None else ranked.origin.user_of_row[rows]
     of_query = () if query is None else query.unbind(1)
     columns = {f"query_{number}": column[users] for number, column in enumerate(of_query)}
-    if ranked.user_of_row is None:
+    if ranked.origin.user_of_row is None:
         columns["degree"] = ranked.degree[rows]
     columns |= {name: value[rows] for name, value in values.items()}
     frame = frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
-    if ranked.user_of_row is not None:
+    if ranked.origin.user_of_row is not None:
         items = named_ids(ranked.edge_label_index[1], ranked.item_ids)
         frame.insert(1 + len(of_query), "item", items)
     return frame
@@ -168,7 +180,7 @@ def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> 
     """
     with requires_extra("pandas", "frames", "top_k"):
         import pandas as pd
-    user, rank, item = ranked.lists_down_to(k).places(k, _numbers_of(users, ranked))
+    user, rank, item = lists_of(ranked, k).places(k, _numbers_of(users, ranked))
     return pd.DataFrame(
         {
             "user": named_ids(user, ranked.user_ids),
@@ -234,7 +246,7 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
     """Returns the row numbers of users, in the order in which they are asked for."""
     import pandas as pd
 
-    evaluated = ranked.is_evaluated.nonzero().squeeze(1)
+    evaluated = evaluated_mask(ranked).nonzero().squeeze(1)
     if users is None:
         return evaluated
     # Tensors, arrays and series return their values as Python's own.
@@ -356,7 +368,7 @@ class TieRanges:
 
     @cached_property
     def _is_all_tied(self) -> bool:
-        is_constant = self.ranked.has_constant_scores[self.ranked.edge_label_index[0]]
+        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
         return bool(is_constant.all())
 
     @cached_property
@@ -377,7 +389,7 @@ class TieRanges:
 
     @cached_property
     def _orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
-        tied = self.ranked.select_users(self._has_tie)
+        tied = select_users(self.ranked, self._has_tie)
         return tied.with_ties("worst"), tied.with_ties("best")
 
 
@@ -498,7 +510,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
-        self.average_over = check_average_over(average_over, self.ranked.person)
+        self.average_over = check_average_over(average_over, self.ranked.origin.person)
         self._ties = TieRanges(self.ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
@@ -779,12 +791,10 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")
-        self.ranked.lists_down_to(check_positive_integer(k, "k"))
+        lists_of(self.ranked, check_positive_integer(k, "k"))
         check_labels(groups, "groups", self.ranked.item_ids)
         recall = self._partial_recall(k)
-        group, labels = read_labels(
-            groups, "groups", "item", self.ranked.required_catalogue.num_items
-        )
+        group, labels = read_labels(groups, "groups", "item", catalogue_of(self.ranked).num_items)
         group = group.to(self.ranked.rank.device)
         intervals = self._intervals(level)
         return cohorts.measure_item_groups(recall, group, labels, intervals)
@@ -932,7 +942,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """Returns everything that the result was computed from, as nested dictionaries."""
         return {
             "version": __version__,
-            "ranked": self.ranked.to_dict(),
+            "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
             "task": self.task and self.task.to_dict(),
             "empty_target_action": self.empty_target_action,
@@ -979,7 +989,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             KeyError: If a field is missing.
         """
         return cls(
-            RankedEdges.from_dict(fields["ranked"]),
+            from_fields(fields["ranked"]),
             fields["metrics"],
             task=fields["task"] and RankingTask.from_dict(fields["task"]),
             empty_target_action=fields["empty_target_action"],
@@ -997,6 +1007,56 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         for printed in ("_table", "_recipe"):
             best.__dict__.pop(printed, None)
         return best
+
+    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
+        """Writes the lists and the ground truth for trec_eval and other tools to check.
+
+        The files reproduce the numbers, so there is an error if the order of ties is one that no
+        list has. If a list holds no item at some rank, the run has a line for an item
+        `pyg_recmetrics:no-item:rank` there, so that all items below keep their ranks. A user who
+        has truth but no items has one such line, since trec_eval leaves out users who are not in
+        the run. :meth:`RankedEdges.from_trec` reads these lines as what they stand for.
+
+        Args:
+            run (str or Path): The file for the lists, as `user Q0 item rank score tag`. Scores
+                fall by one with each rank.
+            qrels (str or Path): The file for the truth, as `user 0 item relevance`.
+
+        Raises:
+            OSError: If a file cannot be written.
+            ValueError: If lists were not kept: evaluate with `keep_items=True`. If weights are not
+                whole numbers, names hold spaces, or there are ties that `ties` ranks in another
+                order than the lists.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     result.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
+        """
+        write_trec(self.ranked, run, qrels)
+
+    def to_ranx(self) -> tuple[Any, Any]:
+        """Returns the ground truth and the lists as a `(ranx.Qrels, ranx.Run)`.
+
+        Users without truth are left out, as ranx refuses runs and qrels of different users. Where a
+        list holds no item, there is an item that stands for none, see :meth:`to_trec`.
+
+        Raises:
+            ImportError: If ranx is not installed.
+            ValueError: As in :meth:`to_trec`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
+            >>> qrels, run = result.to_ranx()  # doctest: +SKIP
+        """
+        return to_ranx(self.ranked)
 
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.
@@ -1016,10 +1076,10 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     @cached_property
     def _recipe(self) -> str:
         num_masked = 0
-        if self.ranked.num_masked is not None:
-            num_masked = int(self.ranked.num_masked[self.ranked.is_evaluated].sum())
+        if self.ranked.origin.num_masked is not None:
+            num_masked = int(self.ranked.origin.num_masked[evaluated_mask(self.ranked)].sum())
         num_seen = 0 if self.task is None else self.task.seen.size(1)
-        person = self.ranked.person
+        person = self.ranked.origin.person
         persons = 0 if person is None else person.unique().numel()
         return write_recipe(
             self.definitions.values(),
@@ -1031,7 +1091,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 None if self.num_tied is None else self.ranked.ties,
                 num_masked,
                 None if self.average_over == "user" else persons,
-                self.ranked.ranked_by,
+                self.ranked.origin.ranked_by,
                 num_seen,
             ),
             None if self.sampling is None else self.sampling.describe(self.nouns),
@@ -1080,7 +1140,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         values = torch.full_like(values, torch.nan)
         for number in range(num_groups):
             is_in = group == number
-            values[is_in] = self._contribute(metric, self.ranked.select_users(is_in))[is_in]
+            values[is_in] = self._contribute(metric, select_users(self.ranked, is_in))[is_in]
         return values
 
     @property
@@ -1089,12 +1149,12 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
         `None` says that each value is of another person, as in a mean over persons.
         """
-        return self.ranked.person if self.average_over == "user" else None
+        return self.ranked.origin.person if self.average_over == "user" else None
 
     def _nouns(self) -> Nouns:
         """Returns what its rows are called, such as `"queries"`."""
         users = "users" if self.task is None or self.task.query is None else "queries"
-        person, row = self.ranked.person, self.ranked.user_of_row
+        person, row = self.ranked.origin.person, self.ranked.origin.user_of_row
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
         return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
@@ -1107,8 +1167,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
-        num_labels = self.ranked.num_users if of_rows else num_persons(self.ranked.person)
-        if of_rows and self.ranked.user_of_row is None:
+        num_labels = self.ranked.num_users if of_rows else num_persons(self.ranked.origin.person)
+        if of_rows and self.ranked.origin.user_of_row is None:
             check_labels(groups, "groups", self.ranked.user_ids)
         return read_labels(groups, "groups", singular(self.nouns.means), num_labels)
 
@@ -1121,7 +1181,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 "'by_degree' needs the seen edges of a task (got a result without a task)"
             )
         degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
-        row = self.ranked.user_of_row
+        row = self.ranked.origin.user_of_row
         return degree if row is None else degree[row]
 
     @property
@@ -1135,8 +1195,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             has_truth = self.task.degree > 0
             return is_evaluated & has_truth if self.empty_target_action == "skip" else is_evaluated
         if self.empty_target_action == "skip":
-            return self.ranked.is_evaluated & (self.ranked.degree > 0)
-        return self.ranked.is_evaluated
+            return evaluated_mask(self.ranked) & (self.ranked.degree > 0)
+        return evaluated_mask(self.ranked)
 
     @property
     def _candidates(self) -> Tensor | None:
@@ -1154,7 +1214,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         asked = Metric("recall", check_positive_integer(k, "k"))
         recall = self._resolve(asked)
         is_defined = self.convention.population.is_defined(recall, self.ranked)
-        is_counted = self.ranked.is_evaluated & is_defined
+        is_counted = evaluated_mask(self.ranked) & is_defined
         return PartialRecall(self.ranked, str(asked), recall, is_counted)
 
     def _resolve(self, metric: str | Metric) -> Metric:
@@ -1187,7 +1247,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 f"an item has to be found (got '{resolved}')"
             )
         is_counted = ~self._contributions(metric).isnan()
-        ranked = self.ranked.select_edges(is_counted[self.ranked.edge_label_index[0]])
+        ranked = select_edges(self.ranked, is_counted[self.ranked.edge_label_index[0]])
         return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
@@ -1208,9 +1268,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
-        if self.average_over == "user" or self.ranked.person is None:
+        if self.average_over == "user" or self.ranked.origin.person is None:
             return counted
-        return means_of_persons(counted, self.ranked.person)
+        return means_of_persons(counted, self.ranked.origin.person)
 
     def _counted(self, metric: Metric, value: Tensor) -> Tensor:
         """Returns what users count as in the mean, `[num_users]`; `NaN` for those who do not."""
@@ -1219,7 +1279,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
         if self.ranked.users is None:
             return value
-        return value.masked_fill(~self.ranked.is_evaluated, torch.nan)
+        return value.masked_fill(~evaluated_mask(self.ranked), torch.nan)
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
@@ -1281,7 +1341,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             f"{int((~is_candidate).sum()):,} of {self._ties.num_edges:,} ground-truth edges are no "
             f"candidates and count as not retrieved"
         )
-        present = self.ranked.select_edges(is_candidate)
+        present = select_edges(self.ranked, is_candidate)
         without = [
             f"{name} {self._average(self._contribute(self.definitions[name], present)):.4f}"
             for name in self.per_user
@@ -1313,10 +1373,10 @@ def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
         return ranked
     if ranked.catalogue is None:
         ranked = ranked.with_catalogue(task.catalogue)
-    if ranked.user_of_row is not None:
+    if ranked.origin.user_of_row is not None:
         return ranked
-    if ranked.person is None and task.person is not None:
+    if ranked.origin.person is None and task.person is not None:
         ranked = ranked.with_person(task.person)
     if ranked.users is not None or task.users.numel() == task.num_users:
         return ranked
-    return ranked.select_users(index_to_mask(task.users, ranked.num_users))
+    return select_users(ranked, index_to_mask(task.users, ranked.num_users))

@@ -48,7 +48,7 @@ def _details(result: EvaluationResult) -> dict[str, object]:
     facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
     details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in sorted(facts)}
     if ranked.num_tied is not None:
-        details |= {"ties": ranked.ties, "seed of ties": ranked.seed}
+        details |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
     return details
 
 
@@ -63,17 +63,21 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "empty_target_action": result.empty_target_action,
         "num_users": ranked.num_users,
         "average_over": result.average_over,
-        "per": "user" if ranked.user_of_row is None else "edge",
+        "per": "user" if ranked.origin.user_of_row is None else "edge",
     }
     if task is not None:
         fields = task.to_dict()
         # Tasks with different thresholds have the same pairs if these select the same truth.
         del fields["threshold"]
-        return how | fields | {"person": ranked.person}
+        return how | fields | {"person": ranked.origin.person}
     edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1
     truth, weight = coalesce_truth(edges, ranked.weight, num_items)
-    ids = {"user_ids": ranked.user_ids, "person": ranked.person, "rows": ranked.user_of_row}
+    ids = {
+        "user_ids": ranked.user_ids,
+        "person": ranked.origin.person,
+        "rows": ranked.origin.user_of_row,
+    }
     return how | {"truth": truth, "weight": weight, **ids}
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import Lists
+from pyg_recmetrics.ranked_edges import Lists, evaluated_mask, lists_of
 from pyg_recmetrics.results.estimates import (
     Sample,
     check_has_rows,
@@ -61,10 +61,10 @@ class SideBySide(Tabular):
         self.names = tuple(results)
         self.k, self.p = k, p
         self._results = tuple(results.values())
-        lists = [result.ranked.lists_down_to(k) for result in self._results]
+        lists = [lists_of(result.ranked, k) for result in self._results]
         user, depth = _common(lists[0], lists[1].to(lists[0].item.device), k)
         first, second = (each.length(k).to(user.device) for each in lists)
-        is_counted = self._results[0].ranked.is_evaluated & (torch.maximum(first, second) > 0)
+        is_counted = evaluated_mask(self._results[0].ranked) & (torch.maximum(first, second) > 0)
         self.jaccard = _jaccard(user, first, second).masked_fill(~is_counted, torch.nan)
         overlap = _rank_biased_overlap(user, depth, first, second, p)
         self.rank_biased_overlap = overlap.masked_fill(~is_counted, torch.nan)
@@ -181,7 +181,7 @@ class SideBySide(Tabular):
             [name, format_mean(sample.mean, sample.estimate.margin(0.95))]
             for name, sample in self._overlaps()
         ]
-        person = self._results[0].ranked.person
+        person = self._results[0].ranked.origin.person
         notes = (
             note_on_intervals(0.95, person, self._nouns),
             f"rank-biased overlap with p = {self.p:g}",
@@ -194,7 +194,7 @@ class SideBySide(Tabular):
         return nouns._replace(means=nouns.rows)
 
     def _overlaps(self) -> Iterator[tuple[str, Sample]]:
-        person = self._results[0].ranked.person
+        person = self._results[0].ranked.origin.person
         yield f"jaccard@{self.k}", Sample.of(self.jaccard, person)
         yield f"rank-biased overlap@{self.k}", Sample.of(self.rank_biased_overlap, person)
 

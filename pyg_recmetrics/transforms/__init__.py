@@ -41,3 +41,4 @@ __all__ = [
     "TemporalSplit",
     "check_split",
 ]
+__dir__ = __all__.copy  # what completion shows

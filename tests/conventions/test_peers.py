@@ -30,6 +30,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import definition
+from pyg_recmetrics.ranked_edges import to_ranx, write_trec
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
@@ -1262,7 +1263,7 @@ def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
         "mrr@10": "recip_rank",
         "precision@5": "P_5",
     }
-    lists_with_holes.to_trec(tmp_path / "run", tmp_path / "qrels")
+    write_trec(lists_with_holes, tmp_path / "run", tmp_path / "qrels")
     with (tmp_path / "run").open() as run, (tmp_path / "qrels").open() as qrels:
         evaluator = pytrec_eval.RelevanceEvaluator(
             pytrec_eval.parse_qrel(qrels),
@@ -1280,7 +1281,7 @@ def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
 def test_ranx_takes_lists_with_holes(lists_with_holes):
     ranx = pytest.importorskip("ranx")
     names = ["recall@5", "map@10", "mrr@10", "precision@5", "ndcg@5"]
-    theirs = ranx.evaluate(*lists_with_holes.to_ranx(), names)
+    theirs = ranx.evaluate(*to_ranx(lists_with_holes), names)
     result = EvaluationResult(
         lists_with_holes, names, convention="ranx", empty_target_action="skip"
     )

@@ -89,7 +89,6 @@ def test_a_device_without_double_precision_is_named(monkeypatch):
     calls = {
         "task": lambda: rank(scores, task),
         "pred_index_mat": lambda: RankedEdges.from_topk(lists, truth),
-        "scores": lambda: RankedEdges.from_scores(scores, truth),
         "preds": lambda: RankedEdges.from_pairs(scores, torch.tensor([[0, 1]])),
         "weight": lambda: RankingTask(truth, num_users=1, num_items=2, weight=torch.ones(1)),
         "device": lambda: ranked.to("cpu"),

@@ -207,7 +207,8 @@ class TestFallOut:
         scores = torch.arange(5, 0, -1).float().repeat(4, 1)
         truth = [(0, 0), (0, 3), *((1, item) for item in range(5)), (2, 1)]
         seen = torch.tensor([[2], [0]])
-        ranked = RankedEdges.from_scores(scores, torch.tensor(truth).t(), seen=seen)
+        task = RankingTask(torch.tensor(truth).t(), num_users=4, num_items=5, seen=seen)
+        ranked = rank(scores, task, full=True)
         nan = math.nan
         for k, expected in {
             1: [0, nan, 0, nan],
@@ -219,7 +220,7 @@ class TestFallOut:
     def test_it_is_the_height_of_the_roc_curve_that_it_says(self):
         generator = torch.Generator().manual_seed(0)
         truth = (torch.rand(20, 30, generator=generator) < 0.2).nonzero().t()
-        ranked = RankedEdges.from_scores(torch.rand(20, 30, generator=generator), truth)
+        ranked = rank(torch.rand(20, 30, generator=generator), truth, full=True)
         area = torch.zeros(20).double()
         for k in range(1, 31):
             before = metrics.fall_out(ranked, k - 1) if k > 1 else 0

@@ -123,7 +123,7 @@ def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
         users = torch.arange(remainder, case.num_users, 2)
         if any(case.truths[user] for user in users.tolist()):
             alone = rank_lists(case, users=users)
-            assert torch.equal(alone.pred_index_mat, halves[remainder].pred_index_mat)
+            assert torch.equal(alone.lists.to_matrix(), halves[remainder].lists.to_matrix())
 
 
 @settings(max_examples=40)
@@ -148,7 +148,7 @@ def make_ranked(lists, **catalogue):
 @given(case=cases(), k=st.sampled_from(CUT_OFFS))
 def test_entropy_and_personalization_need_not_know_the_number_of_items(case, k):
     known = rank_lists(case)
-    lists = RankedEdges.from_topk(known.pred_index_mat, torch.empty(2, 0, dtype=torch.long))
+    lists = RankedEdges.from_topk(known.lists.to_matrix(), torch.empty(2, 0, dtype=torch.long))
     for name in ("entropy", "personalization"):
         metric = metrics.Metric(name, k)
         loop = expected(case, case.rankings, metric)
@@ -329,7 +329,7 @@ class TestEvaluate:
 
     def test_lists_are_kept_as_wide_as_needed(self):
         def width(names, **options):
-            items = evaluate(self.scores, self.task(), names, **options).ranked.pred_index_mat
+            items = evaluate(self.scores, self.task(), names, **options).ranked.lists.to_matrix()
             return None if items is None else items.size(1)
 
         assert width("recall@3") is None
@@ -340,7 +340,7 @@ class TestEvaluate:
 
     def test_deeper_than_what_was_kept_is_an_error(self):
         ranked = rank(self.scores, self.task(), k=3, keep_items=2)
-        assert ranked.pred_index_mat.size(1) == 2
+        assert ranked.lists.to_matrix().size(1) == 2
         assert metrics.coverage(ranked, k=2) == 0.75
         with pytest.raises(ValueError, match=r"'k' needs to be at most 2, .* kept .*\(got 3\)"):
             metrics.coverage(ranked, k=3)

@@ -205,8 +205,8 @@ class TestWhoCounts:
 
 
 class TestOptions:
-    ranked = RankedEdges.from_scores(
-        torch.tensor([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), torch.tensor([[0, 0], [0, 2]])
+    ranked = rank(
+        torch.tensor([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), torch.tensor([[0, 0], [0, 2]]), full=True
     )
 
     def test_a_function_can_aggregate(self):

@@ -18,7 +18,8 @@ def test_values_worked_out_by_hand():
     scores = torch.arange(5, 0, -1).float().repeat(5, 1)
     truth = [(0, 0), (0, 3), (1, 4), *((2, item) for item in range(5)), (3, 3)]
     seen = torch.tensor([[3], [0]])
-    ranked = RankedEdges.from_scores(scores, torch.tensor(truth).t(), seen=seen)
+    task = RankingTask(torch.tensor(truth).t(), num_users=5, num_items=5, seen=seen)
+    ranked = rank(scores, task, full=True)
     nan = math.nan
     expected = {
         "roc_auc": [4 / 6, 0, nan, 1 / 3, nan],
@@ -45,7 +46,7 @@ def test_values_worked_out_by_hand():
 def test_the_median_does_not_move_with_a_single_bad_rank(score, rank_of_it):
     scores = torch.zeros(1, 100)
     scores[0, :3] = torch.tensor([3.0, 2.0, score])
-    ranked = RankedEdges.from_scores(scores, torch.tensor([[0, 0, 0], [0, 1, 2]]))
+    ranked = rank(scores, torch.tensor([[0, 0, 0], [0, 1, 2]]), full=True)
     assert metrics.median_rank(ranked).tolist() == [2]
     assert metrics.mean_rank(ranked).tolist() == pytest.approx([(1 + 2 + rank_of_it) / 3])
 
@@ -256,7 +257,7 @@ class TestAdjustedRanks:
         scores = torch.zeros(3, 9)
         scores[0, 5:] = scores[1, 3:] = -torch.inf
         truth = torch.tensor([[0, 0, 1, 2, 2, 2], [0, 3, 1, 0, 5, 8]])
-        ranked = RankedEdges.from_scores(scores, truth, ties="mean")
+        ranked = rank(scores, truth, full=True, ties="mean")
         for average in ("macro", "micro"):
             ratio = metrics.adjusted_mean_rank(ranked, average=average)
             index = metrics.adjusted_mean_rank_index(ranked, average=average)

@@ -167,7 +167,7 @@ class TestValues:
     # Of item 0, one in two interactions was observed; of item 2, one in ten.
     scores = torch.tensor([[0.9, 0.5, 0.1, 0.3]])
     truth = torch.tensor([[0, 0], [0, 2]])
-    ranked = with_chances(RankedEdges.from_scores(scores, truth), [0.5, 1.0, 0.1, 1.0])
+    ranked = with_chances(rank(scores, truth, full=True), [0.5, 1.0, 0.1, 1.0])
 
     @pytest.mark.parametrize(
         ("spelling", "expected"),
@@ -189,7 +189,7 @@ class TestValues:
     def test_an_item_that_nobody_has_seen_counts_most(self):
         # Three users have seen item 0, and nobody has seen item 2.
         seen = torch.tensor([[1, 2, 3], [0, 0, 0]])
-        ranked = RankedEdges.from_scores(self.scores, self.truth)
+        ranked = rank(self.scores, self.truth, full=True)
         ranked = ranked.with_catalogue(Catalogue(4, seen=seen))
         for gamma, one_of in ((1.0, 4), (3.0, 16)):
             value = metrics.recall(ranked, 1, propensity="popularity", gamma=gamma)
@@ -243,7 +243,7 @@ class TestArguments:
         message = r"'clip' needs a 'propensity' to go with it \(got 'none' with clip=0.5\)"
         with pytest.raises(ValueError, match=message):
             metrics.Metric(name, arguments=(("clip", 0.5),), **k)
-        ranked = RankedEdges.from_scores(torch.rand(1, 3), torch.tensor([[0], [1]]))
+        ranked = rank(torch.rand(2, 3), torch.tensor([[0], [0]]), full=True)
         with pytest.raises(ValueError, match=message):
             getattr(metrics, name)(ranked, clip=0.5, **k)
 
@@ -281,7 +281,7 @@ def complete_and_observed_data(seed=0):
     # The recommender knows something of what is relevant, and prefers what is often observed.
     scores = torch.randn(shape, generator=generator) + is_relevant + 2 * chance
     complete, observed = (
-        RankedEdges.from_scores(scores, truth.nonzero().t()) for truth in (is_relevant, is_observed)
+        rank(scores, truth.nonzero().t(), full=True) for truth in (is_relevant, is_observed)
     )
     return complete, with_chances(observed, chance)
 

@@ -231,7 +231,7 @@ class TestWhatIsShown:
         counts = {"seen": seen}
         for name, result in results.items():
             counts[name] = [0] * NUM_ITEMS
-            for row in result.ranked.pred_index_mat[:, :5].tolist():
+            for row in result.ranked.lists.to_matrix()[:, :5].tolist():
                 for item in row:
                     if item >= 0:
                         counts[name][item] += 1
@@ -301,7 +301,7 @@ def note(picture):
 class TestNotes:
     def test_users_and_levels(self, results):
         num_users = int((~results["Good"].values_of("recall@5")[0].isnan()).sum())
-        lists = int((results["Good"].ranked.pred_index_mat[:, 0] >= 0).sum())
+        lists = int((results["Good"].ranked.lists.to_matrix()[:, 0] >= 0).sum())
         assert 0 < num_users < lists
         expected = {
             "metric_at_k": f"mean over {num_users} users, 95% confidence band",

@@ -18,6 +18,7 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from pyg_recmetrics.ranked_edges import Origin, fields_of, from_fields, positions
 from tests.support.cases.strategies import cases
 from tests.support.references import naive
 
@@ -32,7 +33,7 @@ def test_edges_are_sorted_by_user_and_rank_and_pointed_at(case):
     for user in range(case.num_users):
         span = slice(int(ranked.ptr[user]), int(ranked.ptr[user + 1]))
         assert set(ranked.edge_label_index[1, span].tolist()) == set(case.truths[user])
-        assert ranked.position[span].tolist() == list(range(1, len(case.truths[user]) + 1))
+        assert positions(ranked)[span].tolist() == list(range(1, len(case.truths[user]) + 1))
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
@@ -49,7 +50,7 @@ def test_sums_and_hits_are_per_user():
 @pytest.mark.usefixtures("expect_lost_truth")
 def test_moving_and_printing(device):
     ranked = RankedEdges.from_topk(torch.tensor([[1, 2]]), torch.tensor([[0], [2]])).to(device)
-    assert {ranked.rank.device.type, ranked.pred_index_mat.device.type} == {device.type}
+    assert {ranked.rank.device.type, ranked.lists.to_matrix().device.type} == {device.type}
     assert repr(ranked) == "RankedEdges(num_users=1, num_edges=1, depth=complete)"
 
 
@@ -60,7 +61,8 @@ def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
     scores = torch.rand(300, 500, generator=generator)
     truth = torch.randint(300, (2, 4000), generator=generator)
     weight = torch.rand(4000, generator=generator)
-    ranked = RankedEdges.from_scores(scores, truth, weight).to(device)
+    task = RankingTask(truth, weight=weight, num_users=300, num_items=500)
+    ranked = rank(scores, task, full=True).to(device)
     for name in metrics.names():
         if metrics.definition(name).needs:
             continue  # there are scores, and no lists
@@ -91,15 +93,19 @@ class TestToDict:
             ranked.with_catalogue(catalogue),
             user_ids=("ann", "bob", "cy"),
             item_ids=("w", "x", "y", "z"),
-            person=torch.tensor([0, 1, 1]),
-            user_of_row=torch.tensor([0, 1, 2]),
             is_candidate=torch.tensor([True, True, True]),
+            origin=dataclasses.replace(
+                ranked.origin,
+                person=torch.tensor([0, 1, 1]),
+                user_of_row=torch.tensor([0, 1, 2]),
+            ),
         )
 
     def test_it_holds_every_field(self):
         ranked = self.make_ranked()
-        fields = ranked.to_dict()
-        kept = dataclasses.fields(RankedEdges)
+        fields = fields_of(ranked)
+        kept = [*dataclasses.fields(RankedEdges), *dataclasses.fields(Origin)]
+        kept = [field for field in kept if field.name != "origin"]
         assert list(fields) == [field.name for field in kept]
         for field in kept:
             # A field that has its default could be lost without being missed.
@@ -108,9 +114,14 @@ class TestToDict:
 
     def test_a_ranking_that_is_made_of_it_is_the_same(self):
         ranked = self.make_ranked()
-        again = RankedEdges.from_dict(ranked.to_dict())
-        for field in dataclasses.fields(RankedEdges):
-            value, value_again = getattr(ranked, field.name), getattr(again, field.name)
+        again = from_fields(fields_of(ranked))
+        pairs = ((ranked, again), (ranked.origin, again.origin))
+        for field, value, value_again in (
+            (field, getattr(one, field.name), getattr(other, field.name))
+            for one, other in pairs
+            for field in dataclasses.fields(one)
+            if field.name != "origin"
+        ):
             if isinstance(value, torch.Tensor):
                 assert torch.equal(value_again, value), field.name
                 assert value_again.dtype == value.dtype, field.name
@@ -127,7 +138,7 @@ class TestToDict:
 
     def test_what_is_not_known_stays_unknown(self):
         ranked = RankedEdges.from_topk(torch.tensor([[1, 2]]), torch.tensor([[0], [2]]))
-        again = RankedEdges.from_dict(ranked.to_dict())
+        again = from_fields(fields_of(ranked))
         for field in dataclasses.fields(RankedEdges):
             is_known = getattr(ranked, field.name) is not None
             assert (getattr(again, field.name) is not None) == is_known, field.name
@@ -170,8 +181,8 @@ def test_each_edge_is_ranked_as_in_a_task_of_its_own(case, ties):
     for name in ("edge_label_index", "rank", "ptr", "num_candidates", "num_above", "num_tied"):
         assert torch.equal(getattr(each, name), getattr(alone, name)), name
     assert each.depth is each.lists is each.users is None
-    assert torch.equal(each.user_of_row, user)
-    assert torch.equal(each.person, user)
+    assert torch.equal(each.origin.user_of_row, user)
+    assert torch.equal(each.origin.person, user)
     assert each.each_edge() is each
 
 
@@ -231,9 +242,9 @@ def test_items_that_scores_keep_out_were_no_candidates_before(case):
     assert torch.equal(each.num_tied, alone.num_tied)
     assert torch.equal(each.num_candidates, alone.num_candidates)
     for ranking in (each, alone):
-        assert ranking.num_masked is None or ranking.num_masked.dtype == torch.long
-    if each.num_masked is not None and alone.num_masked is not None:
-        assert torch.equal(each.num_masked, alone.num_masked)
+        assert ranking.origin.num_masked is None or ranking.origin.num_masked.dtype == torch.long
+    if each.origin.num_masked is not None and alone.origin.num_masked is not None:
+        assert torch.equal(each.origin.num_masked, alone.origin.num_masked)
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
@@ -344,7 +355,7 @@ def test_edges_of_users_who_are_left_out_keep_their_rows(tmp_path):
     values = result.per_user["mrr"]
     assert values[[0, 3]].tolist() == [0.5, 1]
     assert values[[1, 2]].isnan().all()
-    assert torch.equal(result.ranked.user_of_row, task.truth[0])
+    assert torch.equal(result.ranked.origin.user_of_row, task.truth[0])
     assert result["mrr"] == 0.75
     assert "2 edges evaluated, 1 user left out of the population" in str(result)
     assert result.by(["odd", "odd", "odd", "even"])["odd"]["mrr"].value == 0.5
@@ -361,7 +372,7 @@ def test_a_result_of_edges_is_saved_and_compared_with_its_like(tmp_path):
     result.save(tmp_path / "result.npz")
     loaded = EvaluationResult.load(tmp_path / "result.npz")
     assert str(loaded) == str(result)
-    assert torch.equal(loaded.ranked.user_of_row, task.truth[0])
+    assert torch.equal(loaded.ranked.origin.user_of_row, task.truth[0])
     compare({"a": result, "b": loaded})
     by_user = evaluate(torch.rand(2, 4), task, "mrr")
     with pytest.raises(ValueError, match=r"differ in .*per"):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
-from pyg_recmetrics import RankedEdges, metrics
+from pyg_recmetrics import RankedEdges, metrics, rank
 from pyg_recmetrics.ranked_edges import sources
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
@@ -27,7 +27,7 @@ class TestFromTopk:
     def test_a_repeated_prediction_counts_once_at_its_first_rank(self):
         ranked = RankedEdges.from_topk(torch.tensor([[5, 5, 2, 5]]), torch.tensor([[0, 0], [5, 2]]))
         assert ranks(ranked) == {(0, 5): 1, (0, 2): 3}
-        assert ranked.pred_index_mat.tolist() == [[5, -1, 2, -1]]
+        assert ranked.lists.to_matrix().tolist() == [[5, -1, 2, -1]]
         assert metrics.recall(ranked, k=4).tolist() == [1]
 
     def test_repeated_edges_are_one_edge(self):
@@ -101,29 +101,6 @@ class TestFromTopk:
             )
 
 
-class TestFromScores:
-    @settings(max_examples=300)
-    @given(case=cases(), dtype=st.sampled_from([torch.float, torch.double, torch.bfloat16]))
-    def test_every_rank_equals_a_sorted_list(self, case, dtype):
-        if case.weights is not None:
-            case.weights = [weight + 1 for weight in case.weights]
-        scores = case.score_matrix.to(dtype)
-        ranked = RankedEdges.from_scores(scores, case.task().truth, seen=case.task().seen)
-        assert torch.equal(scores, case.score_matrix.to(dtype))  # what is passed is not touched
-        for (user, item), rank in ranks(ranked).items():
-            assert case.rankings[user].index(item) + 1 == rank
-        assert ranked.num_candidates.tolist() == [len(items) for items in case.rankings]
-
-    def test_wrong_arguments_are_named(self):
-        truth = torch.tensor([[0], [0]])
-        with pytest.raises(ValueError, match="'scores' needs to hold floating-point"):
-            RankedEdges.from_scores(torch.tensor([[1]]), truth)
-        with pytest.raises(ValueError, match=r"\[num_users, num_items\] \(got \[1\]\)"):
-            RankedEdges.from_scores(torch.tensor([1.0]), truth)
-        with pytest.raises(ValueError, match=r"'scores' .*got 1 NaN or 'inf'"):
-            RankedEdges.from_scores(torch.tensor([[1.0, torch.nan, -torch.inf]]), truth)
-
-
 class TestFromPairs:
     @settings(max_examples=300)
     @given(
@@ -158,6 +135,7 @@ class TestFromPairs:
     @pytest.mark.parametrize("order", ["sorted", "by item", "any"])
     @pytest.mark.parametrize("factor", [1, 10**13])
     @pytest.mark.parametrize("share", [0.003, 0.1])
+    @pytest.mark.filterwarnings("ignore:.*can never be retrieved")
     def test_many_pairs_are_ranked_as_a_matrix_is(self, order, factor, share):
         generator = torch.Generator().manual_seed(0)
         scores = torch.randint(0, 60, (150, 200), generator=generator).float()
@@ -173,13 +151,16 @@ class TestFromPairs:
         edges = truth.nonzero().t()
         for ties in ("best", "worst", "mean"):
             ours = RankedEdges.from_pairs(*pairs, ties=ties)
-            wanted = RankedEdges.from_scores(scores, edges, ties=ties)
+            wanted = rank(scores, edges, full=True, ties=ties)
             assert torch.equal(ours.ptr, wanted.ptr)
             assert torch.equal(ours.rank, wanted.rank)
-            assert torch.equal(ours.num_candidates, wanted.num_candidates)
-            assert torch.equal(ours.num_masked, wanted.num_masked)
+            # Scores of users without truth are not looked at.
+            has_truth = ours.degree > 0
+            assert torch.equal(ours.num_candidates[has_truth], wanted.num_candidates[has_truth])
+            masked = ours.origin.num_masked, wanted.origin.num_masked
+            assert torch.equal(*(number[has_truth] for number in masked))
         if order == "sorted":  # the lower item comes first
-            ours, wanted = RankedEdges.from_pairs(*pairs), RankedEdges.from_scores(scores, edges)
+            ours, wanted = RankedEdges.from_pairs(*pairs), rank(scores, edges, full=True)
             for name in ("rank", "num_above", "num_tied"):
                 assert torch.equal(getattr(ours, name), getattr(wanted, name))
 
@@ -263,16 +244,16 @@ class TestFromNegatives:
             return
         with patch.object(sources, "_NUM_SCORES", num_scores):
             ranked = RankedEdges.from_negatives(*arguments, ties=ties)
-        for own, row, rank, num in zip(
+        for own, row, found, num in zip(
             positive, rows, ranked.rank.tolist(), ranked.num_candidates.tolist(), strict=True
         ):
             candidates = [score for score in row if score > -math.inf]
             above = sum(score > own for score in candidates)
             tied = sum(score == own for score in candidates)
             if own == -math.inf:
-                assert (rank > 10**6, num) == (True, len(candidates))
+                assert (found > 10**6, num) == (True, len(candidates))
                 continue
-            assert rank == 1 + above + {"best": 0, "worst": tied, "mean": tied / 2}[ties]
+            assert found == 1 + above + {"best": 0, "worst": tied, "mean": tied / 2}[ties]
             assert num == len(candidates) + 1
         assert ranked.degree.tolist() == [1] * len(positive)
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics.ranked_edges import positions, write_trec
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
@@ -47,7 +48,8 @@ def ranked_of(scores, weights, **options):
     truth = torch.tensor([[0] * len(weights), list(weights)])
     weight = torch.tensor(list(weights.values()))
     weight = None if bool((weight == 1).all()) else weight
-    return RankedEdges.from_scores(torch.tensor([scores]).float(), truth, weight, **options)
+    task = RankingTask(truth, weight=weight, num_users=1, num_items=len(scores))
+    return rank(torch.tensor([scores]).float(), task, full=True, **options)
 
 
 @given(user=users())
@@ -87,11 +89,10 @@ def test_lists_of_another_order_are_not_exported(ties, tmp_path):
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=3)
     ranked = rank(torch.ones(3), task, keep_items=True, ties=ties)
     with pytest.raises(ValueError, match=f"'ties' needs to be 'index' for lists .*'{ties}'"):
-        ranked.to_trec(tmp_path / "run", tmp_path / "qrels")
+        write_trec(ranked, tmp_path / "run", tmp_path / "qrels")
     assert not list(tmp_path.iterdir())
-    rank(torch.arange(3.0), task, keep_items=True, ties=ties).to_trec(
-        tmp_path / "run", tmp_path / "qrels"
-    )
+    without_ties = rank(torch.arange(3.0), task, keep_items=True, ties=ties)
+    write_trec(without_ties, tmp_path / "run", tmp_path / "qrels")
 
 
 @given(scores=st.lists(st.integers(0, 2), min_size=2, max_size=6), data=st.data())
@@ -118,7 +119,7 @@ def test_relevant_items_never_share_a_rank(user, ties, seed):
     scores, weights = user
     ranked = ranked_of(scores, weights, ties=ties, seed=seed)
     assert (ranked.rank.diff() >= 1).all()
-    assert (ranked.rank >= ranked.position).all()
+    assert (ranked.rank >= positions(ranked)).all()
     assert ranked.rank.max() <= len(scores)
 
 
@@ -147,7 +148,7 @@ def test_a_seed_gives_the_same_ranks_and_leaves_the_global_state_alone():
     truth = torch.stack([torch.arange(40), torch.arange(40) % 30])
     state = torch.get_rng_state()
     one, same, other = (
-        RankedEdges.from_scores(scores, truth, ties="random", seed=seed) for seed in (3, 3, 4)
+        rank(scores, truth, full=True, ties="random", seed=seed) for seed in (3, 3, 4)
     )
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.equal(one.rank, same.rank)
@@ -242,11 +243,11 @@ class TestWhatCannotBe:
             ranked.with_ties("index")
 
     def test_wrong_ways_and_seeds_are_named(self):
-        scores, truth = torch.zeros(1, 2), torch.tensor([[0], [1]])
+        scores, task = torch.zeros(1, 2), RankingTask([[0], [1]], num_users=1, num_items=2)
         with pytest.raises(ValueError, match=r"'ties' needs to be one of \['index', .*'first'"):
-            RankedEdges.from_scores(scores, truth, ties="first")
+            rank(scores, task, ties="first")
         with pytest.raises(ValueError, match="'seed' needs to be"):
-            RankedEdges.from_scores(scores, truth, ties="random", seed=-1)
+            rank(scores, task, ties="random", seed=-1)
 
 
 def test_every_way_has_words():

@@ -47,8 +47,8 @@ def test_lightgcn_is_the_same_through_recommend_and_through_its_embeddings(
     torch.nn.init.normal_(model.embedding.weight, generator=generator)
 
     class Recommend(LightGCN):
-        def recommend(self, *args, **kwargs):
-            return super().recommend(*args, **kwargs)
+        def recommend(self, edge_index, edge_weight, src_index, dst_index, k):
+            return super().recommend(edge_index, edge_weight, src_index, dst_index, k)
 
     asked_by_chunk = Recommend(num_users + num_items, embedding_dim=16, num_layers=2)
     asked_by_chunk.load_state_dict(model.state_dict())

@@ -257,7 +257,7 @@ def test_few_candidates_of_each_user_are_scored_alone(used, scores, options):
     assert_same_ranks(ranked, dense)
     assert torch.equal(ranked.num_candidates, dense.num_candidates)
     if "keep_items" in options:
-        assert torch.equal(ranked.pred_index_mat, dense.pred_index_mat)
+        assert torch.equal(ranked.lists.to_matrix(), dense.lists.to_matrix())
 
 
 def test_many_candidates_of_each_user_are_not(used):
@@ -361,16 +361,3 @@ def test_a_processor_may_have_fast_products_in_bfloat16():
 def test_less_than_single_precision_has_no_bound(monkeypatch):
     monkeypatch.setattr(algorithms, "has_exact_single_precision", lambda device: False)
     assert algorithms.dtypes_of_products(CPU, in_bfloat16=False) == []
-
-
-@pytest.mark.parametrize(
-    ("device", "dtype", "name"),
-    [
-        ("cpu", torch.float32, "StripSearch"),
-        ("cpu", torch.bfloat16, "Search"),
-        ("cuda", torch.bfloat16, "Search"),
-        ("cuda", torch.float32, "Search"),
-    ],
-)
-def test_a_processor_searches_products_in_single_precision_in_strips(device, dtype, name):
-    assert algorithms.kind_of_search(torch.device(device), dtype).__name__ == name

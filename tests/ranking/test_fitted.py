@@ -10,7 +10,7 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, evaluate
-from pyg_recmetrics.ranking.fitted import ADAPTERS, Rows, by_user, is_fitted
+from pyg_recmetrics.ranking.fitted import ADAPTERS, KnownRows, is_fitted
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
@@ -64,19 +64,19 @@ def task(user_ids=None, item_ids=None):
 
 
 def test_ids_are_looked_up_as_they_are_or_as_text():
-    rows = Rows.of(task(("a", "b"), (10, 30)), USERS, ITEMS, "L")
+    rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, ITEMS, "L")
     assert (rows.user.tolist(), rows.item.tolist()) == ([1, 0], [2, 1])
     assert rows.are_complete
     # A number is not text if the model has both.
-    rows = Rows.of(task(("a", "b"), (10, 30)), USERS, {10: 5, "10": 6, "30": 7}, "L")
+    rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, {10: 5, "10": 6, "30": 7}, "L")
     assert rows.item.tolist() == [5, 7]
     # Without original ids, positions are the ids.
-    rows = Rows.of(task(), {0: 4, 1: 3}, {"0": 9, "1": 8}, "L")
+    rows = KnownRows.of(task(), {0: 4, 1: 3}, {"0": 9, "1": 8}, "L")
     assert (rows.user.tolist(), rows.item.tolist()) == ([4, 3], [9, 8])
 
 
 def test_scores_are_those_of_the_rows():
-    rows = Rows(torch.tensor([1, -1, 0]), torch.tensor([2, -1, 0]))
+    rows = KnownRows(torch.tensor([1, -1, 0]), torch.tensor([2, -1, 0]))
     assert not rows.are_complete
     given = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     scores = rows.scores(lambda row: given[row])(torch.tensor([2, 1, 0]))
@@ -84,17 +84,12 @@ def test_scores_are_those_of_the_rows():
     assert scores.tolist() == [[3.0, low, 1.0], [low, low, low], [6.0, low, 4.0]]
 
 
-def test_what_has_no_number_has_no_score():
-    scores = by_user(lambda user: np.array([user, np.nan]))(torch.tensor([1, 0]))
-    assert scores.tolist() == [[1.0, -torch.inf], [0.0, -torch.inf]]
-
-
 def test_unknown_ids_are_said_and_nothing_known_is_an_error():
     with pytest.warns(UserWarning, match=r"does not know 1 of 2 users \('c'\)\. They count as"):
-        Rows.of(task(("a", "c"), (10, 30)), USERS, ITEMS, "L")
+        KnownRows.of(task(("a", "c"), (10, 30)), USERS, ITEMS, "L")
     with pytest.warns(UserWarning, match=r"does not know 1 of 2 items \(40\)\. They are never"):
-        Rows.of(task(("a", "b"), (10, 40)), USERS, ITEMS, "L")
+        KnownRows.of(task(("a", "b"), (10, 40)), USERS, ITEMS, "L")
     with pytest.raises(
         ValueError, match=r"users of the task .*got none of 'x', 'y'.* L knows: 'a'"
     ):
-        Rows.of(task(("x", "y"), (10, 30)), USERS, ITEMS, "L")
+        KnownRows.of(task(("x", "y"), (10, 30)), USERS, ITEMS, "L")

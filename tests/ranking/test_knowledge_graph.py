@@ -10,6 +10,7 @@ import torch
 from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics.ranked_edges import positions
 from pyg_recmetrics.ranking import knowledge_graph
 from pyg_recmetrics.ranking.adapt import as_recommender
 from tests.support.tools.largest_tensor import LargestTensor
@@ -91,7 +92,7 @@ def ranks_of_a_loop(model, task):
 def ranks(ranked):
     """The filtered rank of every truth edge: without the other truth of its query."""
     edges = zip(*ranked.edge_label_index.tolist(), strict=True)
-    return dict(zip(edges, (ranked.rank - ranked.position + 1).tolist(), strict=True))
+    return dict(zip(edges, (ranked.rank - positions(ranked) + 1).tolist(), strict=True))
 
 
 class TestRanks:
@@ -101,7 +102,7 @@ class TestRanks:
         model, task = make(name), make_task(directions=directions)
         ranked = rank(model, task, full=True, ties="mean")
         assert ranks(ranked) == ranks_of_a_loop(model, task)
-        assert ranked.ranked_by == MODELS[name][3]
+        assert ranked.origin.ranked_by == MODELS[name][3]
         assert type(as_recommender(model, task)).__name__ == MODELS[name][2]
 
     @every_model
@@ -168,7 +169,7 @@ class TestRanks:
         cut = rank(model, task, k=7, keep_items=True, batch_size=3, algorithm=algorithm)
         is_near = full.rank <= 7
         assert torch.equal(cut.rank[is_near], full.rank[is_near])
-        assert torch.equal(cut.pred_index_mat, full.pred_index_mat)
+        assert torch.equal(cut.lists.to_matrix(), full.lists.to_matrix())
 
     @every_model
     @pytest.mark.parametrize("share", [0.02, 0.6])
@@ -179,7 +180,7 @@ class TestRanks:
         types[TEST[1, ::2], TEST[2, ::2]] = True
         model, task = make(name), make_task(candidates=types)
         found = rank(model, task, full=True)
-        lists = rank(model, make_task(), full=True, keep_items=True).pred_index_mat
+        lists = rank(model, make_task(), full=True, keep_items=True).lists.to_matrix()
         allowed = set(zip(*task.candidates.tolist(), strict=True))
         allowed -= set(zip(*task.seen.tolist(), strict=True))
         allowed -= set(zip(*task.truth.tolist(), strict=True))
@@ -215,7 +216,7 @@ class TestOthers:
         for model in (Damped(NUM_ENTITIES, NUM_RELATIONS, 8), Bilinear()):
             ranked = rank(model.train(), task, full=True, ties="mean")
             assert ranks(ranked) == ranks_of_a_loop(model, task)
-            assert ranked.ranked_by == f"the scores of {type(model).__name__}"
+            assert ranked.origin.ranked_by == f"the scores of {type(model).__name__}"
             assert model.training
 
     def test_a_model_with_recommend_is_asked_by_it(self):
@@ -224,7 +225,7 @@ class TestOthers:
                 return torch.arange(k).expand(len(users), -1)
 
         ranked = rank(Recommends(NUM_ENTITIES, NUM_RELATIONS, 8), make_task(), full=True)
-        assert ranked.ranked_by == "recommend(src_index, k) of Recommends"
+        assert ranked.origin.ranked_by == "recommend(src_index, k) of Recommends"
 
     @staticmethod
     def other_forward(model):
@@ -275,7 +276,7 @@ class TestOthers:
         getattr(self, change)(model)
         model.double()  # as a score of few bits may tie where the loop has none
         ranked = rank(model, task, full=True, ties="mean")
-        assert ranked.ranked_by == f"the scores of {type(model).__name__}"
+        assert ranked.origin.ranked_by == f"the scores of {type(model).__name__}"
         assert ranks(ranked) == ranks_of_a_loop(model, task)
 
     def test_a_class_that_was_changed_is_asked_for_its_scores(self, monkeypatch):
@@ -283,7 +284,7 @@ class TestOthers:
         model = make("DistMult")
         model.node_emb_im, model.rel_emb_im = copy.deepcopy((model.node_emb, model.rel_emb))
         ranked = rank(model, make_task(), full=True)
-        assert ranked.ranked_by == "the scores of DistMult"
+        assert ranked.origin.ranked_by == "the scores of DistMult"
 
     @pytest.mark.parametrize(
         "wrapped", [torch.nn.DataParallel, torch.optim.swa_utils.AveragedModel, torch.compile]

@@ -21,11 +21,11 @@ from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking import models as room
 from pyg_recmetrics.ranking import schedule
 from pyg_recmetrics.ranking.models import (
-    RECOMMEND_FORMS,
+    ARGUMENTS,
     evaluation_mode,
     find_doubt,
     find_model,
-    read_form,
+    find_names,
 )
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel, models
 from tests.support.cases.strategies import cases, ranks
@@ -108,7 +108,7 @@ class TestAlgorithmRecommend:
             for algorithm in ("auto", "recommend"):
                 ranked = rank(model, case.task(), keep_items=True, algorithm=algorithm, **options)
                 assert ranks(ranked) == ranks(wanted)
-                assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+                assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
     @settings(max_examples=60)
     @given(
@@ -144,7 +144,7 @@ class TestAlgorithmRecommend:
         by_recommend = rank(model, task, keep_items=True, algorithm="recommend", **options)
         assert calls
         assert torch.equal(by_embedding.rank, by_recommend.rank)
-        assert torch.equal(by_embedding.pred_index_mat, by_recommend.pred_index_mat)
+        assert torch.equal(by_embedding.lists.to_matrix(), by_recommend.lists.to_matrix())
 
     def test_a_trained_graph_gives_the_same_ranks(self):
         generator = torch.Generator().manual_seed(0)
@@ -302,7 +302,7 @@ def test_a_model_may_overwrite_what_it_is_given(batch_size):
     ranked = rank(Answering(overwriting), TASK, edge_index=NO_EDGES, **options)
     wanted = rank(PlainModel(SCORES, 2), TASK, edge_index=NO_EDGES, **options)
     assert torch.equal(ranked.rank, wanted.rank)
-    assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+    assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
 
 TASK_OF_EVALUATION_MODE = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
@@ -490,8 +490,8 @@ class TestFound:
             found = find_model(value)
             assert found.recommend == model.recommend
             assert found.bound_object is found.lightgcn is model
-            assert str(found.form) == "recommend(edge_index, src_index, dst_index, k)"
-            assert (found.form.takes_weight, found.form.needs_weight) == (True, False)
+            assert found.form == "recommend(edge_index, src_index, dst_index, k)"
+            assert "edge_weight" in found.names
             assert found.name == "LightGCN"
 
     def test_a_lightgcn_whose_recommend_was_replaced(self):
@@ -501,7 +501,7 @@ class TestFound:
 
         found = find_model(Replaced(7, embedding_dim=4, num_layers=1))
         assert found.lightgcn is None
-        assert (found.takes_edges, found.form.takes_weight, found.form.needs_weight) == (True,) * 3
+        assert {"edge_index", "edge_weight"} <= found.names.keys()
 
     def test_a_function(self):
         def recommend(src_index, dst_index, k):
@@ -592,16 +592,6 @@ class TestForms:
         assert self.given_to(make)[1] is None
         assert self.given_to(make, WEIGHT)[1] is WEIGHT
 
-    def test_with_edges_of_another_name(self):
-        def make(record):
-            def recommend(adj_t, /, *, src_index, dst_index, k, edge_weight=None, sorted=True):
-                return record(src_index, dst_index, k, adj_t, edge_weight)
-
-            return recommend
-
-        assert torch.equal(self.given_to(make)[0], EDGES)
-        assert self.given_to(make, WEIGHT)[1] is WEIGHT
-
     def test_with_edges_by_name_only(self):
         def make(record):
             def recommend(*, src_index, dst_index, k, edge_index):
@@ -614,26 +604,14 @@ class TestForms:
     def test_with_arguments_that_are_passed_on(self):
         def make(record):
             def recommend(*args, **options):
-                weight = options.pop("edge_weight", None)
-                return record(*(options[name] for name in ASKED), *args, weight)
+                return record(*(options[name] for name in ASKED), options["edge_index"], *args)
 
             return Passing(recommend)
 
-        edges, weight = self.given_to(make)
+        (edges,) = self.given_to(make)
         assert torch.equal(edges, EDGES)
-        assert weight is None
-        assert self.given_to(make, WEIGHT)[1] is WEIGHT
-
-    def test_with_named_arguments_that_are_passed_on(self):
-        def make(record):
-            def recommend(edge_index, **options):
-                weight = options.pop("edge_weight", None)
-                return record(*(options[name] for name in ASKED), edge_index, weight)
-
-            return recommend
-
-        assert self.given_to(make)[1] is None
-        assert self.given_to(make, WEIGHT)[1] is WEIGHT
+        with pytest.raises(ValueError, match="needs to take 'edge_weight'"):
+            self.given_to(make, WEIGHT)
 
     def test_without_edges(self):
         def recommend(src_index, dst_index, k):
@@ -902,18 +880,12 @@ USERS, ITEMS = torch.arange(2), torch.arange(2, 7)
     "make",
     [
         lambda answer: lambda edge_index, users, items, k: answer(users, items, k),
-        lambda answer: lambda adj, users, items, top_k=1: answer(users, items, top_k),
-        lambda answer: lambda graph, sources, targets, n: answer(sources, targets, n),
-        lambda answer: lambda edge_index, edge_weight, u, i, k, /: answer(u, i, k),
         lambda answer: lambda users, items, k, heat=1: answer(users, items, k),
         lambda answer: lambda k, items, users: answer(users, items, k),
-        lambda answer: lambda users, k=10, items=None, **other: answer(users, items, k),
+        lambda answer: lambda users, k=10, items=None, *, heat=1: answer(users, items, k),
+        lambda answer: lambda users, items, **other: answer(users, items, other["k"]),
         lambda answer: lambda edge_index, users, k: answer(users, ITEMS, k) - 2,
-        lambda answer: lambda graph, users, k: answer(users, ITEMS, k) - 2,
         lambda answer: lambda users, k: answer(users, ITEMS, k) - 2,
-        lambda answer: lambda user_ids, topk=10: answer(user_ids, ITEMS, topk) - 2,
-        lambda answer: lambda edge_index, k: answer(USERS, ITEMS, k) - 2,
-        lambda answer: lambda k: answer(USERS, ITEMS, k) - 2,
     ],
 )
 @pytest.mark.parametrize("batch_size", [None, 1])
@@ -927,7 +899,10 @@ def test_as_people_write_it(make, batch_size):
     "recommend",
     [
         lambda edge_index, src_index, dst_index: src_index,
-        lambda e, src_index, dst_index, k, heat: heat,
+        lambda graph, src_index, dst_index, k: k,
+        lambda edge_index, src_index, dst_index, k, /: k,
+        lambda edge_index, k: k,
+        lambda k: k,
         lambda users, not_these, k: users,
         lambda users, *, heat, k: users,
         lambda first, k: first,
@@ -940,7 +915,8 @@ def test_other_forms_are_refused(recommend):
     with pytest.raises(TypeError, match=r"'recommender.recommend\(\)' needs to have one") as told:
         rank(Passing(recommend), TASK_OF_RECOMMEND_FORMS, edge_index=NO_EDGES)
     _, *lines = str(told.value).splitlines()
-    assert lines == [f"  - recommend({', '.join(form)})" for form in RECOMMEND_FORMS]
+    assert lines[:2] == [f"  - recommend({', '.join(ARGUMENTS)})", "  - recommend(src_index, k)"]
+    assert lines[2].startswith("For any other, pass a function of users")
 
 
 def test_factors_are_pointed_to():
@@ -950,7 +926,7 @@ def test_factors_are_pointed_to():
         def recommend(self, userid, user_items, N=10):  # noqa: N803 (as `implicit` calls it)
             return user_items
 
-    with pytest.raises(TypeError, match=r"\(model.user_factors, model.item_factors\)$"):
+    with pytest.raises(TypeError, match=r"\(model.user_factors, model.item_factors\)\n"):
         rank(Factors(), TASK_OF_RECOMMEND_FORMS)
 
 
@@ -958,34 +934,32 @@ def test_items_without_their_place_are_numbered_from_zero():
     task = RankingTask(torch.tensor([[0, 1], [2, 2]]), num_users=2, num_items=5)
     with pytest.raises(ValueError, match=r"in \[0, 5\), since a model that is not given items"):
         rank(Passing(lambda users, k: best(users, ITEMS, k)), TASK_OF_RECOMMEND_FORMS)
-    shifted = Passing(lambda k: torch.tensor([[2, 3, 4]] * 2))
+    shifted = Passing(lambda users, k: torch.tensor([[2, 3, 4]] * len(users)))
     with pytest.warns(UserWarning, match="no item below 2, the number of users"):
         rank(shifted, task, k=3)
 
 
-@pytest.mark.parametrize("arguments", RECOMMEND_FORMS)
+@pytest.mark.parametrize(
+    "arguments", [ARGUMENTS, ARGUMENTS[1:], ("edge_index", "src_index", "k"), ("src_index", "k")]
+)
 def test_the_recipe_says_which_form_was_found(arguments):
     given = {}
     exec(f"def recommend({', '.join(arguments)}): pass", given)
-    form = read_form(given["recommend"])
-    assert form.arguments == arguments
+    assert find_names(given["recommend"]) == {name: name for name in arguments}
     lists = torch.tensor([[0, 3, 1, 2, 4]] * 2)
 
-    def recommend(*positions, **names):
-        users = dict(zip(arguments, positions, strict=False), **names).get("src_index", USERS)
-        return lists[users] + (2 if "dst_index" in arguments else 0)
+    def recommend(**names):
+        return lists[names["src_index"]] + (2 if "dst_index" in arguments else 0)
 
     recommend.__signature__ = inspect.signature(given["recommend"])
     recipe = evaluate(
         Passing(recommend), TASK_OF_RECOMMEND_FORMS, "recall@3", edge_index=EDGES
     ).recipe()
+    form = f"recommend({', '.join(arguments)})"
     assert f"all 5 items, by {form} of recommend. " in " ".join(recipe.split())
 
 
 def test_the_documentation_has_the_same_table():
     page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
     rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
-    assert [tuple(arguments.split(", ")) for arguments, _ in rows] == [*RECOMMEND_FORMS]
-    assert [first == "`num_users`" for _, first in rows] == [
-        "dst_index" in arguments for arguments in RECOMMEND_FORMS
-    ]
+    assert rows == [(", ".join(ARGUMENTS), "`num_users`"), ("src_index, k", "0")]

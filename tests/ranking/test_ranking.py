@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import LightGCN
 
-from pyg_recmetrics import RankedEdges, RankingTask, rank
+from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.ranked_edges import count_irrelevant
 from tests.support.cases.recommender_forms import forms
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
@@ -113,10 +114,10 @@ def test_candidates_are_all_that_is_ranked(case, data, shared, batch_size):
 def test_lists_are_kept_if_wanted(case, k):
     ranked = rank(case.score_matrix, case.task(), k=k, keep_items=True, batch_size=2)
     width = min(k, case.num_items)
-    assert ranked.pred_index_mat.tolist() == [
+    assert ranked.lists.to_matrix().tolist() == [
         (ranking + [-1] * width)[:width] for ranking in case.rankings
     ]
-    assert rank(case.score_matrix, case.task(), k=k).pred_index_mat is None
+    assert rank(case.score_matrix, case.task(), k=k).lists is None
 
 
 @given(case=cases())
@@ -128,9 +129,6 @@ def test_depth(case):
         None if max_degree >= max_candidates else max_degree
     )
     assert rank(case.score_matrix, task, full=True).depth is None
-    full = rank(case.score_matrix, task, full=True)
-    scores = RankedEdges.from_scores(case.score_matrix, task.truth, seen=task.seen)
-    assert torch.equal(full.rank, scores.rank)
 
 
 @given(case=cases(), batch_size=st.integers(1, 7))
@@ -196,8 +194,9 @@ class TestData:
         data = getattr(self, form)()
         of_data = rank(model, data, k=2, keep_items=True)
         of_task = rank(model, RankingTask.from_data(data), k=2, keep_items=True)
-        for name in ("edge_label_index", "rank", "num_candidates", "pred_index_mat"):
+        for name in ("edge_label_index", "rank", "num_candidates"):
             assert torch.equal(getattr(of_data, name), getattr(of_task, name)), name
+        assert torch.equal(of_data.lists.item, of_task.lists.item)
 
     def test_both_forms_are_one_task(self):
         scores = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
@@ -235,7 +234,9 @@ def test_truth_that_is_no_candidate_is_never_retrieved_and_stays_truth(case, dat
             user: sum(math.isfinite(wanted[pair]) for pair in wanted if pair[0] == user)
             for user in of_user
         }
-        assert ranked.num_irrelevant.tolist() == [left[user] - relevant[user] for user in of_user]
+        assert count_irrelevant(ranked).tolist() == [
+            left[user] - relevant[user] for user in of_user
+        ]
 
 
 def edges_of(ranked):

@@ -139,7 +139,7 @@ class TestSameRanks:
     def test_the_lists_are_those_of_a_naive_ranking(self, case, size, k):
         with in_tiles(size):
             ranked = rank(factors(case), case.task(), k=k, keep_items=True, algorithm="dense")
-        for ranking, items in zip(case.rankings, ranked.pred_index_mat.tolist(), strict=True):
+        for ranking, items in zip(case.rankings, ranked.lists.to_matrix().tolist(), strict=True):
             kept = ranking[: len(items)]
             assert items == [*kept, *[-1] * (len(items) - len(kept))]
 
@@ -315,7 +315,7 @@ def test_inner_products_do_not_depend_on_the_chunk():
             rank((user, item), task, full=True, batch_size=batch_size).rank, whole.rank
         )
     exact = (user.double() @ item.double().t()).float()
-    assert torch.equal(RankedEdges.from_scores(exact, truth).rank, whole.rank)
+    assert torch.equal(rank(exact, truth, full=True).rank, whole.rank)
 
 
 def task_of_all_pairs(num_users, num_items):
@@ -456,7 +456,7 @@ def test_exactly_the_candidates_are_asked_for_once(kind, options, batch_size):
     assert torch.equal(ranked.edge_label_index, wanted.edge_label_index)
     assert torch.equal(ranked.num_tied, wanted.num_tied)
     if "keep_items" in options:
-        assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+        assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
     own_of_user = {user: set(range(NUM_ITEMS)) for user in users.tolist()}
     if kind == "shared":
         own_of_user = {user: set(range(0, NUM_ITEMS, 3)) for user in users.tolist()}
@@ -580,19 +580,17 @@ class TestMaskedItems:
         }
         assert found == {(0, 1): None, (0, 2): 2, (1, 0): None, (1, 1): 2}
         assert ranked.num_candidates.tolist() == [3, 2]
-        width = ranked.pred_index_mat.size(1)
-        assert ranked.pred_index_mat.tolist() == [[0, 2, 3, -1][:width], [3, 1, -1, -1][:width]]
+        width = ranked.lists.to_matrix().size(1)
+        assert ranked.lists.to_matrix().tolist() == [[0, 2, 3, -1][:width], [3, 1, -1, -1][:width]]
         assert ranked.degree.tolist() == [2, 2]  # masked truth is missed, and not forgotten
 
-    def test_so_in_scores_and_pairs_of_others(self):
-        from_scores = RankedEdges.from_scores(SCORES, TRUTH)
+    def test_so_in_pairs_of_others(self):
         user = torch.cartesian_prod(torch.arange(2), torch.arange(4))[:, 0]
         target = torch.zeros(2, 4).index_put_(tuple(TRUTH), torch.ones(4))
-        from_pairs = RankedEdges.from_pairs(SCORES, target, user)
-        for ranked in (from_scores, from_pairs):
-            assert (ranked.rank[[0, 2]] == 2).all()
-            assert not ranked.is_hit(None)[[1, 3]].any()
-            assert ranked.num_candidates.tolist() == [3, 2]
+        ranked = RankedEdges.from_pairs(SCORES, target, user)
+        assert (ranked.rank[[0, 2]] == 2).all()
+        assert not ranked.is_hit(None)[[1, 3]].any()
+        assert ranked.num_candidates.tolist() == [3, 2]
 
     def test_masked_truth_is_no_irrelevant_candidate_less(self):
         # User 0 has the candidates 0, 2, 3, of which 2 is relevant; user 1 has 1 (relevant) and 3.
@@ -641,7 +639,7 @@ class TestMaskedItems:
         task = RankingTask([[0, 1], [0, 0]], num_users=3, num_items=3)
         for recommender in (scores, lambda users: scores[users]):
             result = evaluate(recommender, task, [metric], keep_items=True)
-            assert set(result.ranked.pred_index_mat[2].tolist()) <= {-1}
+            assert set(result.ranked.lists.to_matrix()[2].tolist()) <= {-1}
             values = {"recall@2": 0.5, "coverage@2": 1.0, "mrr": 2 / 3}
             assert result[metric] == pytest.approx(values[metric])
 
@@ -667,7 +665,7 @@ class TestMaskedItems:
         scores[1] = MASKED
         for recommender in forms(scores):
             ranked = rank(recommender, task, keep_items=True)
-            assert ranked.pred_index_mat[1].eq(-1).all()
+            assert ranked.lists.to_matrix()[1].eq(-1).all()
 
 
 class TestErrorsOfScoreMask:
@@ -679,8 +677,6 @@ class TestErrorsOfScoreMask:
         message = r"finite, or '-inf' for items that must not be retrieved \(got NaN or 'inf'\)"
         with pytest.raises(ValueError, match=message):
             rank(list(forms(scores))[form], TASK)
-        with pytest.raises(ValueError, match=r"'scores' needs to hold finite .*\(got 1 NaN or"):
-            RankedEdges.from_scores(scores, TRUTH)
 
     @pytest.mark.parametrize("wrong", [math.nan, math.inf])
     @pytest.mark.parametrize("form", range(4))
@@ -699,8 +695,6 @@ class TestErrorsOfScoreMask:
         scores[1] = MASKED
         with pytest.raises(ValueError, match=r"got only '-inf' for 1 users, such as user 1\)"):
             rank(list(forms(scores))[form], TASK)
-        with pytest.raises(ValueError, match=r"'scores' .*finite score for every user .*number 1"):
-            RankedEdges.from_scores(scores, TRUTH)
         with pytest.raises(
             ValueError, match="'preds' needs to hold a finite score for every query"
         ):
@@ -756,7 +750,7 @@ def test_a_function_may_overwrite_the_users_that_it_is_given():
         ranked = rank(overwriting, TASK_OF_SCORES_AND_LISTS, batch_size=batch_size, keep_items=True)
         wanted = rank(scores, TASK_OF_SCORES_AND_LISTS, keep_items=True)
         assert torch.equal(ranked.rank, wanted.rank)
-        assert torch.equal(ranked.pred_index_mat, wanted.pred_index_mat)
+        assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
 
 DTYPES = [torch.half, torch.bfloat16, torch.float, torch.double]
@@ -805,7 +799,7 @@ def test_a_search_of_given_scores_finds_what_sorting_does(
     assert_same_ranks(ranked, dense)
     assert torch.equal(ranked.num_candidates, dense.num_candidates)
     if options["keep_items"]:
-        assert torch.equal(ranked.pred_index_mat, dense.pred_index_mat)
+        assert torch.equal(ranked.lists.to_matrix(), dense.lists.to_matrix())
 
 
 @pytest.mark.parametrize("algorithm", ["dense", "search"])
@@ -926,7 +920,7 @@ class TestIntegers:
     )
     def test_full_lists_stay_lists(self, lists):
         found = rank(lists, self.task, keep_items=True, full=True)
-        assert torch.equal(found.pred_index_mat, lists)
+        assert torch.equal(found.lists.to_matrix(), lists)
 
     def test_items_that_come_twice_are_warned_about(self):
         lists = torch.tensor([[2, 2, 3], [0, -1, -1]])

@@ -222,7 +222,7 @@ def test_items_are_listed_by_all_runs(parts, runs, popular, task):
     for results in (runs, [popular]):
         of_item = [0] * 60
         for result in results:
-            for row in result.ranked.pred_index_mat[:, :10].tolist():
+            for row in result.ranked.lists.to_matrix()[:, :10].tolist():
                 for item in row:
                     if item >= 0:
                         of_item[item] += 1

@@ -66,24 +66,30 @@ def make_rich_result():
 def assert_same(result, loaded):
     assert result.to_dict() == loaded.to_dict()
     assert list(result) == list(loaded)
+    fields = [each for each in dataclasses.fields(result.ranked) if each.name != "origin"]
     for name, value in result.per_user.items():
         assert torch.equal(value.nan_to_num(-1), loaded.per_user[name].nan_to_num(-1))
     assert str(result) == str(loaded)
     assert result.recipe() == loaded.recipe()
     assert result.convention == loaded.convention
     assert result.definitions == loaded.definitions
-    for field in dataclasses.fields(result.ranked):
-        saved, read = getattr(result.ranked, field.name), getattr(loaded.ranked, field.name)
+    saved_fields, read_fields = (
+        vars(each.ranked.origin)
+        | {field.name: getattr(each.ranked, field.name) for field in fields}
+        for each in (result, loaded)
+    )
+    for name, saved in saved_fields.items():
+        read = read_fields[name]
         if isinstance(saved, torch.Tensor):
             assert torch.equal(saved, read)
             assert saved.dtype == read.dtype
-        elif field.name == "lists" and saved is not None:
+        elif name == "lists" and saved is not None:
             assert torch.equal(saved.item, read.item)
             assert torch.equal(saved.ptr, read.ptr)
-        elif field.name == "catalogue" and saved is not None:
+        elif name == "catalogue" and saved is not None:
             assert repr(saved) == repr(read)
-            for name in ("seen", "item_embedding", "item_category", "propensity"):
-                assert str(getattr(saved, name)) == str(getattr(read, name))
+            for fact in ("seen", "item_embedding", "item_category", "propensity"):
+                assert str(getattr(saved, fact)) == str(getattr(read, fact))
         else:
             assert saved == read
 
@@ -175,12 +181,12 @@ class TestOtherFiles:
         assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
         assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
         assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
-        assert result.ranked.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
+        assert result.ranked.origin.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
         first, second = Runs.load(HERE / "runs_in_format_5.npz")
         # The first run recommends what is relevant to users 0 and 1, the second to user 0 alone.
         assert (first["recall@1"], second["recall@1"]) == (2 / 3, 1 / 3)
         assert first.ranked.edge_label_index.tolist() == [[0, 1, 2], [2, 0, 1]]
-        assert first.ranked.person.tolist() == second.task.person.tolist() == [0, 1, 0]
+        assert first.ranked.origin.person.tolist() == second.task.person.tolist() == [0, 1, 0]
 
     def test_those_of_0_3_0_are_read(self):
         # Four of eight users with truth were ranked, and two users without truth count as zero.

@@ -22,6 +22,7 @@ from pyg_recmetrics import (
     evaluate,
     rank,
 )
+from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.results.cohorts import quantile_bins
 from tests.support.cases.random_tasks import random_scores, random_task
 
@@ -446,7 +447,7 @@ def naive_parts(result, label, labels, users):
         truth[user].add(item)
     recalls, exposures, relevances = [], [0.0, 0.0], [0, 0]
     for user in users:
-        items = result.ranked.pred_index_mat[user].tolist()[:K]
+        items = result.ranked.lists.to_matrix()[user].tolist()[:K]
         own = {item for item in truth[user] if labels[item] == label}
         if own:
             recalls.append(len(own & set(items)) / len(own))
@@ -470,7 +471,7 @@ class TestByItem:
     def test_they_are_those_of_a_loop(self, result_of_item_groups, labels):
         found = result_of_item_groups.by_item_group(labels, K)
         assert list(found) == ["large", "none", "small"]
-        users = result_of_item_groups.ranked.is_evaluated.nonzero().squeeze(1).tolist()
+        users = evaluated_mask(result_of_item_groups.ranked).nonzero().squeeze(1).tolist()
         for label, means in found.items():
             wanted = naive_parts(result_of_item_groups, label, labels, users)
             values = {metric: mean.value for metric, mean in means.items()}
@@ -478,7 +479,7 @@ class TestByItem:
 
     def test_intervals_are_close_to_those_of_a_jackknife(self, result_of_item_groups, labels):
         found = result_of_item_groups.by_item_group(labels, K)["large"]
-        users = result_of_item_groups.ranked.is_evaluated.nonzero().squeeze(1).tolist()
+        users = evaluated_mask(result_of_item_groups.ranked).nonzero().squeeze(1).tolist()
         for metric, mean in found.items():
             without = [
                 naive_parts(

@@ -134,7 +134,7 @@ def test_rankings_without_a_task_know_their_persons():
     ranked = ranked.with_person(["ann", "ann", "bob"])
     result = EvaluationResult(ranked, "hit_rate@1", average_over="person")
     assert result["hit_rate@1"] == (1 / 2 + 0) / 2
-    assert EvaluationResult(ranked, "hit_rate@1").ranked.person.tolist() == [0, 0, 1]
+    assert EvaluationResult(ranked, "hit_rate@1").ranked.origin.person.tolist() == [0, 0, 1]
     with pytest.raises(ValueError, match=r"'person' .* a label for every user"):
         ranked.with_person([0, 1])
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import EvaluationResult, PairScorer, RankingTask, evaluate, merge
 from pyg_recmetrics.conventions import Population
+from pyg_recmetrics.ranked_edges import fields_of
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.recommender_forms import RecordingModel
 
@@ -95,7 +96,7 @@ def evaluations(draw):
 
 def everything(result):
     """All that a result says, as bytes."""
-    ranked = result.ranked.to_dict()
+    ranked = fields_of(result.ranked)
     users = ranked.pop("users")  # `None` if they are all users
     evaluated = torch.arange(result.ranked.num_users) if users is None else users
     return pickle.dumps(

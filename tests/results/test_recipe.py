@@ -23,6 +23,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import registry
+from pyg_recmetrics.ranked_edges import catalogue_of, evaluated_mask, select_users
 from pyg_recmetrics.results.recipe import EffectiveNumber, UserCounts
 from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
 from tests.support.cases.strategies import cases
@@ -183,7 +184,7 @@ def ranked_of(case, chances):
 
 def number_of(ranked, clip=None):
     item = ranked.edge_label_index[1]
-    weight = ranked.required_catalogue.inverse_propensity(item, "given", 2.0, clip)
+    weight = catalogue_of(ranked).inverse_propensity(item, "given", 2.0, clip)
     return EffectiveNumber.of(ranked, weight)
 
 
@@ -225,7 +226,7 @@ class TestEffectiveNumber:
     ):
         ranked = ranked_of(case, chances[: case.num_items])
         numbers = [number_of(ranked, clip) for clip in (None, *sorted(clips), 1.0)]
-        degree = ranked.degree[ranked.is_evaluated & (ranked.degree > 0)]
+        degree = ranked.degree[evaluated_mask(ranked) & (ranked.degree > 0)]
         for part, most in ((0, float(degree.double().mean())), (1, int(degree.sum()))):
             values = [number[part] for number in numbers]
             assert values[0] >= 1 - 1e-9
@@ -480,7 +481,7 @@ def test_counts_are_those_of_a_loop(case, max_k, data):
     users = [user for user in range(case.num_users) if is_evaluated[user]]
     with_truth = [user for user in users if case.truths[user]]
     ranked = rank(case.score_matrix, case.task(), k=3, keep_items=True)
-    ranked = ranked.select_users(torch.tensor(is_evaluated))
+    ranked = select_users(ranked, torch.tensor(is_evaluated))
     counts = UserCounts.of(ranked, max_k, 7, "skip")
     assert counts.num_evaluated == len(with_truth)
     assert counts.num_without_truth == len(users) - len(with_truth)
@@ -502,6 +503,6 @@ def test_what_is_not_known_is_not_counted(ranked):
 
 def test_users_without_truth_are_an_error_only_if_they_are_evaluated(ranked):
     with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
-        UserCounts.of(ranked.select_users(torch.tensor([True, False, True])), 3, 0, "error")
-    counts = UserCounts.of(ranked.select_users(torch.tensor([True, True, False])), 3, 1, "error")
+        UserCounts.of(select_users(ranked, torch.tensor([True, False, True])), 3, 0, "error")
+    counts = UserCounts.of(select_users(ranked, torch.tensor([True, True, False])), 3, 1, "error")
     assert (counts.num_evaluated, counts.num_without_truth) == (2, 0)

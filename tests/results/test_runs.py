@@ -19,6 +19,7 @@ from pyg_recmetrics import (
     report,
     side_by_side,
 )
+from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.results.estimates import (
     Sample,
     difference_of_users,
@@ -270,8 +271,8 @@ class TestGroups:
 
     def test_users_count_who_count_in_every_run(self, task, results):
         ranked = results[0].ranked
-        some = EvaluationResult(ranked.select_users(torch.arange(80) < 50), METRICS, task=task)
-        others = EvaluationResult(ranked.select_users(torch.arange(80) > 10), METRICS, task=task)
+        some = EvaluationResult(select_users(ranked, torch.arange(80) < 50), METRICS, task=task)
+        others = EvaluationResult(select_users(ranked, torch.arange(80) > 10), METRICS, task=task)
         (everybody,) = Runs([some, others]).by_degree(1).values()
         assert everybody["ndcg@3"].num_users == int((ranked.degree[11:50] > 0).sum())
 
@@ -310,7 +311,7 @@ class TestLists:
         ]
         counts = [0] * 60
         for result in runs:
-            for row in result.ranked.pred_index_mat[:, :2].tolist():
+            for row in result.ranked.lists.to_matrix()[:, :2].tolist():
                 for item in row:
                     counts[item] += 0.5 * (item >= 0)
         assert Runs(runs).exposure_of(2).tolist() == counts
@@ -442,7 +443,7 @@ class TestOwners:
     def test_they_are_saved(self, owned, person, tmp_path):
         owned["good"][0].save(tmp_path / "result.npz")
         loaded = EvaluationResult.load(tmp_path / "result.npz")
-        assert torch.equal(loaded.ranked.person, owned["good"][0].ranked.person)
+        assert torch.equal(loaded.ranked.origin.person, owned["good"][0].ranked.origin.person)
         assert str(loaded) == str(owned["good"][0])
 
 

@@ -34,7 +34,7 @@ def named(results):
 
 def lists_of(result, k=K):
     return [
-        [item for item in row[:k] if item >= 0] for row in result.ranked.pred_index_mat.tolist()
+        [item for item in row[:k] if item >= 0] for row in result.ranked.lists.to_matrix().tolist()
     ]
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
-from pyg_recmetrics.kernels.entries import Entries, Rows, max_id
+from pyg_recmetrics.kernels.entries import Entries, SortedRows, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 
 #: How many comparisons are done at once, so that their results stay in the cache of a processor.
@@ -45,7 +45,7 @@ def count_ranks(
 
 
 def _count(
-    scores: Tensor, ranked: Rows, own: Tensor, end: Tensor, scratch: Scratch
+    scores: Tensor, ranked: SortedRows, own: Tensor, end: Tensor, scratch: Scratch
 ) -> tuple[Tensor, ...]:
     """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
     row = ranked.row
@@ -60,7 +60,7 @@ def _count(
     return num_above, num_equal, num_before + _count_ties_in_strip(scores, row, own, end)
 
 
-def _fit_side_by_side(entries: Rows) -> bool:
+def _fit_side_by_side(entries: SortedRows) -> bool:
     """Returns whether rows have about as many entries as the one with the most of them."""
     if entries.row.device.type != "cpu":  # the host would have to wait for their number
         return False

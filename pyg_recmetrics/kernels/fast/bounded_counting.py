@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once
-from pyg_recmetrics.kernels.entries import Entries, Rows, UserItems
+from pyg_recmetrics.kernels.entries import Entries, SortedRows, UserItems
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
@@ -65,11 +65,12 @@ def unpack_counts(packed: Tensor) -> Tensor:
 
 # Counting the 16-bit integers above thresholds, and finding those that are next to one.
 #
-# There are two ways, with one interface. :class:`Comparison` compares every integer with every
-# threshold of its row, as a processor compares dozens of them at once. :class:`Histogram` takes as
-# long as some thirty comparisons, however many thresholds there are.
+# There are two ways, with one interface. :class:`CountByComparison` compares every integer with
+# every threshold of its row, as a processor compares dozens of them at once. :class:`Histogram`
+# takes as long as some thirty comparisons, however many thresholds there are.
 
-#: How many integers :class:`Comparison` looks at together, to find those next to a threshold.
+#: How many integers :class:`CountByComparison` looks at together, to find those next to a
+#: threshold.
 STRETCH = 128
 
 #: How many comparisons are done at once, so that their flags stay in the caches.
@@ -130,7 +131,7 @@ class ThresholdCount(ABC):
         self.scratch = scratch
         self.low = (threshold - margin[row]).short()
         self.high = (threshold + margin[row]).short()
-        self.entries = Rows(row, margin.numel())
+        self.entries = SortedRows(row, margin.numel())
         self.num_above = torch.zeros_like(row)
         self.num_close = torch.zeros_like(max_close)
         self._prepare(num_keys)
@@ -183,7 +184,7 @@ class ThresholdCount(ABC):
         return tuple(x[left] for x in (found, *values))
 
 
-class Comparison(ThresholdCount):
+class CountByComparison(ThresholdCount):
     """Compares every integer with every threshold of its row.
 
     It counts the integers above the low and the high end of each threshold, in short stretches. It
@@ -398,7 +399,7 @@ class BoundedCount:
         max_width = min(max_scores // one_of_few_from(depth.numel()), num_columns, MAX_FLAGS)
         width = max(1, max_width // STRETCH) * STRETCH
         own = (score - middle[row].double()) * scale[row]
-        count = (Histogram if is_many else Comparison)(
+        count = (Histogram if is_many else CountByComparison)(
             row, own, error * scale, _max_close(depth, norm.numel()), width, scratch
         )
         tiles = self._tiles(scaled, middle, scale, seen, width, scratch)

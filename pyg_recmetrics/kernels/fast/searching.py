@@ -685,7 +685,7 @@ class Search:
         value = self.scores.to_value(self._threshold(rows) - self.scores.error[rows])
         return value.clamp(min=_lowest_value(value.dtype))
 
-    def _sort(self, rows: Tensor, found: Entries) -> "_Ranking":
+    def _sort(self, rows: Tensor, found: Entries) -> "_SortedItems":
         """Puts what is relevant to some rows, and what was found for them, in order."""
         row, slot = self._is_within_reach(rows).nonzero(as_tuple=True)
         edge = self.relevant.ptr[rows[row]] + slot
@@ -697,11 +697,11 @@ class Search:
         score = torch.cat([part.side_by_side(of_part, -torch.inf) for part, of_part in pairs], 1)
         score, origin = sorted_rows(score)
         num_slots = max_id(relevant.slot) + 1
-        ranking = _Ranking(item.gather(1, origin), score, origin, edge, relevant, num_slots)
+        ranking = _SortedItems(item.gather(1, origin), score, origin, edge, relevant, num_slots)
         self._sort_exactly(rows, ranking)
         return ranking
 
-    def _sort_exactly(self, rows: Tensor, ranking: "_Ranking") -> None:
+    def _sort_exactly(self, rows: Tensor, ranking: "_SortedItems") -> None:
         """Sorts close items by their exact scores, in place."""
         item, score, origin = ranking.item, ranking.score, ranking.origin
         margin = _BOUNDS_IF_CLOSE * self.scores.error_of_items[rows].unsqueeze(1)
@@ -723,7 +723,7 @@ class Search:
         for values in (item, origin):
             values[row, place] = values[row, place[order]]
 
-    def _lists(self, rows: Tensor, ranking: "_Ranking") -> Tensor | None:
+    def _lists(self, rows: Tensor, ranking: "_SortedItems") -> Tensor | None:
         """Returns the items of some rows in order, if lists are wanted."""
         if not self.makes_lists:
             return None
@@ -733,7 +733,7 @@ class Search:
         return lists
 
 
-class _Ranking(NamedTuple):
+class _SortedItems(NamedTuple):
     """Items that may matter to some rows, best first.
 
     Attributes:

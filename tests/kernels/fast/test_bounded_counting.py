@@ -14,7 +14,7 @@ from pyg_recmetrics.kernels.fast.bounded_counting import (
     MASKED,
     MAX_FLAGS,
     BoundedCount,
-    Comparison,
+    CountByComparison,
     Histogram,
     pack_counts,
     unpack_counts,
@@ -123,7 +123,7 @@ def test_no_count_is_too_large():
     assert unpack_counts(pack_counts(torch.ones(1, MAX_FLAGS, dtype=torch.int16))) == MAX_FLAGS
 
 
-@pytest.mark.parametrize("way", [Comparison, Histogram])
+@pytest.mark.parametrize("way", [CountByComparison, Histogram])
 @given(
     num_rows=st.integers(1, 5),
     num_thresholds=st.integers(1, 30),
@@ -182,7 +182,7 @@ def test_values_are_counted_or_left_open(
         assert count.num_above[number] == num_above
 
 
-@pytest.mark.parametrize("way", [Comparison, Histogram])
+@pytest.mark.parametrize("way", [CountByComparison, Histogram])
 def test_nothing_more_is_found_in_rows_that_are_given_up(way):
     row, threshold = torch.tensor([0, 1]), torch.zeros(2, dtype=torch.double)
     margin, max_close = torch.ones(2, dtype=torch.double), torch.tensor([3, 3])

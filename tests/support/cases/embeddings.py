@@ -51,7 +51,7 @@ def rank_by_all_algorithms(user, item, task, k, batch_size=None):
         assert_same_ranks(rank((user, item), task, algorithm=algorithm, **options), dense)
     lists = rank((user, item), task, algorithm="search", keep_items=True, **options)
     assert_same_ranks(lists, dense)
-    assert torch.equal(lists.pred_index_mat, dense.pred_index_mat)
+    assert torch.equal(lists.lists.to_matrix(), dense.lists.to_matrix())
     full = rank((user, item), task, full=True, algorithm="count", batch_size=batch_size)
     every = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
     assert_same_ranks(full, every)

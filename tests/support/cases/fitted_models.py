@@ -39,7 +39,7 @@ def task_of_ids(user_ids, item_ids):
 
 def ranked_lists(recommender, task, k):
     """The positions of the items that are recommended to every user."""
-    return rank(recommender, task, k=k, keep_items=True).pred_index_mat.tolist()
+    return rank(recommender, task, k=k, keep_items=True).lists.to_matrix().tolist()
 
 
 def lists_of_scores(scores, task, k):

@@ -28,6 +28,7 @@ from pyg_recmetrics import (
     race,
     rank,
 )
+from pyg_recmetrics.ranked_edges import fields_of
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.ranking import Algorithm
 
@@ -129,7 +130,7 @@ def results():
         "two users": rank((user, item), small_task(users=torch.tensor([5, 8])), k=3),
     }
     seen = {
-        name: tuple(value for field, value in ranked.to_dict().items() if field != "catalogue")
+        name: tuple(value for field, value in fields_of(ranked).items() if field != "catalogue")
         for name, ranked in ways.items()
     }
     for convention in ("standard", "recometrics"):

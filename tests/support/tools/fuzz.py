@@ -20,6 +20,7 @@ import torch
 from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix
+from pyg_recmetrics.ranked_edges import evaluated_mask, has_constant_scores
 from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 from tests.support.machines.emulated_device import NAME as EMULATED
 from tests.support.machines.emulated_device import emulated_device
@@ -126,7 +127,7 @@ def check_ranked(case, ranked):
         else:
             _same(name, _numbers(values), [getattr(place, name) for _, place in edges])
     check_users(case, ranked)
-    lists = None if case.knows_candidates else ranked.pred_index_mat.tolist()
+    lists = None if case.knows_candidates else ranked.lists.to_matrix().tolist()
     return _ranked_users(case, places, lists)
 
 
@@ -153,7 +154,7 @@ def check_users(case, ranked):
     """Compares what a ranking knows of users, and the lists of items."""
     task = case.task
     is_evaluated = [user in set(task.evaluated) for user in range(task.num_users)]
-    _same("is_evaluated", ranked.is_evaluated.tolist(), is_evaluated)
+    _same("is_evaluated", evaluated_mask(ranked).tolist(), is_evaluated)
     assert (ranked.users is None) == all(is_evaluated), "users"
     if case.knows_candidates:
         num_candidates = [len(items) for items in case.candidates]
@@ -169,18 +170,20 @@ def check_users(case, ranked):
             and len({case.scores[user][item] for item in items}) == 1
             for user, items in enumerate(case.candidates)
         ]
-        _same("has_constant_scores", ranked.has_constant_scores.tolist(), is_constant)
+        _same("has_constant_scores", has_constant_scores(ranked).tolist(), is_constant)
     if case.width is None:
-        assert ranked.pred_index_mat is None, "lists out of nowhere"
+        assert ranked.lists is None, "lists out of nowhere"
     elif case.scores is not None:
         _same(
             "items",
-            ranked.pred_index_mat.tolist(),
+            ranked.lists.to_matrix().tolist(),
             oracle.best_items(task, case.scores, case.width),
         )
     else:
         _same(
-            "items", ranked.pred_index_mat.tolist(), oracle.kept_items(task, case.lists, case.width)
+            "items",
+            ranked.lists.to_matrix().tolist(),
+            oracle.kept_items(task, case.lists, case.width),
         )
 
 

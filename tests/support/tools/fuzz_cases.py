@@ -704,27 +704,6 @@ WITHOUT_OPTIONS = {
 }
 
 
-def draw_scores_of_others(draw):
-    """A case of :meth:`RankedEdges.from_scores`."""
-    task = replace(draw_task(draw), **WITHOUT_OPTIONS)
-    tensors, task = task_tensors(draw, task)
-    matrix = draw_masked_scores(draw, task)
-    options = {"ties": draw.choice(TIES), "seed": draw.randrange(1000)}
-    return Case(
-        form=f"from_scores of {matrix.dtype}",
-        task=task,
-        compute=lambda: RankedEdges.from_scores(
-            matrix, tensors["truth"], tensors.get("weight"), tensors.get("seen"), **options
-        ),
-        scores=matrix.tolist(),
-        ties=options["ties"],
-        error=_error_without_truth(task),
-        inputs=[matrix, *(value for value in tensors.values() if torch.is_tensor(value))],
-        options=options,
-        is_asked_of_all=True,
-    )
-
-
 def draw_pairs_of_others(draw):
     """A case of :meth:`RankedEdges.from_pairs`: the pairs are items, each of one query."""
     num_pairs = draw.randint(1, 40)
@@ -781,7 +760,6 @@ def draw_lists_of_others(draw):
 
 SOURCES = {
     draw_ranking: 20,
-    draw_scores_of_others: 2,
     draw_pairs_of_others: 1,
     draw_lists_of_others: 1,
 }

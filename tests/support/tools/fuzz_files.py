@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from pyg_recmetrics import EvaluationResult, RankedEdges
+from pyg_recmetrics.ranked_edges import fields_of, write_trec
 from tests.support.tools.damage import damage_archive, damage_bytes, damage_lines
 
 #: How many damaged copies of a file are read.
@@ -49,7 +50,7 @@ def everything(result):
         repr(result.to_dict()),
         {name: values.tolist().__repr__() for name, values in result.per_user.items()},
         result.recipe(),
-        plain(result.ranked.to_dict()),
+        plain(fields_of(result.ranked)),
         plain(result.task and result.task.to_dict()),
     )
 
@@ -72,10 +73,10 @@ def can_be_exported(ranked):
 
 
 def check_run(ranked, run, qrels, draw):
-    ranked.to_trec(run, qrels)
+    write_trec(ranked, run, qrels)
     if not run.read_text() + qrels.read_text():
         return
-    width = ranked.pred_index_mat.size(1)
+    width = ranked.lists.to_matrix().size(1)
     read = RankedEdges.from_trec(run, qrels)
     assert ranks_in_lists(read, width) == ranks_in_lists(ranked, width), "a run ranks differently"
     content = {path: path.read_bytes() for path in (run, qrels)}
