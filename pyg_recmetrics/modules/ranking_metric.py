@@ -240,7 +240,7 @@ class MeanOverUsers(RankingMetric):
             raise ValueError(
                 "'keep_per_user' needs to be set to compute values per user (got False)"
             )
-        with self.synchronised():
+        with self._synchronised():
             return self.as_result(self.get("per_user"))
 
 

@@ -121,7 +121,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
             return torch.device("cpu")
         return double_precision_device(self._result_device)
 
-    def synchronised(self) -> AbstractContextManager[None]:
+    def _synchronised(self) -> AbstractContextManager[None]:
         """Returns a context in which the state is that of all processes together."""
         if not link_pred.WITH_TORCHMETRICS:
             return nullcontext()
@@ -214,7 +214,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
         if link_pred.WITH_TORCHMETRICS:
             for name, (merging, initial) in self._parts.items():
-                default = [] if merging == "cat" else initial
+                default: Tensor | list[Tensor] = [] if merging == "cat" else initial
                 self.add_state(self._attributes[name], default, dist_reduce_fx=merging)
         self._set_initial_state()
 

@@ -172,7 +172,9 @@ def uses_of_pairs(draw, cls):
     arguments = draw(st.fixed_dictionaries(CURVE_ARGUMENTS))
     options = dict(arguments)
     if cls.__name__ == "RecallAtFixedPrecision":
-        arguments["min_precision"] = options["min_precision"] = draw(st.sampled_from([0, 0.25, 1]))
+        arguments["min_precision"] = options["min_precision"] = draw(
+            st.sampled_from([0.0, 0.25, 1.0])
+        )
     is_kept = torch.ones(num_pairs, dtype=torch.bool)
     if draw(st.booleans()):
         arguments["ignore_index"] = -100
