@@ -160,7 +160,7 @@ FOR_THE_PACKAGE = {
 
 #: What a subclass defines for its base class, which calls it.
 HOOKS = (
-    *("add", "arguments", "initial", "merged_by", "state_of_no_users"),  # of metric classes
+    *("add", "arguments", "parts", "state_of_no_users"),  # of metric classes
     *("arrange", "assign", "forward", "order"),  # of transforms
     "table",  # of what prints as one
 )

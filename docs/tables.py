@@ -33,7 +33,7 @@ def metric_table() -> str:
         spelling = f"`{name}@k`" if definition.has_cut_off else f"`{name}`"
         if definition.aliases:
             spelling += "<br>also " + ", ".join(f"`{alias}`" for alias in definition.aliases)
-        low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.bounds)
+        low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.range)
         cells = [
             spelling + options,
             definition.docstring.summary,

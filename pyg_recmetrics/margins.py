@@ -141,7 +141,7 @@ def _why_no_sample(metric: Metric) -> str | None:
 
 def _why_no_bounds(metric: Metric) -> str | None:
     """Returns why nothing can be guaranteed about the mean of a metric; `None` if it can."""
-    low, high = metric.definition.bounds
+    low, high = metric.definition.range
     if not high < torch.inf or not low > -torch.inf:
         return "whose values have no upper bound"
     if metric.all_arguments.get("propensity", "none") != "none":
@@ -239,7 +239,7 @@ class _Known:
         self._share_of_order = num_counted / frame.num_users
         self._share, self._shift = frame.weight(num_counted)
         self._sequence = ConfidenceSequence(
-            num_counted, frame.margins.alpha, bounds=metric.definition.bounds
+            num_counted, frame.margins.alpha, bounds=metric.definition.range
         )
 
     def add(self, values: Tensor, first: int, last: int, margin: float) -> None:

@@ -229,7 +229,7 @@ class _Racing:
         self.sign = 1 if is_higher_better(str(self.metric)) else -1
         self.runners = [_Runner(name, each, evaluator) for name, each in recommenders.items()]
         pairs = list(combinations(self.runners, 2))
-        low, high = resolved.definition.bounds
+        low, high = resolved.definition.range
         self.rounding = _ROUNDING * (high - low)
         self.sequences = {
             (a.name, b.name): ConfidenceSequence(

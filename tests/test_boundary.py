@@ -231,11 +231,11 @@ def of_metrics():
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
     yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
-    pair = "'bounds' needs to be a pair of numbers"
-    for bounds in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):
-        yield metrics.register, (bounds,), TypeError, pair
-        yield metrics.register_aggregate, (len, bounds), TypeError, pair
-    yield metrics.register, ((1.0, 0.0),), ValueError, "'bounds' needs to be in ascending order"
+    pair = "'range' needs to be a pair of numbers"
+    for pair_of in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):
+        yield metrics.register, (pair_of,), TypeError, pair
+        yield metrics.register_aggregate, (len, pair_of), TypeError, pair
+    yield metrics.register, ((1.0, 0.0),), ValueError, "'range' needs to be in ascending order"
     yield metrics.register, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
     yield metrics.register(), (len,), TypeError, "'len' needs to take 'ranked'"
     for value in ([], "recall", {"recall": "R"}):

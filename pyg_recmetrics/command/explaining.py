@@ -65,7 +65,7 @@ def conventions(options: argparse.Namespace) -> int:
 
 def _describe(name: str) -> dict[str, Any]:
     definition = all_metrics.definition(name)
-    low, high = definition.bounds
+    low, high = definition.range
     return {
         "name": name,
         "spelling": f"{name}@k" if definition.has_cut_off else name,

@@ -6,9 +6,10 @@ from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Value, names
 
 
-def _metrics(*like_ours: str, **different: dict[str, Value]) -> dict[str, dict[str, Value]]:
+def _metrics(like_ours: str, **different: dict[str, Value]) -> dict[str, dict[str, Value]]:
     """Returns what a library offers, with the arguments of the metrics it defines differently."""
-    return {name: different.get(name, {}) for name in names() if name in {*like_ours, *different}}
+    offered = {*like_ours.split(), *different}
+    return {name: different.get(name, {}) for name in names() if name in offered}
 
 
 _DIVIDED_BY_R: dict[str, Value] = {"normalizer": "R"}
@@ -29,9 +30,7 @@ _LIBRARIES = (
     Convention(
         "trec_eval",
         "trec_eval, through pytrec_eval-terrier 0.5.11",
-        _metrics(
-            "precision", "recall", "ndcg", "mrr", "r_precision", "hit_rate", map=_DIVIDED_BY_R
-        ),
+        _metrics("precision recall ndcg mrr r_precision hit_rate", map=_DIVIDED_BY_R),
         without_cut_off=("mrr",),
         note="Its reciprocal rank has no cut-off. It orders equal scores by document id as a "
         "string, in descending order; here, the lower item id comes first.",
@@ -40,13 +39,7 @@ _LIBRARIES = (
         "torchmetrics",
         "torchmetrics 1.9.0",
         _metrics(
-            "precision",
-            "recall",
-            "ndcg",
-            "mrr",
-            "r_precision",
-            "hit_rate",
-            "fall_out",
+            "precision recall ndcg mrr r_precision hit_rate fall_out",
             map={"normalizer": "hits"},
             roc_auc=_HALF,
         ),
@@ -61,14 +54,7 @@ _LIBRARIES = (
         "recbole",
         "RecBole 1.2.1",
         _metrics(
-            "precision",
-            "recall",
-            "map",
-            "mrr",
-            "hit_rate",
-            "coverage",
-            "gini",
-            "popularity",
+            "precision recall map mrr hit_rate coverage gini popularity",
             ndcg=_BINARY,
             roc_auc={"ties": "half", "weight": "relevant"},
         ),
@@ -82,15 +68,7 @@ _LIBRARIES = (
         "rectools",
         "RecTools 0.19.0",
         _metrics(
-            "precision",
-            "recall",
-            "f1",
-            "mrr",
-            "hit_rate",
-            "truncated_precision",
-            "coverage",
-            "popularity",
-            "novelty",
+            "precision recall f1 mrr hit_rate truncated_precision coverage popularity novelty "
             "serendipity",
             map=_DIVIDED_BY_R,
             ndcg={"gain": "binary", "ideal": "k"},
@@ -103,10 +81,7 @@ _LIBRARIES = (
         "lenskit",
         "LensKit 2025.6",
         _metrics(
-            "mrr",
-            "map",
-            "hit_rate",
-            "gini",
+            "mrr map hit_rate gini",
             precision={"normalizer": "length"},
             recall={"normalizer": "min"},
             rbp={"p": 0.85},
@@ -118,13 +93,7 @@ _LIBRARIES = (
     Convention(
         "recommenders",
         "Microsoft recommenders 1.2.1",
-        _metrics(
-            "precision",
-            "recall",
-            "r_precision",
-            map=_DIVIDED_BY_R,
-            ndcg=_BINARY,
-        ),
+        _metrics("precision recall r_precision", map=_DIVIDED_BY_R, ndcg=_BINARY),
         note="Its map_at_k is map(normalizer=min). It leaves users who score zero out of the mean "
         "R-precision: this is a bug and not reproduced, but r_precision(users=hit) does the same.",
     ),
@@ -132,14 +101,7 @@ _LIBRARIES = (
         "recometrics",
         "recometrics 0.1.6",
         _metrics(
-            "precision",
-            "truncated_precision",
-            "recall",
-            "ndcg",
-            "mrr",
-            "hit_rate",
-            "roc_auc",
-            "pr_auc",
+            "precision truncated_precision recall ndcg mrr hit_rate roc_auc pr_auc",
             map=_DIVIDED_BY_R,
         ),
         population=Population(min_items_pool=2, constant_scores=False, few_candidates="undefined"),
@@ -160,17 +122,7 @@ _LIBRARIES = (
     Convention(
         "ranx",
         "ranx 0.3.21",
-        _metrics(
-            "precision",
-            "recall",
-            "f1",
-            "mrr",
-            "ndcg",
-            "r_precision",
-            "hit_rate",
-            "rbp",
-            map=_DIVIDED_BY_R,
-        ),
+        _metrics("precision recall f1 mrr ndcg r_precision hit_rate rbp", map=_DIVIDED_BY_R),
         without_cut_off=("rbp",),
         empty_target_action="neg",
         note=f"{_UNSTABLE} What it calls rbp.95 is rbp(p=0.95), which it does not cut off. It "
@@ -179,24 +131,20 @@ _LIBRARIES = (
     Convention(
         "replay",
         "RePlay 0.22.0",
-        _metrics("precision", "recall", "map", "mrr", "hit_rate", ndcg=_BINARY),
+        _metrics("precision recall map mrr hit_rate", ndcg=_BINARY),
         note="Among equal scores, it ranks the higher item id first; here, it is the lower one.",
     ),
     Convention(
         "implicit",
         "implicit 0.7.3",
-        _metrics(
-            "map",
-            precision={"normalizer": "min", "average": "micro"},
-            ndcg=_BINARY,
-        ),
+        _metrics("map", precision={"normalizer": "min", "average": "micro"}, ndcg=_BINARY),
         note="It reads past the end of lists that are shorter than k: this is a bug and not "
         f"reproduced. {_UNSTABLE}",
     ),
     Convention(
         "rectorch",
         "rectorch 0.0.9b",
-        _metrics("mrr", "hit_rate", recall={"normalizer": "min"}, ndcg=_BINARY),
+        _metrics("mrr hit_rate", recall={"normalizer": "min"}, ndcg=_BINARY),
         note=f"{_UNSTABLE} Its k is 100 unless given; here, k is always given. For users without "
         "relevant items, its Hit and MRR are zero and all else is NaN; here, they do not count.",
     ),
@@ -204,9 +152,7 @@ _LIBRARIES = (
         "ngcf",
         "the evaluation of the NGCF paper and of notebooks after it",
         _metrics(
-            "precision",
-            "recall",
-            "hit_rate",
+            "precision recall hit_rate",
             ndcg={"gain": "binary", "ideal": "retrieved", "ideal_k": DEEPEST},
             roc_auc=_HALF,
         ),
@@ -223,7 +169,7 @@ _LIBRARIES = (
     Convention(
         "pykeen",
         "PyKEEN 1.11.1",
-        _metrics("mrr", "hit_rate", "mean_rank", "adjusted_mean_rank", "adjusted_mean_rank_index"),
+        _metrics("mrr hit_rate mean_rank adjusted_mean_rank adjusted_mean_rank_index"),
         without_cut_off=("mrr",),
         ties="mean",
         note="It ranks each triple without the other known answers to its query, for tails and for "
@@ -238,7 +184,7 @@ _LIBRARIES = (
     Convention(
         "ogb",
         "the evaluator of links of ogb 1.3.6",
-        _metrics("mrr", "hit_rate", roc_auc=_HALF),
+        _metrics("mrr hit_rate", roc_auc=_HALF),
         without_cut_off=("mrr",),
         ties="mean",
         note="It is given the scores of positives and negatives, as RankedEdges.from_negatives is; "
@@ -251,7 +197,7 @@ _LIBRARIES = (
     Convention(
         "tgb",
         "the evaluator of links of py-tgb 2.3.0",
-        _metrics("mrr", "hit_rate"),
+        _metrics("mrr hit_rate"),
         without_cut_off=("mrr",),
         ties="mean",
         note="It is given the scores of positives, each with its own negatives, as "

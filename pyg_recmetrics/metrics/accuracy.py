@@ -528,7 +528,7 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
     return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
 
 
-@register(bounds=(0.0, torch.inf), depends_on_weight=True)
+@register(range=(0.0, torch.inf), depends_on_weight=True)
 def dcg(
     ranked: RankedEdges,
     k: int | None = None,

@@ -158,7 +158,7 @@ def gini(exposure: Tensor) -> Tensor:
     return ((2 * i - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
 
 
-@register_aggregate(state=exposure, bounds=(0.0, torch.inf), needs=("items",))
+@register_aggregate(state=exposure, range=(0.0, torch.inf), needs=("items",))
 def entropy(exposure: Tensor) -> Tensor:
     r"""The Shannon entropy of the recommended items, in bits: higher means more evenly spread.
 
@@ -237,7 +237,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
 
 
 @register(
-    bounds=(0.0, torch.inf),
+    range=(0.0, torch.inf),
     higher_is_better=False,
     needs_truth=False,
     needs=("items", "popularity"),
@@ -277,7 +277,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
     return _mean_over_list(ranked, k, catalogue_of(ranked).popularity)
 
 
-@register(bounds=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
+@register(range=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
 def novelty(ranked: RankedEdges, k: int) -> Tensor:
     r"""The mean self-information of the recommended items, in bits: high if few users saw them.
 
@@ -360,7 +360,7 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     return _mean_over_list(ranked, k, _is_in_tail(catalogue_of(ranked).popularity, head))
 
 
-@register(bounds=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
+@register(range=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
 def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     r"""How different two items of a list are on average: one minus their mean cosine.
 
@@ -462,7 +462,7 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
 
 
 @register(
-    bounds=(0.0, -math.log(SMOOTHING)),
+    range=(0.0, -math.log(SMOOTHING)),
     higher_is_better=False,
     needs_truth=False,
     needs=("items", "seen", "item_category"),

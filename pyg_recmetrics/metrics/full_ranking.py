@@ -187,7 +187,7 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
     return ranked.sum(positions(ranked) / ranked.rank.double()) / ranked.degree
 
 
-@register(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
+@register(range=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def mean_rank(ranked: RankedEdges) -> Tensor:
     r"""The mean rank of the relevant items; lower is better.
 
@@ -219,7 +219,7 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
     return ranked.sum(ranked.rank) / ranked.degree
 
 
-@register(bounds=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
+@register(range=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
 def median_rank(ranked: RankedEdges) -> Tensor:
     r"""The median rank of the relevant items; lower is better.
 
@@ -255,7 +255,7 @@ def median_rank(ranked: RankedEdges) -> Tensor:
     return ranked.sum((is_lower.long() + is_upper.long()) * ranked.rank) / 2
 
 
-@register(bounds=(0.0, torch.inf), needs_all_ranks=True, higher_is_better=False, aliases=("amr",))
+@register(range=(0.0, torch.inf), needs_all_ranks=True, higher_is_better=False, aliases=("amr",))
 def adjusted_mean_rank(ranked: RankedEdges, average: Average = "micro") -> Tensor:
     r"""The mean rank as a multiple of what a random ranking has; lower is better.
 
@@ -300,7 +300,7 @@ def adjusted_mean_rank(ranked: RankedEdges, average: Average = "micro") -> Tenso
     return ranked.sum(ranked.rank) / _denominator(ranked, expected, average)
 
 
-@register(bounds=(-torch.inf, torch.inf), needs_all_ranks=True, aliases=("amri",))
+@register(range=(-torch.inf, torch.inf), needs_all_ranks=True, aliases=("amri",))
 def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") -> Tensor:
     r"""How much better the mean rank is than that of a random ranking, from one down to minus one.
 

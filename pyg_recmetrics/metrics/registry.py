@@ -210,11 +210,8 @@ class Docstring:
         # The explanation of an argument goes on as long as lines are indented further.
         explained = re.split(r"\n(?= {4}\S)", rest.partition("\n\n")[0])
         source = re.search(r"^Source: .*?(?=\n\n|\Z)", text, flags=re.MULTILINE | re.DOTALL)
-        return cls(
-            about.rstrip(),
-            FrozenDict({argument.split(maxsplit=1)[0]: argument for argument in explained if rest}),
-            source[0] if source else "",
-        )
+        named = {each.split(maxsplit=1)[0].strip("*:"): each for each in explained if rest}
+        return cls(about.rstrip(), FrozenDict(named), source[0] if source else "")
 
     @property
     def summary(self) -> str:
@@ -234,12 +231,12 @@ class Description:
     """What the author of a metric says about it, see :func:`register` and :class:`Definition`.
 
     Raises:
-        ValueError: If an alias is not a name in lower case, or the bounds are not in ascending
+        ValueError: If an alias is not a name in lower case, or the range is not in ascending
             order.
         TypeError: If an attribute has a wrong type.
     """
 
-    bounds: tuple[float, float]
+    range: tuple[float, float]
     needs_all_ranks: bool = False
     higher_is_better: bool
     needs_truth: bool
@@ -251,13 +248,13 @@ class Description:
 
     def __post_init__(self) -> None:
         # A decorator without brackets is given the function as its first argument.
-        if not _is_pair_of_numbers(self.bounds):
+        if not _is_pair_of_numbers(self.range):
             raise TypeError(
-                f"'bounds' needs to be a pair of numbers, as in 'register(bounds=(0.0, 1.0))' "
-                f"(got {self.bounds!r})"
+                f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
+                f"(got {self.range!r})"
             )
-        if not self.bounds[0] <= self.bounds[1]:
-            raise ValueError(f"'bounds' needs to be in ascending order (got {self.bounds!r})")
+        if not self.range[0] <= self.range[1]:
+            raise ValueError(f"'range' needs to be in ascending order (got {self.range!r})")
         for each in fields(Description):
             if each.type is bool:
                 check_boolean(getattr(self, each.name), each.name)
@@ -280,7 +277,7 @@ class Definition(Description):
         has_cut_off (bool): Whether it can be measured at k.
         needs_cut_off (bool): Whether the cut-off is required.
         parameters (mapping): Its other parameters, by name.
-        bounds (tuple): The smallest and the largest value that it can have by default.
+        range (tuple): The smallest and the largest value that it can have by default.
         needs_all_ranks (bool): Whether it needs the rank of every item, however deep.
         higher_is_better (bool): Whether higher values are better.
         needs_truth (bool): Whether it is undefined for users without truth.
@@ -297,7 +294,7 @@ class Definition(Description):
     Example:
         >>> from pyg_recmetrics import metrics
         >>> definition = metrics.definition("ndcg")
-        >>> definition.bounds, definition.higher_is_better, list(definition.parameters)
+        >>> definition.range, definition.higher_is_better, list(definition.parameters)
         ((0.0, 1.0), True, ['gain', 'discount', 'ideal', 'ideal_k'])
     """
 
@@ -467,7 +464,7 @@ _DEFINITIONS: dict[str, Definition] = {}
 
 
 def register(
-    bounds: tuple[float, float] = (0.0, 1.0),
+    range: tuple[float, float] = (0.0, 1.0),
     needs_all_ranks: bool = False,
     higher_is_better: bool = True,
     needs_truth: bool = True,
@@ -483,7 +480,7 @@ def register(
     the decorator sets them to `NaN` if the metric needs truth.
 
     Args:
-        bounds (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
+        range (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         needs_all_ranks (bool, optional): Whether the metric needs the rank of every item, however
             deep. (default: `False`)
         higher_is_better (bool, optional): Whether higher values are better.
@@ -503,7 +500,7 @@ def register(
 
     Raises:
         ValueError: If the name of the function or an alias is that of another metric, an alias is
-            no name in lower case, or the bounds are not in ascending order.
+            no name in lower case, or the range is not in ascending order.
         TypeError: If a parameter besides `k` is neither a cut-off, nor has words that say what its
             values mean, the function takes no `ranked`, or an argument has a wrong type.
 
@@ -514,17 +511,7 @@ def register(
         ...     '''Whether all relevant items are in the top `k`.'''
         ...     return (ranked.hits(k) == ranked.degree).double()
     """
-    description = Description(
-        bounds=bounds,
-        needs_all_ranks=needs_all_ranks,
-        higher_is_better=higher_is_better,
-        needs_truth=needs_truth,
-        needs=needs,
-        depends_on_order=depends_on_order,
-        depends_on_weight=depends_on_weight,
-        needs_candidates=needs_candidates,
-        aliases=aliases,
-    )
+    description = Description(**locals())  # all arguments, by name
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         signature = inspect.signature(function)
@@ -555,7 +542,7 @@ def register(
 
 def register_aggregate(
     state: Callable[[RankedEdges, int], Tensor],
-    bounds: tuple[float, float] = (0.0, 1.0),
+    range: tuple[float, float] = (0.0, 1.0),
     higher_is_better: bool = True,
     needs: tuple[str, ...] = ("items", "num_items"),
     aliases: tuple[str, ...] = (),
@@ -566,7 +553,7 @@ def register_aggregate(
         state (callable): Makes the state of the users of a ranking: a tensor whose size does not
             depend on the users. If the metric needs the lists and nothing else, it is a vector with
             one element or more, whose length may depend on the item ids.
-        bounds (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
+        range (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)
         needs (tuple, optional): What the state is made of, see :func:`register`.
@@ -576,7 +563,7 @@ def register_aggregate(
 
     Raises:
         ValueError: If the name of the function or an alias is that of another metric, an alias is
-            no name in lower case, or the bounds are not in ascending order.
+            no name in lower case, or the range is not in ascending order.
         TypeError: If an argument has a wrong type.
 
     Example:
@@ -590,7 +577,7 @@ def register_aggregate(
         ...     return num_lists.max() / num_lists.sum()
     """
     description = Description(
-        bounds=bounds,
+        range=range,
         higher_is_better=higher_is_better,
         needs_truth=False,
         needs=needs,

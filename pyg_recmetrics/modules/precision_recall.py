@@ -4,7 +4,6 @@ import inspect
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
 from pyg_recmetrics.checks import check_boolean, check_integer, check_positive_integer
 from pyg_recmetrics.inputs import TensorLike
@@ -22,8 +21,9 @@ from pyg_recmetrics.metrics.empty_target_action import (
     check_empty_target_action,
 )
 from pyg_recmetrics.modules.streaming_metric import (
-    Merging,
+    Part,
     StreamingMetric,
+    check_torchmetrics,
     to_double_precision_device,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -31,9 +31,9 @@ from pyg_recmetrics.ranked_edges.sources import check_scored_pairs
 
 #: The pairs of no user, as the state holds them: scores, relevance and users.
 _NO_PAIRS = {
-    "preds": torch.empty(0, dtype=torch.float64),
-    "target": torch.empty(0, dtype=torch.bool),
-    "indexes": torch.empty(0, dtype=torch.long),
+    "preds": Part("cat", torch.empty(0, dtype=torch.float64)),
+    "target": Part("cat", torch.empty(0, dtype=torch.bool)),
+    "indexes": Part("cat", torch.empty(0, dtype=torch.long)),
 }
 
 
@@ -117,13 +117,9 @@ class PrecisionRecallCurve(StreamingMetric):
         """Which pairs a state is of."""
         return {"pairs": f"max_k={self.max_k}, ignore_index={self.ignore_index}"}
 
-    def merged_by(self) -> dict[str, Merging]:
-        """Returns how to merge scores, relevance and users: one after the other."""
-        return dict.fromkeys(_NO_PAIRS, "cat")
-
-    def initial(self, name: str) -> Tensor:
-        """Returns a tensor of the state of no users."""
-        return _NO_PAIRS[name]
+    def parts(self) -> dict[str, Part]:
+        """Returns the scores, relevance and users of no pairs."""
+        return dict(_NO_PAIRS)
 
     def update(
         self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None
@@ -200,8 +196,12 @@ class PrecisionRecallCurve(StreamingMetric):
             >>> curve.update(preds, target, indexes=torch.tensor([0, 0, 1]))
             >>> figure, axes = curve.plot()  # needs torchmetrics and matplotlib
         """
+        check_torchmetrics("plot")
+        from torchmetrics.utilities.plot import plot_curve
+
         precisions, recalls, top_k = self.compute() if curve is None else curve
-        return self.draw_curve((recalls, precisions, top_k), ("Recall", "Precision"), ax)
+        labels, name = ("Recall", "Precision"), type(self).__name__
+        return plot_curve((recalls, precisions, top_k), ax=ax, label_names=labels, name=name)
 
 
 class RecallAtFixedPrecision(PrecisionRecallCurve):
@@ -292,4 +292,4 @@ class RecallAtFixedPrecision(PrecisionRecallCurve):
             >>> metric.update(preds, target, indexes=torch.tensor([0, 0, 1]))
             >>> figure, axes = metric.plot()  # needs torchmetrics and matplotlib
         """
-        return self.draw(self.compute()[0] if val is None else val, ax)
+        return StreamingMetric.plot(self, self.compute()[0] if val is None else val, ax)

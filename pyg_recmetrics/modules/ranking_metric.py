@@ -21,7 +21,7 @@ from pyg_recmetrics.metrics.empty_target_action import (
     fill_without_truth,
 )
 from pyg_recmetrics.modules.streaming_metric import (
-    Merging,
+    Part,
     StreamingMetric,
     to_double_precision_device,
 )
@@ -72,16 +72,13 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         super().__init__(**arguments.pop("kwargs", {}))
         # Nobody wants to read a tensor with one number for each item.
         self._arguments = {n: x for n, x in arguments.items() if not isinstance(x, Tensor)}
-        self.empty_target_action: EmptyTargetAction = arguments.pop("empty_target_action", "skip")
+        self.weighted = check_boolean(arguments.get("weighted", False), "weighted")
+        self.empty_target_action: EmptyTargetAction = arguments.get("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
-        self.keep_per_user = check_boolean(arguments.pop("keep_per_user", False), "keep_per_user")
+        self.keep_per_user = check_boolean(arguments.get("keep_per_user", False), "keep_per_user")
         self.catalogue = self._catalogue_of(arguments)
-        is_weighted = arguments.get("weighted", False)
-        if "weighted" not in self.definition.parameters:
-            arguments.pop("weighted", None)
-        k = arguments.pop("k", None)
-        self.metric = Metric(self.definition.name, k, tuple(arguments.items()))
-        self.weighted = check_boolean(is_weighted, "weighted")
+        of_function = {n: arguments[n] for n in self.definition.parameters if n in arguments}
+        self.metric = Metric(self.definition.name, arguments.get("k"), tuple(of_function.items()))
         self.metric.check_catalogue(self.catalogue)
         self.k = _NoCutOff() if self.metric.k is None else self.metric.k
         self._has_warned = False
@@ -140,40 +137,20 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self.catalogue = self.catalogue.to(ranked.rank.device)
         return ranked.with_catalogue(self.catalogue)
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plots one value or several, as all metrics of torchmetrics do.
-
-        Args:
-            val: A value that :meth:`compute` returned, or a list of such values.
-                (default: `None`, the current value)
-            ax: The axes to plot on. (default: `None`, new axes)
-
-        Returns:
-            A figure and its axes.
-
-        Raises:
-            ImportError: If torchmetrics or matplotlib is not installed.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import modules
-            >>> metric = modules.Recall(k=2)
-            >>> metric.update(torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]]))
-            >>> figure, axes = metric.plot()  # needs torchmetrics and matplotlib
-        """
-        return self.draw(val, ax)
-
     def _catalogue_of(self, arguments: dict[str, Any]) -> Catalogue | None:
-        """Takes the catalogue from the arguments, or makes it of the argument of PyG's class."""
+        """The catalogue in the arguments, or one that is made of the argument of PyG's class."""
         names = inspect.signature(type(self)).parameters
         pygs = next((name for name in CATALOGUE_OF if name in names), "")
-        catalogue, fact = arguments.pop("catalogue", None), arguments.pop(pygs, None)
+        catalogue, fact = arguments.get("catalogue"), arguments.get(pygs)
         if pygs and (catalogue is None) == (fact is None):
             raise TypeError(
                 f"'{type(self).__name__}' needs to be given either 'catalogue' or '{pygs}' (got "
                 f"{'neither' if fact is None else 'both'})"
             )
-        return _check_catalogue(catalogue) if fact is None else CATALOGUE_OF[pygs](fact)
+        if catalogue is not None and not isinstance(catalogue, Catalogue):
+            kind = type(catalogue).__name__
+            raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {kind})")
+        return catalogue if fact is None else CATALOGUE_OF[pygs](fact)
 
     def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
         """Warns, but only once, of lists that are too short for the metric."""
@@ -217,24 +194,18 @@ class MeanOverUsers(RankingMetric):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if dict(self.metric.arguments).get("average") == "micro":
+        if self.metric.is_pooled:
             raise ValueError(
                 "'average' needs to be 'macro' over mini-batches, because the denominator of a "
                 "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
             )
 
-    def merged_by(self) -> dict[str, Merging]:
-        """Returns how to merge the sum over users, their number, and the values if kept."""
-        merged_by: dict[str, Merging] = {"sum": "sum", "count": "sum"}
-        if self.keep_per_user:
-            merged_by["per_user"] = "cat"
-        return merged_by
-
-    def initial(self, name: str) -> Tensor:
-        """Returns a sum of zero, a count of zero, or the values of no users."""
-        if name == "per_user":
-            return torch.empty(0, dtype=torch.float64)
-        return torch.zeros((), dtype=torch.float64 if name == "sum" else torch.long)
+    def parts(self) -> dict[str, Part]:
+        """Returns a sum over users, their number, and the values if kept, of no users."""
+        zero = torch.zeros((), dtype=torch.float64)
+        parts = {"sum": Part("sum", zero), "count": Part("sum", zero.long())}
+        per_user = Part("cat", torch.empty(0, dtype=torch.float64))
+        return parts | {"per_user": per_user} if self.keep_per_user else parts
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
@@ -269,7 +240,7 @@ class MeanOverUsers(RankingMetric):
             raise ValueError(
                 "'keep_per_user' needs to be set to compute values per user (got False)"
             )
-        with self.synchronised():
+        with self._synchronised():
             return self.as_result(self.get("per_user"))
 
 
@@ -295,13 +266,9 @@ class OverAllUsers(RankingMetric):
 
     definition: ClassVar[AggregateDefinition]
 
-    def merged_by(self) -> dict[str, Merging]:
-        """Returns how to merge the state: by the sum over all users."""
-        return {"state": "sum"}
-
-    def initial(self, name: str) -> Tensor:
+    def parts(self) -> dict[str, Part]:
         """Returns the state of no users."""
-        return self.state_of_no_users()
+        return {"state": Part("sum", self.state_of_no_users())}
 
     def state_of_no_users(self) -> Tensor:
         """Returns what the definition has as the state of no users."""
@@ -339,13 +306,10 @@ class OverListedItems(OverAllUsers):
         tensor(1.5000)
     """
 
-    def merged_by(self) -> dict[str, Merging]:
-        """Returns how to merge positions and values: one after the other, to be added up later."""
-        return {"position": "cat", "value": "cat"}
-
-    def initial(self, name: str) -> Tensor:
-        """Returns positions or values of the state of no users."""
-        return _nonzero_elements(self.state_of_no_users())[name]
+    def parts(self) -> dict[str, Part]:
+        """Returns positions and values of the state of no users, to be added up later."""
+        elements = _nonzero_elements(self.state_of_no_users())
+        return {name: Part("cat", value) for name, value in elements.items()}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
@@ -372,13 +336,6 @@ def _nonzero_elements(state: Tensor) -> dict[str, Tensor]:
     return {"position": position, "value": state[position]}
 
 
-def _check_one_per_item(value: object, name: str) -> Tensor:
-    numbers = check_integers(value, name)
-    if numbers.dim() != 1 or numbers.numel() == 0:
-        raise ValueError(f"'{name}' needs to have shape [num_items] (got {list(numbers.shape)})")
-    return numbers
-
-
 def _of_num_dst_nodes(num_dst_nodes: object) -> Catalogue:
     return Catalogue(check_positive_integer(num_dst_nodes, "num_dst_nodes"))
 
@@ -393,11 +350,18 @@ def _of_popularity(popularity: object) -> Catalogue:
     popularity = _check_one_per_item(popularity, "popularity")
     if (lowest := int(popularity.min())) < 0:
         raise ValueError(f"'popularity' needs to hold numbers of zero or more (got {lowest})")
-    item = torch.arange(popularity.numel(), device=popularity.device)
-    start = popularity.cumsum(0) - popularity
-    item, start = (value.repeat_interleave(popularity) for value in (item, start))
+    item = torch.arange(popularity.numel(), device=popularity.device).repeat_interleave(popularity)
+    # The first user has seen all items that anybody has, the second all that two have, and so on.
+    start = (popularity.cumsum(0) - popularity)[item]
     user = torch.arange(item.numel(), device=item.device) - start
     return Catalogue(popularity.numel(), seen=torch.stack([user, item]))
+
+
+def _check_one_per_item(value: object, name: str) -> Tensor:
+    numbers = check_integers(value, name)
+    if numbers.dim() != 1 or numbers.numel() == 0:
+        raise ValueError(f"'{name}' needs to have shape [num_items] (got {list(numbers.shape)})")
+    return numbers
 
 
 #: What PyG's classes take in place of a catalogue, and how to make one of it.
@@ -406,9 +370,3 @@ CATALOGUE_OF: dict[str, Callable[[object], Catalogue]] = {
     "category": _of_category,
     "popularity": _of_popularity,
 }
-
-
-def _check_catalogue(catalogue: object) -> Catalogue | None:
-    if catalogue is not None and not isinstance(catalogue, Catalogue):
-        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
-    return catalogue

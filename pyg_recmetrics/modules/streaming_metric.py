@@ -4,7 +4,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
@@ -12,8 +12,15 @@ from torch_geometric.metrics import link_pred
 
 from pyg_recmetrics.checks import check_mapping, check_tensor, holds_double_precision
 
-#: How the states of several processes become one: by their sum, or one after the other.
-Merging: TypeAlias = Literal["sum", "cat"]
+
+class Part(NamedTuple):
+    """A tensor of a state: how those of several processes become one, and what it starts as.
+
+    `"sum"` adds them up, and `"cat"` puts one after the other.
+    """
+
+    merging: Literal["sum", "cat"]
+    initial: Tensor
 
 
 class TorchmetricsArguments(TypedDict, total=False):
@@ -40,84 +47,13 @@ def to_double_precision_device(value: Any) -> Any:
     return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
 
 
-class _TorchmetricsBase(link_pred.BaseMetric):  # type: ignore[misc]
-    """The base of all classes where torchmetrics is installed, which then keeps their state."""
-
-    def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
-        """Declares an attribute that is part of the state."""
-        self.add_state(name, default, dist_reduce_fx=merging)
-
-    def note_loaded_state(self) -> None:
-        """Lets `compute` use a state that did not come from `update`."""
-        # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
-        self.forget_result()
-        self._update_count = max(self.update_count, 1)
-
-    def forget_result(self) -> None:
-        """Lets the next call of `compute` compute again."""
-        self._computed = None
-
-    def synchronised(self) -> AbstractContextManager[None]:
-        """Returns a context in which the state is that of all processes together."""
-        context: AbstractContextManager[None] = self.sync_context(
-            dist_sync_fn=self.dist_sync_fn,
-            should_sync=self._to_sync,
-            should_unsync=self._should_unsync,
-        )
-        return context
-
-    def draw(self, val: Any, ax: Any) -> Any:
-        """Plots values of the metric on axes."""
-        return self._plot(val, ax)
-
-    def draw_curve(
-        self, curve: tuple[Tensor, Tensor, Tensor], labels: tuple[str, str], ax: Any
-    ) -> Any:
-        """Plots the first two parts of a curve against each other on axes."""
-        from torchmetrics.utilities.plot import plot_curve
-
-        return plot_curve(curve, ax=ax, label_names=labels, name=type(self).__name__)
+def check_torchmetrics(name: str) -> None:
+    """Raises if something is asked for that only torchmetrics has."""
+    if not link_pred.WITH_TORCHMETRICS:
+        raise ImportError(f"'{name}' needs torchmetrics: pip install torchmetrics")
 
 
-class _ModuleBase(link_pred.BaseMetric):  # type: ignore[misc]
-    """The base of all classes where torchmetrics is missing: one process, and no plots."""
-
-    #: Nothing but torchmetrics moves a state there.
-    compute_on_cpu = False
-
-    def __init__(self, **kwargs: Any) -> None:
-        if kwargs:
-            raise ImportError(f"'{min(kwargs)}' needs torchmetrics: pip install torchmetrics")
-        link_pred.BaseMetric.__init__(self)
-
-    def declare_state(self, name: str, default: Tensor | list[Tensor], merging: Merging) -> None:
-        """Declares an attribute that is part of the state."""
-        setattr(self, name, default)
-
-    def note_loaded_state(self) -> None:
-        """Does nothing, because a plain module keeps no result of `compute`."""
-
-    def forget_result(self) -> None:
-        """Does nothing, because a plain module keeps no result of `compute`."""
-
-    def reset(self) -> None:
-        """Does nothing, because :class:`StreamingMetric` puts its state back itself."""
-
-    def synchronised(self) -> AbstractContextManager[None]:
-        """Returns a context that changes nothing."""
-        return nullcontext()
-
-    def draw(self, *_: Any) -> Any:
-        """Raises, because the plots are those of torchmetrics."""
-        raise ImportError("'plot' needs torchmetrics: pip install torchmetrics")
-
-    draw_curve = draw
-
-
-_Base = _TorchmetricsBase if link_pred.WITH_TORCHMETRICS else _ModuleBase
-
-
-class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
+class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     r"""A metric over mini-batches: `update`, `compute` and `reset`.
 
     Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
@@ -149,12 +85,16 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
     is_differentiable: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
+    #: Where torchmetrics is installed, each metric says so by itself.
+    compute_on_cpu = False
 
     def __init__(self, **kwargs: Any) -> None:
         if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
             raise TypeError(f"got an unexpected keyword argument '{min(unknown)}'")
+        if kwargs:
+            check_torchmetrics(min(kwargs))
         # Not that of PyG's own metrics, which requires a cut-off.
-        _Base.__init__(self, **kwargs)
+        link_pred.BaseMetric.__init__(self, **kwargs)
         self._result_device = torch.device("cpu")
 
     @property
@@ -167,12 +107,8 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         """Returns the arguments to print, by name."""
 
     @abstractmethod
-    def merged_by(self) -> dict[str, Merging]:
-        """Returns how several processes merge each tensor of the state, by its name."""
-
-    @abstractmethod
-    def initial(self, name: str) -> Tensor:
-        """Returns a tensor of the state as it is before the first update."""
+    def parts(self) -> dict[str, Part]:
+        """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
     def compute(self) -> Tensor:
@@ -184,6 +120,17 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         if self.compute_on_cpu:
             return torch.device("cpu")
         return double_precision_device(self._result_device)
+
+    def _synchronised(self) -> AbstractContextManager[None]:
+        """Returns a context in which the state is that of all processes together."""
+        if not link_pred.WITH_TORCHMETRICS:
+            return nullcontext()
+        context: AbstractContextManager[None] = self.sync_context(
+            dist_sync_fn=self.dist_sync_fn,
+            should_sync=self._to_sync,
+            should_unsync=self._should_unsync,
+        )
+        return context
 
     def as_result(self, value: Tensor) -> Tensor:
         """Returns a value as others see it: in the default dtype, unless it is an integer.
@@ -197,7 +144,8 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
 
     def reset(self) -> None:
         """Forgets all users."""
-        super().reset()
+        if link_pred.WITH_TORCHMETRICS:
+            super().reset()
         self._set_initial_state()
 
     def get(self, name: str) -> Tensor:
@@ -207,13 +155,13 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
 
     def set(self, name: str, value: Tensor) -> None:
         """Replaces a tensor of the state. The previous tensor itself is not written to."""
-        is_list = self.merged_by()[name] == "cat"
+        is_list = self._parts[name].merging == "cat"
         setattr(self, self._attributes[name], [value] if is_list else value)
 
     def merge(self, name: str, value: Tensor) -> None:
         """Merges what other users have as a tensor of the state into it."""
         value, attribute = value.to(self.state_device), self._attributes[name]
-        is_list = self.merged_by()[name] == "cat"
+        is_list = self._parts[name].merging == "cat"
         setattr(self, attribute, getattr(self, attribute) + ([value] if is_list else value))
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -239,14 +187,17 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
             self._check_part(name, check_tensor(value, "state"))
         for name, value in tensors.items():
             self.set(name, value.to(self.state_device))
-        self.note_loaded_state()
+        # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
+        self._computed = None
+        self._update_count = max(getattr(self, "_update_count", 0), 1)
 
     def _tensors(self) -> dict[str, Tensor]:
         return {name: self.get(name) for name in self._attributes}
 
     def _check_part(self, name: str, value: Tensor) -> None:
         """Raises if a tensor cannot be this part of the state."""
-        initial, is_list = self.initial(name), self.merged_by()[name] == "cat"
+        merging, initial = self._parts[name]
+        is_list = merging == "cat"
         fits = value.dim() == 1 if is_list else value.shape == initial.shape
         if not fits or value.dtype != initial.dtype:
             shape = "[n]" if is_list else list(initial.shape)
@@ -259,15 +210,17 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         # A collection of torchmetrics lets metrics share their state if the names and, after the
         # first update, the values are the same. So each name says what exactly is counted.
         suffix = re.sub(r"\W+", "_", "_".join(self.identity.values()))
-        self._attributes = {name: f"{name}_of_{suffix}" for name in self.merged_by()}
-        for name, merging in self.merged_by().items():
-            default: Tensor | list[Tensor] = [] if merging == "cat" else self.initial(name)
-            self.declare_state(self._attributes[name], default, merging)
+        self._parts = self.parts()
+        self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
+        if link_pred.WITH_TORCHMETRICS:
+            for name, (merging, initial) in self._parts.items():
+                default: Tensor | list[Tensor] = [] if merging == "cat" else initial
+                self.add_state(self._attributes[name], default, dist_reduce_fx=merging)
         self._set_initial_state()
 
     def _set_initial_state(self) -> None:
-        for name in self._attributes:
-            self.set(name, self.initial(name).to(self.state_device))
+        for name, part in self._parts.items():
+            self.set(name, part.initial.to(self.state_device))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
@@ -277,8 +230,32 @@ class StreamingMetric(_Base):  # type: ignore[misc, valid-type]
         module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
         for name, value in state.items():
             self.set(name, value)
-        self.forget_result()
+        self._computed = None  # which torchmetrics would return again
         return module
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plots one value or several, as all metrics of torchmetrics do.
+
+        Args:
+            val: A value that :meth:`compute` returned, or a list of such values.
+                (default: `None`, the current value)
+            ax: The axes to plot on. (default: `None`, new axes)
+
+        Returns:
+            A figure and its axes.
+
+        Raises:
+            ImportError: If torchmetrics or matplotlib is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import modules
+            >>> metric = modules.Recall(k=2)
+            >>> metric.update(torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]]))
+            >>> figure, axes = metric.plot()  # needs torchmetrics and matplotlib
+        """
+        check_torchmetrics("plot")
+        return self._plot(val, ax)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())

@@ -381,7 +381,7 @@ def _unless_rounding(mean: float, size: float) -> float:
 
 def _has_lift(metric: Metric) -> bool:
     """Returns whether zero is the least that there is, so that ratios mean something."""
-    return metric.definition.bounds[0] >= 0
+    return metric.definition.range[0] >= 0
 
 
 def _lift(metric: Metric, mean_b: float, difference: float) -> float:

@@ -150,7 +150,7 @@ class Interval(NamedTuple):
 
     def of_metric(self, metric: Metric) -> "Interval":
         """Returns the part of it that the mean of a metric can reach."""
-        lowest, highest = metric.definition.bounds
+        lowest, highest = metric.definition.range
         # Weights have no bound.
         is_weighted = metric.all_arguments.get("propensity", "none") != "none"
         return self.inside(lowest, math.inf if is_weighted else highest)

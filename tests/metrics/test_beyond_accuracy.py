@@ -83,7 +83,7 @@ def test_values_are_within_bounds(case, k):
     ranked = rank_lists(case)
     for metric in metrics_of_lists(k):
         value = metric(ranked)
-        low, high = metrics.definition(metric.name).bounds
+        low, high = metrics.definition(metric.name).range
         assert value.dtype == torch.float64
         assert value.dim() == (0 if metric.is_aggregate else 1)
         assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].flatten().tolist())
@@ -233,7 +233,7 @@ class TestKnownValues:
         ranked = make_ranked(
             [[1], [0]], seen=torch.tensor([[0, 1], [0, 0]]), item_category=torch.tensor([5, 9])
         )
-        high = metrics.definition("calibration").bounds[1]
+        high = metrics.definition("calibration").range[1]
         assert metrics.calibration(ranked, 1).tolist() == pytest.approx([high, 0])
 
     def test_categories_may_have_large_numbers(self):

@@ -44,7 +44,7 @@ def test_metrics_of_all_ranks_equal_naive_loops(case):
     for metric in metrics_of_all_ranks():
         value = metric(ranked)
         assert value.tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
-        low, high = metrics.definition(metric.name).bounds
+        low, high = metrics.definition(metric.name).range
         means = value.nanmean(dim=0, keepdim=True)
         within = means if metric.is_pooled else value  # which the bounds of a user do not hold for
         assert all(low <= x <= high + 1e-12 for x in within[~within.isnan()].tolist()), metric
@@ -77,7 +77,7 @@ def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
     ranked = rank(weight, case.task(), full=True)
     for k in set(ranked.degree[ranked.degree > 0].tolist()):
         for metric in metrics_of_ranks(k):
-            if metrics.definition(metric.name).bounds == (0, 1) and not metric.is_pooled:
+            if metrics.definition(metric.name).range == (0, 1) and not metric.is_pooled:
                 if "ideal=k" in str(metric) and "gain=binary" not in str(metric):
                     continue  # k items of the largest gain are more than a user may have
                 if metric.name in ("rbp", "err"):
@@ -140,7 +140,7 @@ def check_half_ranks(users, metrics_):
         ]
         value = metric(ranked).tolist()
         assert value == pytest.approx(loop, nan_ok=True), metric
-        low, high = metrics.definition(metric.name).bounds
+        low, high = metrics.definition(metric.name).range
         assert all(math.isnan(x) or low <= x <= high + 1e-12 for x in value), metric
 
 

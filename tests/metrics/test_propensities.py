@@ -135,7 +135,7 @@ class TestLaws:
         arguments = data.draw(arguments_of(name))
         assume(arguments.get("average") != "micro")
         value = getattr(metrics, name)(ranked, propensity="given", clip=clip, **arguments)
-        low, high = metrics.definition(name).bounds
+        low, high = metrics.definition(name).range
         assert all(low <= x <= high for x in value[~value.isnan()].tolist())
 
 

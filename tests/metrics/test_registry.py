@@ -219,7 +219,7 @@ def test_values_need_words_that_say_what_they_mean(definitions, hint):
 def scaled_hits(definitions):
     """A metric with a parameter of every kind that has words."""
 
-    @metrics.register(bounds=(0.0, torch.inf))
+    @metrics.register(range=(0.0, torch.inf))
     def scaled_hits(
         ranked,
         k: int,

@@ -1,41 +1,41 @@
-"""Metric classes for loops over mini-batches.
+"""Metric classes for loops over mini-batches: one tester of all of them.
 
-These tests are of several modules together.
+A :class:`Use` is a class with some arguments and some mini-batches. Hypothesis draws uses of every
+class, and every :func:`law` holds for all of them.
 """
 
 import copy
-import doctest
 import inspect
 import io
+import itertools
 import json
 import math
 import pickle
 import re
 import subprocess
 import sys
+import warnings
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch_geometric import metrics as pyg
 
-from pyg_recmetrics import Catalogue, EvaluationResult, RankedEdges, metrics, modules
-from pyg_recmetrics.metrics import registry
-from tests.support.cases.strategies import cases
+from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules
+from tests.support.cases.strategies import cases, scored_pairs
 from tests.support.machines.optional import needs_collection, needs_torchmetrics, torchmetrics
 from tests.support.tools import module_stubs
 from tests.support.tools.laws import values_of
 
 ROOT = Path(__file__).resolve().parents[2]
-
-#: What is said of lists that are too short, where a test is about something else.
-SHORT = "ignore:'pred_index_mat' holds lists of"
-NAMES = [name for name in dir(modules) if issubclass(getattr(modules, name), modules.RankingMetric)]
-LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
-TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
-
+NAMES = dir(modules)
+CURVES = ("PrecisionRecallCurve", "RecallAtFixedPrecision")
+OF_LISTS = [name for name in NAMES if name not in CURVES]
 
 CATALOGUE = Catalogue(
     40,
@@ -43,30 +43,178 @@ CATALOGUE = Catalogue(
     item_category=torch.arange(40) % 3,
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
 )
+#: What PyG's classes take in place of a catalogue.
+FACTS = {
+    "num_dst_nodes": 40,
+    "category": CATALOGUE.item_category,
+    "popularity": CATALOGUE.popularity,
+}
+#: What a user without truth counts as.
+COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
+
+LISTS, TRUTH = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]]), torch.tensor([[0, 0, 1], [1, 2, 2]])
+WEIGHT = torch.tensor([1.0, 3.0, 2.0])
+PAIRS = (torch.tensor([0.4, 0.01, 0.5, 0.6]), torch.tensor([1, 0, 0, 1]), torch.zeros(4).long())
+#: A mini-batch of lists, and one of pairs.
+BATCH = ((LISTS, TRUTH), PAIRS)
+
+# What is said of lists that are too short, and by torchmetrics of `compute` before any `update`.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:'pred_index_mat' holds lists of"),
+    pytest.mark.filterwarnings("ignore:The ``compute`` method of metric"),
+]
 
 
-def make(name, k=3, **arguments):
-    known = inspect.signature(getattr(modules, name)).parameters
-    given = {"k": k, "catalogue": CATALOGUE}
-    return getattr(modules, name)(
-        **{key: value for key, value in given.items() if key in known}, **arguments
-    )
+@dataclass
+class Use:
+    """A class, its arguments, mini-batches, the same as one, and what the function says of it."""
+
+    cls: type
+    arguments: dict
+    batches: list[dict]
+    whole: dict
+    wanted: tuple
+    per_user: list | None = None
+
+    def new(self, **more):
+        return self.cls(**self.arguments, **more)
+
+    @property
+    def is_of_lists(self):
+        return "pred_index_mat" in self.whole
+
+    def check_per_user(self, metric):
+        if self.per_user is not None:
+            values = metric.compute_per_user().tolist()
+            assert values == pytest.approx(self.per_user, rel=1e-12, nan_ok=True)
+
+    def after(self, *batches, metric=None, **more):
+        """A metric that has seen mini-batches."""
+        metric = self.new(**more) if metric is None else metric
+        for batch in batches:
+            metric.update(**batch)
+        return metric
 
 
-def random_lists(num_users=60, num_items=30, k=10, seed=0):
-    """Lists and truth without anything that PyG's metrics are wrong about."""
-    generator = torch.Generator().manual_seed(seed)
-    lists = torch.rand(num_users, num_items, generator=generator).argsort()[:, :k]
-    is_true = torch.rand(num_users, num_items, generator=generator) < 0.2
-    is_true[::7] = False
-    return lists, is_true.nonzero().t().contiguous()
+@st.composite
+def uses(draw, name):
+    cls = getattr(modules, name)
+    return draw((uses_of_pairs if name in CURVES else uses_of_lists)(cls))
 
 
-def batches(lists, truth, size, weight=None):
-    for start in range(0, len(lists), size):
-        mask = (truth[0] >= start) & (truth[0] < start + size)
-        row = truth[:, mask] - torch.tensor([[start], [0]])
-        yield lists[start : start + size], row, None if weight is None else weight[mask]
+@st.composite
+def uses_of_lists(draw, cls):
+    case, parameters = draw(cases()), inspect.signature(cls).parameters
+    row = st.lists(st.integers(-1, 9), min_size=4, max_size=4)
+    lists = torch.tensor(draw(st.lists(row, min_size=case.num_users, max_size=case.num_users)))
+    truth = torch.tensor(case.truth).t()
+    weight = None if case.weights is None else torch.tensor(case.weights)
+    of_function = {
+        each: draw(st.sampled_from(values_of(parameter, k=14)))
+        for each, parameter in cls.definition.parameters.items()
+        if not parameter.refines and each != "average" and draw(st.booleans())
+    }
+    if weight is None:
+        of_function.pop("weighted", None)  # for which a class requires weights
+    k = draw(st.integers(1, 12)) if "k" in parameters else None
+    arguments = of_function | ({} if k is None else {"k": k})
+    action = draw(st.sampled_from(list(COUNTS_AS)))
+    fact = next((each for each in FACTS if each in parameters), None)
+    options = {"empty_target_action": action, "keep_per_user": True}
+    is_fact = fact and of_function.get("over") != "embedding" and draw(st.booleans())
+    options |= {fact: FACTS[fact]} if is_fact else {"catalogue": CATALOGUE}
+    arguments |= {each: value for each, value in options.items() if each in parameters}
+    cuts = sorted(draw(st.lists(st.integers(0, case.num_users), max_size=4)))
+    batches = [
+        users_between(start, stop, lists, truth, weight)
+        for start, stop in pairwise([0, *cuts, case.num_users])
+    ]
+    metric = metrics.Metric(cls.definition.name, k, of_function)
+    value = metric(RankedEdges.from_topk(lists, truth, weight).with_catalogue(CATALOGUE))
+    whole = users_between(0, case.num_users, lists, truth, weight)
+    if metric.is_aggregate:
+        return Use(cls, arguments, batches, whole, (value,))
+    per_user = value.tolist()
+    counted = list(per_user)
+    if metric.needs_truth:
+        weights = case.weights or [1] * len(case.truth)
+        pairs = zip(case.truth, weights, strict=True)
+        have_truth = {user for (user, _), each in pairs if each > 0}
+        for user in set(range(case.num_users)) - have_truth:
+            counted[user] = COUNTS_AS[action]
+    return Use(cls, arguments, batches, whole, (torch.tensor(counted).nanmean(),), per_user)
+
+
+def users_between(start, stop, lists, truth, weight=None):
+    is_in = (truth[0] >= start) & (truth[0] < stop)
+    row = truth[:, is_in] - torch.tensor([[start], [0]])
+    batch = {"pred_index_mat": lists[start:stop], "edge_label_index": row}
+    return batch if weight is None else batch | {"edge_label_weight": weight[is_in]}
+
+
+#: What both curves take.
+CURVE_ARGUMENTS = {
+    "max_k": st.none() | st.integers(1, 12),
+    "adaptive_k": st.booleans(),
+    "empty_target_action": st.sampled_from(list(COUNTS_AS)),
+    "aggregation": st.sampled_from(["mean", "median", "min", "max", torch.amax]),
+}
+
+
+@st.composite
+def uses_of_pairs(draw, cls):
+    preds, target, indexes = scored_pairs(draw(cases()))
+    num_pairs, num_batches = len(preds), draw(st.integers(1, 4))
+    batch = st.integers(0, num_batches - 1)
+    drawn = torch.tensor(draw(st.lists(batch, min_size=num_pairs, max_size=num_pairs)))
+    # Equal scores rank in the order in which they come.
+    order = drawn.argsort(stable=True)
+    preds, target, indexes = preds.double()[order] / 1e4, target.long()[order], indexes[order]
+    arguments = draw(st.fixed_dictionaries(CURVE_ARGUMENTS))
+    options = dict(arguments)
+    if cls.__name__ == "RecallAtFixedPrecision":
+        arguments["min_precision"] = options["min_precision"] = draw(
+            st.sampled_from([0.0, 0.25, 1.0])
+        )
+    is_kept = torch.ones(num_pairs, dtype=torch.bool)
+    if draw(st.booleans()):
+        arguments["ignore_index"] = -100
+        flags = draw(st.lists(st.booleans(), min_size=num_pairs - 1, max_size=num_pairs - 1))
+        is_kept[1:] = torch.tensor(flags, dtype=torch.bool)
+        target = target.masked_fill(~is_kept, -100)
+    pairs = {"preds": preds, "target": target, "indexes": indexes}
+    sizes = torch.bincount(drawn, minlength=num_batches).tolist()
+    parts = zip(*(part.split(sizes) for part in pairs.values()), strict=True)
+    batches = [dict(zip(pairs, part, strict=True)) for part in parts]
+    ranked = RankedEdges.from_pairs(*(part[is_kept] for part in pairs.values()))
+    function = {
+        "PrecisionRecallCurve": metrics.precision_recall_curve,
+        "RecallAtFixedPrecision": metrics.recall_at_fixed_precision,
+    }[cls.__name__]
+    return Use(cls, arguments, batches, pairs, function(ranked, **options))
+
+
+def as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def assert_close(found, wanted):
+    for one, other in zip(as_tuple(found), as_tuple(wanted), strict=True):
+        assert one.dtype == other.dtype
+        # Where there is one cut-off, torchmetrics makes a number of what its metrics return.
+        expected = pytest.approx(other.reshape(-1).tolist(), rel=1e-12, abs=1e-12, nan_ok=True)
+        assert one.reshape(-1).tolist() == expected
+
+
+def assert_equal(found, wanted):
+    for one, other in zip(as_tuple(found), as_tuple(wanted), strict=True):
+        assert one.dtype == other.dtype
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def assert_same_state(one, other):
+    for part in one.parts():
+        assert_equal(one.get(part), other.get(part))
 
 
 @pytest.fixture
@@ -77,593 +225,525 @@ def double_results():
     torch.set_default_dtype(torch.float32)
 
 
-@st.composite
-def any_module(draw):
-    """A class, and arguments for it, as a dictionary."""
-    cls = getattr(modules, draw(st.sampled_from(NAMES)))
-    options = {
-        name: st.sampled_from(values_of(parameter, k=14))
-        for name, parameter in cls.definition.parameters.items()
-        if not parameter.refines  # what needs more than the metric itself
-    }
-    arguments = {name: draw(values) for name, values in options.items() if draw(st.booleans())}
-    arguments.pop("average", None)
-    if cls.definition.has_cut_off:
-        arguments["k"] = draw(st.integers(1, 12))
-    return cls, arguments
-
-
-class TestClasses:
-    def test_there_is_one_for_every_metric_that_lists_are_enough_for(self):
-        made = {getattr(modules, name).definition.name for name in NAMES}
-        unmade = {n for n in metrics.names() if metrics.definition(n).needs_all_ranks}
-        assert made == set(metrics.names()) - unmade - {"calibration", "fall_out"}
-        assert {"NDCG", "DCG", "MRR", "MAP", "F1", "RPrecision", "HitRate"} <= set(NAMES)
-
-    def test_two_look_at_scored_pairs(self):
-        assert set(dir(modules)) - set(NAMES) == {"PrecisionRecallCurve", "RecallAtFixedPrecision"}
-
-    def test_what_lists_are_not_enough_for_says_so(self):
-        with pytest.raises(AttributeError, match=r"no 'ROCAUC': 'roc_auc' needs .*'evaluate"):
-            _ = modules.ROCAUC
-        with pytest.raises(
-            AttributeError, match=r"'calibration' needs .*the history of every user"
-        ):
-            _ = modules.Calibration
-        with pytest.raises(AttributeError, match=r"'fall_out' needs .*the number of candidates"):
-            _ = modules.FallOut
-        with pytest.raises(ImportError, match="NDGC"):
-            from pyg_recmetrics.modules import NDGC  # noqa: F401
-        with pytest.raises(ValueError, match=r"'average' needs to be 'macro'.*\(got 'micro'\)"):
-            modules.Recall(k=3, average="micro")
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_they_have_the_signature_and_the_words_of_the_function(self, name):
-        cls = getattr(modules, name)
-        own = dict(inspect.signature(cls).parameters)
-        more = {"empty_target_action": "skip", "keep_per_user": False}
-        pygs = {"num_dst_nodes": None, "category": None, "popularity": None}
-        needs_catalogue = bool(set(cls.definition.needs) - {"items"}) and not pygs.keys() & own
-        more |= pygs | {"catalogue": inspect.Parameter.empty if needs_catalogue else None}
-        if name != "Recall":  # whose function takes it, too
-            more["weighted"] = False
-        assert own.pop("kwargs").kind is inspect.Parameter.VAR_KEYWORD
-        more = {n: default for n, default in more.items() if n in own}
-        assert {n: own.pop(n).default for n in more} == more
-        function = inspect.signature(cls.definition.function).parameters
-        assert {n: p.default for n, p in own.items()} == {
-            n: p.default for n, p in function.items() if n != "ranked"
-        }
-        assert cls.__doc__.startswith(cls.definition.docstring.summary)
-        for word in (*own, *more):
-            assert f"    {word} (" in cls.__doc__
-        assert "ranked (" not in cls.__doc__
-        assert (cls.__module__, cls.__qualname__) == ("pyg_recmetrics.modules", name)
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_their_examples_run(self, name):
-        example = doctest.DocTestParser().get_doctest(
-            getattr(modules, name).__doc__, {}, name, None, None
-        )
-        results = doctest.DocTestRunner().run(example)
-        assert results.attempted >= 4
-        assert results.failed == 0
-
-    def test_a_new_metric_has_a_class_at_once(self, monkeypatch):
-        def twice_recall(ranked, k: int):
-            """Twice the recall."""
-            return 2 * metrics.recall(ranked, k=k)
-
-        monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
-        metrics.register(bounds=(0.0, 2.0))(twice_recall)
-        monkeypatch.setattr(modules, "TwiceRecall", modules.TwiceRecall)  # and forgotten again
-        metric = modules.TwiceRecall(k=3)
-        metric.update(LISTS, TRUTH)
-        assert metric.compute() == 2
-
-    def test_arguments_are_checked(self):
-        with pytest.raises(TypeError, match="missing a required argument: 'k'"):
-            modules.Recall()
-        with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
-            modules.Recall(k=3, depth=4)
-        with pytest.raises(ValueError, match=r"'k' needs to be a positive integer \(got 0\)"):
-            modules.Recall(0)
-        with pytest.raises(ValueError, match=r"'gain' needs to be one of .*\(got 'log'\)"):
-            modules.NDCG(k=3, gain="log")
-        with pytest.raises(ValueError, match="'empty_target_action' needs to be one of"):
-            modules.NDCG(k=3, empty_target_action="drop")
-
-    def test_printing(self):
-        assert repr(modules.RPrecision()) == "RPrecision()"
-        assert repr(modules.NDCG(20, gain="binary")) == "NDCG(k=20, gain='binary')"
-        assert repr(modules.MRR(empty_target_action="neg")) == "MRR(empty_target_action='neg')"
-
-
-class TestValues:
-    @pytest.mark.usefixtures("double_results")
-    @pytest.mark.filterwarnings(SHORT)
-    @given(case=cases(), module=any_module(), size=st.integers(1, 3), data=st.data())
-    def test_any_mini_batches_add_up_to_the_mean_over_users(self, case, module, size, data):
-        cls, arguments = module
-        if case.weights is None:
-            arguments.pop("weighted", None)  # for which a class requires weights
-        truth = torch.tensor(case.truth).reshape(-1, 2).t()
-        weight = None if case.weights is None else torch.tensor(case.weights)
-        row = st.lists(st.integers(-1, 9), min_size=4, max_size=4)
-        lists = data.draw(st.lists(row, min_size=case.num_users, max_size=case.num_users))
-        lists = torch.tensor(lists)
-        options = {"keep_per_user": True, "catalogue": CATALOGUE}
-        known = inspect.signature(cls).parameters
-        metric = cls(**arguments, **{n: value for n, value in options.items() if n in known})
-        for batch in batches(lists, truth, size, weight):
-            metric.update(*batch)
-        k = arguments.pop("k", None)
-        spelled = metrics.Metric(cls.definition.name, k, tuple(arguments.items()))
-        ranked = RankedEdges.from_topk(lists, truth, weight).with_catalogue(CATALOGUE)
-        if spelled.is_aggregate:
-            assert float(metric.compute()) == pytest.approx(float(spelled(ranked)), nan_ok=True)
-            return
-        wanted = spelled(ranked).tolist()
-        defined = [value for value in wanted if not math.isnan(value)]
-        assert metric.compute_per_user().tolist() == pytest.approx(wanted, nan_ok=True)
-        if defined:
-            assert float(metric.compute()) == pytest.approx(sum(defined) / len(defined))
+def law(check):
+    """Lets a test hold for random uses of every class."""
 
     @pytest.mark.usefixtures("double_results")
-    @pytest.mark.filterwarnings(SHORT)
     @pytest.mark.parametrize("name", NAMES)
-    def test_a_thousand_updates_equal_one(self, name):
-        lists, truth = random_lists(num_users=1000, num_items=20)
-        whole, parts = make(name), make(name)
-        whole.update(lists, truth)
-        for batch in batches(lists, truth, size=1):
-            parts.update(*batch)
-        assert float(parts.compute()) == pytest.approx(float(whole.compute()), rel=1e-13)
+    @settings(max_examples=8)
+    @given(data=st.data())
+    def checked(name, data):
+        check(data.draw(uses(name)))
 
-    @pytest.mark.parametrize("name", ["Precision", "Recall", "F1", "MAP", "NDCG", "MRR"])
-    def test_they_agree_with_pygs_own_where_these_are_right(self, name):
-        lists, truth = random_lists()
-        ours, theirs = make(name, k=5), getattr(pyg, f"LinkPred{name}")(k=5)
-        for batch in batches(lists, truth, size=25):
-            ours.update(*batch)
-            pred_index_mat, edge_label_index, _ = batch
-            # PyG 2.6 takes lists of exactly k items, and no weight.
-            theirs.update(pred_index_mat[:, :5], edge_label_index)
-        assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
-
-    def test_personalization_agrees_with_pygs_own(self):
-        lists, truth = random_lists(num_users=40)
-        ours, theirs = modules.Personalization(k=5), pyg.LinkPredPersonalization(k=5)
-        for batch in batches(lists, truth, size=15):
-            ours.update(*batch)
-            theirs.update(*batch)
-        assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
-
-    @pytest.mark.parametrize("name", ["Entropy", "Personalization"])
-    def test_what_needs_lists_only_keeps_the_items_that_were_recommended(self, name):
-        metric = getattr(modules, name)(k=2)
-        assert "catalogue" not in inspect.signature(type(metric)).parameters
-        for _ in range(3):
-            metric.update(torch.tensor([[10**6, 3], [7, 10**6]]), TRUTH[:, :0])
-        assert metric.get("position").numel() == metric.get("value").numel() <= 4
-        wanted = {"Entropy": 1.5, "Personalization": 1 - (3 * 0.5 + 3 + 3 + 6 * 0.5) / 15}
-        assert float(metric.compute()) == pytest.approx(wanted[name])
-
-    @pytest.mark.filterwarnings(SHORT)
-    def test_paddings_and_repetitions_count_for_nobody(self):
-        metric = modules.Recall(k=50, keep_per_user=True)  # and k is wider than the matrix
-        lists = torch.tensor([[3, 3, 1], [-1, -1, -1], [-1, 0, -1]])
-        truth = torch.tensor([[0, 0, 0, 1, 2], [3, 3, 7, 0, 0]])
-        metric.update(lists, truth)
-        assert metric.compute_per_user().tolist() == [0.5, 0.0, 1.0]
-
-    @pytest.mark.parametrize("action", ["skip", "neg", "pos"])
-    def test_users_without_truth_count_as_in_evaluate(self, action):
-        metric = modules.Recall(k=1, empty_target_action=action, keep_per_user=True)
-        metric.update(LISTS, TRUTH)
-        ranked = RankedEdges.from_topk(LISTS, TRUTH)
-        wanted = EvaluationResult(ranked, "recall@1", empty_target_action=action)["recall@1"]
-        assert float(metric.compute()) == pytest.approx(wanted)
-        assert metric.compute_per_user().isnan().tolist() == [False, False, True]
-
-    def test_users_without_truth_can_be_an_error_that_adds_nothing(self):
-        metric = modules.Recall(k=1, empty_target_action="error")
-        metric.update(LISTS[:2], TRUTH)
-        before = float(metric.compute())
-        with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
-            metric.update(LISTS, TRUTH)
-        assert float(metric.compute()) == before
-
-    def test_mini_batches_without_users_or_truth(self):
-        metric = modules.NDCG(k=3, keep_per_user=True)
-        metric.update(LISTS, TRUTH)
-        metric.update(LISTS[:0], TRUTH[:, :0])
-        metric.update(LISTS, TRUTH[:, :0])
-        assert metric.compute_per_user().isnan().tolist() == [False, False, *[True] * 4]
-        assert metric.get("count") == 2
-        metric.reset()
-        metric.update(LISTS, TRUTH[:, :0])
-        assert metric.compute().isnan()
-        assert metric.compute_per_user().numel() == 3
-
-    def test_values_per_user_are_kept_only_if_asked_for(self):
-        metric = modules.NDCG(k=3)
-        metric.update(LISTS, TRUTH)
-        with pytest.raises(ValueError, match="'keep_per_user' needs to be set"):
-            metric.compute_per_user()
-        assert set(metric.get_extra_state()) == {"metric", "empty_target_action", "sum", "count"}
-
-    def test_on_any_device(self, device):
-        metric = modules.NDCG(k=3, keep_per_user=True).to(device)
-        metric.update(LISTS.to(device), TRUTH.to(device))
-        assert metric.compute().device.type == device.type
-        metric.to("cpu").update(LISTS.to(device), TRUTH.to(device))
-        assert metric.compute_per_user().device.type == "cpu"
+    return checked
 
 
-class TestDtypeAndDevice:
-    @pytest.mark.parametrize("name", NAMES)
-    def test_results_are_in_the_default_dtype(self, name):
-        metric = make(name)
-        metric.update(LISTS, TRUTH)
-        value = metric.compute()
-        assert value.dtype == torch.get_default_dtype() == torch.float32
-        assert torch.allclose(value, torch.tensor(float(value)))
-
-    def test_values_per_user_have_the_dtype_of_their_mean(self):
-        metric = modules.Recall(k=1, keep_per_user=True)
-        metric.update(LISTS, TRUTH)
-        values = metric.compute_per_user()
-        assert torch.allclose(values, torch.tensor([0.5, 0.0, math.nan]), equal_nan=True)
-        assert torch.equal(values.nanmean(), metric.compute())
-
-    @pytest.mark.usefixtures("double_results")
-    def test_a_double_default_dtype_gives_the_whole_precision(self):
-        metric = modules.MAP(k=3, keep_per_user=True)
-        metric.update(LISTS, TRUTH)
-        wanted = metrics.map(RankedEdges.from_topk(LISTS, TRUTH), k=3)
-        assert torch.equal(metric.compute_per_user().nan_to_num(-1), wanted.nan_to_num(-1))
-        assert torch.equal(metric.compute(), wanted.nansum() / 2)
-
-    def test_the_sum_over_many_users_is_in_double_precision(self):
-        """In single precision, a sum stops to grow at 2**24."""
-        metric = modules.Precision(k=1)
-        metric.set("sum", torch.tensor(2.0**24, dtype=torch.float64))
-        metric.set("count", torch.tensor(2**24))
-        hit = torch.zeros(1, 1, dtype=torch.long)
-        for _ in range(3):
-            metric.update(hit, torch.zeros(2, 1, dtype=torch.long))
-        assert metric.get("sum") == 2**24 + 3
-
-    @pytest.fixture
-    def no_double(self, monkeypatch):
-        """The device 'meta' stands for one without double precision."""
-        monkeypatch.setattr(
-            modules.streaming_metric,
-            "holds_double_precision",
-            lambda device: device.type != "meta",
-        )
-
-    @pytest.mark.usefixtures("no_double")
-    @pytest.mark.parametrize("name", ["NDCG", "Coverage", "Personalization"])
-    def test_the_state_stays_on_the_cpu_if_a_device_holds_no_double_precision(self, name):
-        metric, alone = make(name), make(name)
-        model = torch.nn.ModuleDict({"metric": metric})
-        for reset in (False, True):
-            if reset:
-                metric.reset()
-            metric.update(LISTS[:2], TRUTH)
-            model.to("meta")
-            metric.update(LISTS[2:], TRUTH[:, :0])
-            assert metric.compute().device.type == "meta"
-            assert metric.compute().dtype == torch.float32
-        alone.update(LISTS[:2], TRUTH)
-        alone.update(LISTS[2:], TRUTH[:, :0])
-        for part in metric.merged_by():
-            assert torch.equal(metric.get(part), alone.get(part))  # both on the CPU
-
-    def test_mini_batches_of_such_a_device_are_moved_to_where_double_precision_is(self):
-        metric, alone = modules.NDCG(k=3), modules.NDCG(k=3)
-        weight = torch.tensor([1.0, 3.0, 2.0])
-        lists, truth, w = (OnApple(x) for x in (LISTS, TRUTH, weight))
-        with pytest.raises(TypeError, match="float64"):
-            RankedEdges.from_topk(lists, truth, w)
-        metric.update(lists, truth, w)
-        metric.update(lists, (OnApple(TRUTH[0]), OnApple(TRUTH[1])))
-        alone.update(LISTS, TRUTH, weight)
-        alone.update(LISTS, TRUTH)
-        assert torch.equal(metric.compute(), alone.compute())
+@law
+def test_any_mini_batches_and_one_update_equal_the_function(use):
+    given = copy.deepcopy(use.batches)
+    parts, computed = use.after(*use.batches), use.new()
+    for batch in use.batches:
+        use.after(batch, metric=computed)
+        if use.is_of_lists:  # a curve of no pairs is an error
+            computed.compute()
+    for metric in (parts, computed, use.after(use.whole)):
+        assert_close(metric.compute(), use.wanted)
+        assert_equal(metric.compute(), metric.compute())
+        use.check_per_user(metric)
+    if use.is_of_lists:
+        assert_close(use.after(*use.batches[::-1]).compute(), use.wanted)
+    for batch, before in zip(use.batches, given, strict=True):
+        assert_equal(tuple(batch.values()), tuple(before.values()))
 
 
-class OnApple(torch.Tensor):
-    """A tensor that says it is on an Apple device, and refuses double precision as such do."""
-
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        if function is torch.Tensor.device.__get__:
-            return torch.device("mps")
-        kwargs = kwargs or {}
-        if function is torch.Tensor.to and torch.device("cpu") in args:
-            return args[0].as_subclass(torch.Tensor)
-        result = super().__torch_function__(function, types, args, kwargs)
-        if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
-            raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
-        return result
+@law
+def test_a_reset_forgets_all_users(use):
+    metric = use.after(*use.batches)
+    metric.compute()
+    metric.reset()
+    assert_same_state(metric, use.new())
+    use.after(use.whole, metric=metric)
+    assert_equal(metric.compute(), use.after(use.whole).compute())
 
 
-class TestState:
-    @pytest.fixture
-    def metric(self):
-        metric = modules.NDCG(k=3, keep_per_user=True)
-        metric.update(LISTS, TRUTH)
-        return metric
+def through_a_file(use, metric):
+    """A metric that has seen others, and then reads the state."""
+    file = io.BytesIO()
+    torch.save(torch.nn.ModuleDict({"metric": metric}).state_dict(), file)
+    file.seek(0)
+    other = use.after(use.whole)
+    other.compute()
+    state = torch.load(file, weights_only=True)
+    torch.nn.ModuleDict({"metric": other}).load_state_dict(state)
+    return other
 
-    def test_it_can_be_pickled_and_copied(self, metric):
-        for other in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric)):
-            assert other.compute() == metric.compute()
-            other.update(LISTS[:2], TRUTH)
-            assert other.compute_per_user().numel() == 5
-        assert metric.compute_per_user().numel() == 3
 
-    def test_it_goes_through_a_state_dict(self, metric):
-        file = io.BytesIO()
-        torch.save(torch.nn.ModuleDict({"ndcg": metric}).state_dict(), file)
-        file.seek(0)
-        state = torch.load(file, weights_only=True)
-        other = modules.NDCG(k=3, keep_per_user=True)
-        other.update(-torch.ones_like(LISTS), TRUTH)
-        assert other.compute() == 0
-        torch.nn.ModuleDict({"ndcg": other}).load_state_dict(state)
-        assert other.compute() == metric.compute()
-        other.update(LISTS, TRUTH)
-        assert other.compute_per_user().numel() == 6
-        assert state["ndcg._extra_state"]["per_user"].numel() == 3
+@law
+def test_copies_and_states_of_a_state_dict_go_their_own_way(use):
+    first, *others = use.batches
+    metric = use.after(first)
+    copies = [copy.deepcopy(metric), through_a_file(use, metric)]
+    if use.arguments.get("aggregation") is not torch.amax:
+        copies.append(pickle.loads(pickle.dumps(metric)))
+    if torchmetrics is not None:
+        copies.append(metric.clone())
+    for each in copies:
+        assert repr(each) == repr(metric)
+        if use.is_of_lists:  # a curve of no pairs is an error
+            assert_equal(each.compute(), use.after(first).compute())
+        assert_close(use.after(*others, metric=each).compute(), use.wanted)
+    assert_same_state(metric, use.after(first))
 
-    def test_a_state_that_was_read_can_be_computed_at_once(self, metric):
-        other = modules.NDCG(k=3, keep_per_user=True)
-        other.load_state_dict(metric.state_dict())
-        assert other.compute() == metric.compute()
 
-    @pytest.mark.parametrize("convert", ["half", "bfloat16", "float", "set_dtype"])
-    def test_half_precision_costs_nothing(self, convert):
-        metric = modules.Recall(k=1)
-        model = torch.nn.ModuleDict({"layer": torch.nn.Linear(2, 2), "metric": metric})
-        hit, user = torch.ones(5001, 1, dtype=torch.long), torch.arange(5001)
-        truth = torch.stack([user, user.clamp(max=1)])  # the first user misses
-        metric.update(hit, truth)
-        if convert != "set_dtype":
-            getattr(model, convert)()
-        elif torchmetrics is not None:
+@law
+def test_a_model_that_is_converted_takes_nothing_from_it(use):
+    first, *others = use.batches
+    for convert in ("half", "bfloat16", "float", "double"):
+        metric = use.after(first)
+        getattr(torch.nn.Sequential(torch.nn.Linear(2, 2), metric), convert)()
+        if torchmetrics is not None:
             metric.set_dtype(torch.half)
-        metric.update(hit[:1], truth[:, :1])
-        assert float(metric.get("sum") / metric.get("count")) == pytest.approx(
-            5000 / 5002, abs=1e-12
-        )
+        use.after(*others, metric=metric)
+        assert_equal(metric.compute(), use.after(*use.batches).compute())
         metric.reset()
-        metric.update(hit[:3], truth[:, :3])
-        assert metric.get("sum").dtype == torch.float64
-        assert metric.compute().dtype == torch.float32
-
-    def test_it_is_small(self):
-        metric = modules.NDCG(k=10)
-        for _ in range(3):
-            metric.update(*random_lists())
-        state = metric.get_extra_state().values()
-        assert sum(value.numel() for value in state if isinstance(value, torch.Tensor)) == 2
-
-    @pytest.mark.parametrize(
-        ("other", "difference"),
-        [
-            (modules.NDCG(k=5, keep_per_user=True), r"'ndcg@3 .*got .*'ndcg@5"),
-            (modules.NDCG(k=3, gain="binary", keep_per_user=True), "linear.*got .*binary"),
-            (modules.DCG(k=3, keep_per_user=True), "'ndcg@3 .*got .*'dcg@3"),
-            (
-                modules.NDCG(k=3, empty_target_action="neg", keep_per_user=True),
-                "'skip'.*got .*'neg'",
-            ),
-            (modules.NDCG(k=3), r"\['sum', 'count', 'per_user'\] of .*got \['sum', 'count'\] of"),
-            (modules.Coverage(k=3, catalogue=CATALOGUE), "'ndcg@3 .*got .*'coverage@3"),
-        ],
-        ids=repr,
-    )
-    def test_the_state_of_another_metric_is_refused(self, metric, other, difference):
-        before = metric.compute()
-        with pytest.raises(ValueError, match=f"'state' needs to hold .*{difference}"):
-            metric.load_state_dict(other.state_dict())
-        assert metric.compute() == before
-        with pytest.raises(ValueError, match="'state' needs to hold"):
-            other.load_state_dict(metric.state_dict())
-
-    @pytest.mark.parametrize(
-        ("part", "message"),
-        [
-            ({"sum": torch.zeros(2).double()}, r"'sum' in torch.float64 of shape \[\]"),
-            ({"count": torch.tensor(2.0)}, r"'count' in torch.int64 .*got torch.float32"),
-            ({"per_user": torch.zeros(2, 2).double()}, r"'per_user' .* of shape \[n\]"),
-        ],
-    )
-    def test_a_state_that_was_damaged_is_refused(self, metric, part, message):
-        before = metric.compute()
-        with pytest.raises(ValueError, match=f"'state' needs to hold {message}"):
-            metric.set_extra_state(metric.get_extra_state() | part)
-        assert metric.compute() == before
-        with pytest.raises(TypeError, match=r"'state' needs to be a mapping \(got list\)"):
-            metric.set_extra_state([1, 2])
-
-    def test_a_state_over_another_number_of_items_is_refused(self):
-        few, many = (modules.Coverage(k=3, catalogue=Catalogue(n)) for n in (3, 40))
-        with pytest.raises(ValueError, match=r"'state' .* of shape \[40\] .*of shape \[3\]"):
-            many.load_state_dict(few.state_dict())
-
-
-class TestShortLists:
-    def lists_of(self, width, num_users=60):
-        lists, truth = random_lists(num_users=num_users, k=30)
-        return lists[:, :width], truth
-
-    @pytest.mark.parametrize(
-        ("metric", "needed"),
-        [
-            (modules.Recall(k=20), 20),
-            (modules.NDCG(k=5, ideal="retrieved", ideal_k=11), 11),
-            (modules.Novelty(k=20, catalogue=CATALOGUE), 20),
-            (modules.Gini(k=20, catalogue=CATALOGUE), 20),
-        ],
-        ids=repr,
-    )
-    def test_lists_that_are_shorter_than_k_are_warned_about(self, metric, needed):
-        with pytest.warns(UserWarning, match=f"holds lists of 10 items, but {needed} are needed"):
-            metric.update(*self.lists_of(10))
-
-    def test_lists_that_are_shorter_than_the_largest_number_of_relevant_items(self):
-        lists, truth = self.lists_of(30)
-        largest = int(torch.bincount(truth[0]).max())
-        modules.RPrecision().update(lists[:, :largest], truth)
-        shorter = lists[:, : largest - 1]
-        with pytest.warns(UserWarning, match=f"of {largest - 1} items, but {largest} are needed"):
-            modules.RPrecision().update(shorter, truth)
-
-    @pytest.mark.parametrize("name", ["Recall", "RPrecision"])
-    def test_a_metric_warns_once_whatever_happens_to_it(self, name):
-        metric = make(name, k=20)
-        with pytest.warns(UserWarning, match="'pred_index_mat' holds lists") as warned:
-            metric.update(*self.lists_of(2))
-        assert len(warned) == 1
-        assert warned[0].filename == __file__
-        for _ in range(3):
-            metric.reset()
-            for batch in batches(*self.lists_of(2), size=25):
-                metric.update(*batch)
-            metric.compute()
-        copy.deepcopy(metric).update(*self.lists_of(2))
-
-    @pytest.mark.parametrize(
-        "metric", [modules.Recall(k=2), modules.Recall(k=10), modules.MRR(), modules.RPrecision()]
-    )
-    def test_lists_that_are_long_enough_are_not_warned_about(self, metric):
-        metric.update(*self.lists_of(20))
-        metric.update(LISTS[:0], TRUTH[:, :0])
-
-    def test_lists_of_all_items_are_not_warned_about(self):
-        modules.Recall(k=50).update(*self.lists_of(30))
-        catalogue = Catalogue(40, seen=CATALOGUE.seen)
-        with pytest.warns(UserWarning, match="lists of 30 items"):
-            modules.Novelty(k=50, catalogue=catalogue).update(*self.lists_of(30))
-
-    @needs_collection
-    def test_so_do_the_metrics_of_a_collection(self):
-        collection = pyg.LinkPredMetricCollection(
-            [modules.Recall(k=5), modules.Recall(k=20), modules.NDCG(k=20)]
-        )
-        with pytest.warns(UserWarning, match="'pred_index_mat' holds lists") as warned:
-            collection.update(*self.lists_of(10))
-        assert len(warned) == 2  # those that look at 20
-        for batch in batches(*self.lists_of(10), size=5):
-            collection.update(*batch)
-
-
-@needs_collection
-class TestInPyG:
-    @pytest.mark.filterwarnings(SHORT)
-    def test_beside_pygs_own(self):
-        lists, truth = random_lists()
-        own = {"LinkPredMAP@5": pyg.LinkPredMAP(k=5), "NDCG@5": modules.NDCG(k=5)}
-        collection = pyg.LinkPredMetricCollection(
-            [modules.RPrecision(), pyg.LinkPredMAP(k=5), modules.NDCG(k=5), modules.MRR()]
-        )
-        for batch in batches(lists, truth, size=25):
-            collection.update(*batch)
-            for metric in own.values():
-                metric.update(*batch)
-        values = collection.compute()
-        assert list(values) == ["RPrecision@all", "LinkPredMAP@5", "NDCG@5", "MRR@all"]
-        assert collection.max_k == 5
-        for name, metric in own.items():
-            assert values[name] == metric.compute()
-        collection.reset()
-        collection.update(LISTS, TRUTH)
-        first = collection.compute()["NDCG@5"]
-        collection.update(LISTS[:1], TRUTH[:, :0])
-        collection.update(-torch.ones_like(LISTS), TRUTH)
-        assert float(collection.compute()["NDCG@5"]) == pytest.approx(float(first) / 2)
-
-    def test_weights_reach_all_that_look_at_them(self):
-        weight = torch.tensor([1.0, 3.0, 2.0])
-        collection = pyg.LinkPredMetricCollection(
-            [modules.NDCG(k=2), pyg.LinkPredNDCG(k=2, weighted=True), pyg.LinkPredRecall(k=2)]
-        )
-        collection.update(LISTS, TRUTH, weight)
-        values = collection.compute()
-        assert float(values["NDCG@2"]) == pytest.approx(float(values["WeightedLinkPredNDCG@2"]))
-        alone = modules.NDCG(k=2)
-        alone.update(LISTS, TRUTH)
-        assert float(alone.compute()) != pytest.approx(float(values["NDCG@2"]))
+        assert_same_state(metric, use.new())
 
 
 @needs_torchmetrics
-class TestInTorchmetrics:
-    def test_metrics_of_a_collection_do_not_take_each_others_state(self):
-        """They start alike here, and a collection takes such metrics for one."""
-        parts = {
-            "recall@1": modules.Recall(k=1),
-            "recall@2": modules.Recall(k=2),
-            "hit_rate@2": modules.HitRate(k=2),
-            "ndcg": modules.NDCG(k=2),
-            "binary": modules.NDCG(k=2, gain="binary"),
-            "neg": modules.Recall(k=1, empty_target_action="neg"),
-        }
-        collection = torchmetrics.MetricCollection(copy.deepcopy(parts))
-        for lists in (-torch.ones_like(LISTS[:2]), LISTS[:2], LISTS):
-            collection.update(lists, TRUTH)
-            for metric in parts.values():
-                metric.update(lists, TRUTH)
-        assert collection.compute() == {name: metric.compute() for name, metric in parts.items()}
+@law
+def test_forward_is_the_value_of_the_mini_batch(use):
+    metric = use.new()
+    for batch in use.batches:
+        if use.is_of_lists or (batch["target"] >= 0).any():
+            assert_equal(metric(**batch), use.after(batch).compute())
+    assert_close(metric.compute(), use.wanted)
 
-    def test_forward_gives_the_mini_batch_and_keeps_all(self):
-        metric = modules.Recall(k=1, keep_per_user=True)
-        assert metric(LISTS, TRUTH) == 0.25
-        assert metric(-torch.ones_like(LISTS), TRUTH) == 0
-        assert metric.compute() == 0.125
-        assert metric.compute_per_user().numel() == 6
 
-    def test_metrics_of_two_machines_can_be_merged(self):
-        one, two, both = (modules.Recall(k=1, keep_per_user=True) for _ in range(3))
-        one.update(LISTS, TRUTH)
-        two.update(LISTS[:2], TRUTH[:, :1])
-        both.update(LISTS, TRUTH)
-        both.update(LISTS[:2], TRUTH[:, :1])
-        one.merge_state(two)
-        assert one.compute() == both.compute()
-        assert one.compute_per_user().nansum() == both.compute_per_user().nansum()
+@needs_torchmetrics
+@law
+def test_processes_and_machines_merge_their_states(use):
+    first, *others = use.batches
+    other, states = use.after(*others), iter(())
 
-    def test_plot(self, monkeypatch):
-        matplotlib = pytest.importorskip("matplotlib")
-        matplotlib.use("Agg")
-        metric = modules.NDCG(k=3)
-        metric.update(LISTS, TRUTH)
-        figure, axes = metric.plot()
-        assert axes.get_ylim()[0] <= 0
-        metric.plot([metric.compute(), metric.compute()], axes)
-        matplotlib.pyplot.close(figure)
+    def gather(tensor, group=None):  # as torchmetrics calls it, for each tensor in order
+        return [tensor, next(states)]
+
+    metric = use.after(first, dist_sync_fn=gather, distributed_available_fn=lambda: True)
+    states = iter([other.get(part) for part in other.parts()] * 2)
+    assert_close(metric.compute(), use.wanted)
+    use.check_per_user(metric)
+    assert_same_state(metric, use.after(first))
+    merged = use.after(first)
+    merged.merge_state(other)
+    assert_close(merged.compute(), use.wanted)
+
+
+@pytest.mark.usefixtures("double_results")
+@pytest.mark.parametrize("has_double", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_on_any_device_also_without_double_precision(name, device, has_double, data):
+    use = data.draw(uses(name))
+    first, *others = ({key: x.to(device) for key, x in batch.items()} for batch in use.batches)
+    with patch.object(modules.streaming_metric, "holds_double_precision", lambda _: has_double):
+        metric = use.new()
+        for _ in range(2):
+            use.after(*others, metric=use.after(first, metric=metric).to(device))
+            kept = {metric.get(part).device.type for part in metric.parts()}
+            assert kept == {device.type if has_double else "cpu"}
+            assert {part.device.type for part in as_tuple(metric.compute())} == {device.type}
+            assert_close(metric.to("cpu").compute(), use.wanted)
+            metric.to(device).reset()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_in_the_default_dtype_and_nobody_has_a_value(name):
+    metric = make(name)
+    for batch in (
+        None,
+        [part[..., :0] if part is TRUTH else part[:0] for part in BATCH[name in CURVES]],
+    ):
+        if batch is not None:
+            metric.update(*batch)
+        if name in CURVES:
+            with pytest.raises(ValueError, match=r"'update' .* with pairs .* \(got none\)"):
+                metric.compute()
+        else:  # of no users, no items are covered; all else has no value
+            assert metric.compute().nan_to_num(0) == 0
+            assert metric.compute().isnan() == (name != "Coverage")
+            assert metric.compute().shape == ()
+    metric.update(*BATCH[name in CURVES])
+    assert as_tuple(metric.compute())[0].dtype == torch.float32
+
+
+@needs_torchmetrics
+@pytest.mark.parametrize("name", NAMES)
+def test_it_takes_the_arguments_of_torchmetrics(name):
+    given = {"compute_on_cpu": True, "dist_sync_on_step": True, "process_group": None}
+    given |= {"sync_on_compute": False, "compute_with_cache": False, "dist_sync_fn": as_tuple}
+    given |= {"distributed_available_fn": lambda: False}
+    assert given.keys() == modules.streaming_metric.TorchmetricsArguments.__annotations__.keys()
+    metric = make(name, **given)
+    assert all(getattr(metric, argument) is value for argument, value in given.items())
+    assert "compute_on_cpu" not in repr(metric)
+    metric.to("meta").update(*BATCH[name in CURVES])
+    assert {metric.get(part).device.type for part in metric.parts()} == {"cpu"}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sync_on_step'"):
+        make(name, sync_on_step=True)
+
+
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_it_has_the_signature_and_the_words_of_the_function(name):
+    cls, definition = getattr(modules, name), getattr(modules, name).definition
+    own = dict(inspect.signature(cls).parameters)
+    assert all(f"    {each} (" in cls.__doc__ for each in own if each != "kwargs")
+    assert cls.__doc__.startswith(definition.docstring.summary)
+    assert "ranked (" not in cls.__doc__
+    _, *of_function = inspect.signature(definition.function).parameters.values()
+    assert [own.pop(each.name).default for each in of_function] == [x.default for x in of_function]
+    needs_catalogue = bool(set(definition.needs) - {"items"}) and not FACTS.keys() & own
+    more = dict.fromkeys(FACTS) | {"empty_target_action": "skip", "keep_per_user": False}
+    more |= {"catalogue": inspect.Parameter.empty if needs_catalogue else None, "weighted": False}
+    more["kwargs"] = inspect.Parameter.empty
+    assert {each: own[each].default for each in own} == {each: more[each] for each in own}
+    assert (cls.__module__, cls.__qualname__) == ("pyg_recmetrics.modules", name)
+    assert cls.higher_is_better is definition.higher_is_better
+    ends = (cls.plot_lower_bound, cls.plot_upper_bound)  # of the axis of its plots
+    assert ends == tuple(None if math.isinf(end) else end for end in definition.range)
+
+
+def make(name, k=3, **arguments):
+    cls = getattr(modules, name)
+    given = {"k": k, "catalogue": CATALOGUE}
+    known = inspect.signature(cls).parameters
+    return cls(**{each: value for each, value in given.items() if each in known}, **arguments)
+
+
+def random_batches(seed, k=30, num_items=30):
+    """Mini-batches without anything that PyG's metrics are wrong about."""
+    generator = torch.Generator().manual_seed(seed)
+    lists = torch.rand(40, num_items, generator=generator).argsort()[:, :k]
+    is_true = torch.rand(40, num_items, generator=generator) < 0.15
+    is_true[::9] = False
+    truth = is_true.nonzero().t().contiguous()
+    weight = torch.randint(1, 5, truth[0].shape, generator=generator).float()
+    cuts = ((0, 10), (10, 35), (35, 40))
+    return [users_between(*each, lists, truth, weight) for each in cuts]
+
+
+class TestTheSameValues:
+    @pytest.mark.parametrize(
+        ("name", "theirs", "arguments"),
+        [
+            ("Coverage", "Coverage", {"num_dst_nodes": 40}),
+            ("Diversity", "Diversity", {"category": FACTS["category"]}),
+            ("Popularity", "AveragePopularity", {"popularity": FACTS["popularity"]}),
+            ("Recall", "Recall", {"weighted": True}),
+            ("NDCG", "NDCG", {"weighted": True}),
+            ("HitRate", "HitRatio", {}),
+            *((each, each, {}) for each in ("Precision", "Recall", "F1", "MAP", "MRR", "NDCG")),
+            ("Personalization", "Personalization", {}),
+        ],
+    )
+    @settings(max_examples=10)
+    @given(seed=st.integers(0, 10**6), k=st.integers(1, 12))
+    def test_has_pyg(self, name, theirs, arguments, seed, k):
+        theirs = getattr(pyg, f"LinkPred{theirs}", None)
+        if theirs is None or not arguments.keys() <= inspect.signature(theirs).parameters.keys():
+            pytest.skip("needs a later PyG")
+        if name == "Diversity" and k == 1:
+            k = 2  # of one item, it is undefined here
+        ours, theirs = getattr(modules, name)(k=k, **arguments), theirs(k=k, **arguments)
+        for lists, truth, weight in (batch.values() for batch in random_batches(seed)):
+            weights = (weight,) if "weighted" in arguments else ()
+            ours.update(lists, truth, *weights)
+            theirs.update(lists[:, :k], truth, *weights)
+        assert float(ours.compute()) == pytest.approx(float(theirs.compute()), abs=1e-6)
+
+    @needs_torchmetrics
+    @pytest.mark.parametrize(
+        ("name", "theirs"),
+        [
+            *((each, each) for each in ("Precision", "Recall", "MRR", "MAP", "RPrecision")),
+            ("NDCG", "NormalizedDCG"),
+            ("HitRate", "HitRate"),
+        ],
+    )
+    @settings(max_examples=40)
+    @given(case=cases(), k=st.integers(1, 12), action=st.sampled_from(list(COUNTS_AS)))
+    def test_has_torchmetrics(self, name, theirs, case, k, action):
+        theirs = getattr(torchmetrics.retrieval, f"Retrieval{theirs}")
+        options = {"top_k": k} if "top_k" in inspect.signature(theirs).parameters else {}
+        theirs = theirs(action, **options)
+        more = {"normalizer": "hits"} if name == "MAP" else {}
+        ours = make(name, k, empty_target_action=action, **more)
+        preds, target, indexes = scored_pairs(case)
+        theirs.update(preds, target, indexes=indexes)
+        for user in indexes.unique():
+            relevant = target[indexes == user].nonzero().t()
+            lists = torch.arange(int((indexes == user).sum())).unsqueeze(0)
+            ours.update(lists, torch.cat([torch.zeros_like(relevant), relevant]))
+        if ours.get("count"):  # otherwise theirs is zero
+            assert torch.allclose(ours.compute(), theirs.compute(), atol=1e-6)
+
+    @needs_torchmetrics
+    @pytest.mark.parametrize("name", CURVES)
+    @settings(max_examples=40)
+    @given(data=st.data())
+    def test_has_torchmetrics_of_curves(self, name, data):
+        use = data.draw(uses(name))
+        theirs = getattr(torchmetrics.retrieval, f"Retrieval{name}")(**use.arguments)
+        theirs.update(**use.whole)
+        for one, other in zip(use.wanted, theirs.compute(), strict=True):
+            assert other.reshape(-1).tolist() == pytest.approx(one.reshape(-1).tolist(), abs=1e-6)
+
+
+class TestCollections:
+    @needs_torchmetrics
+    def test_metrics_do_not_take_each_others_state(self):
+        """A collection takes metrics for one that start alike, as all do that miss everything."""
+        made = {name: make(name) for name in NAMES} | {f"{x}@1": make(x, k=1) for x in OF_LISTS}
+        made |= {"neg": make("Recall", empty_target_action="neg")}
+        made |= {"binary": make("NDCG", gain="binary")}
+        made |= {"ignoring": make("PrecisionRecallCurve", ignore_index=0)}
+        collection = torchmetrics.MetricCollection(copy.deepcopy(made), prefix="val/")
+        preds, target, indexes = PAIRS
+        for lists, relevant in ((-torch.ones_like(LISTS), target**0), (LISTS, target)):
+            batch = {"pred_index_mat": lists, "edge_label_index": TRUTH}
+            batch |= {"preds": preds, "target": relevant, "indexes": indexes}
+            collection.update(**batch)
+            for metric in made.values():
+                names = batch.keys() & inspect.signature(metric.update).parameters
+                metric.update(**{key: batch[key] for key in names})
+        values = collection.compute()
+        for name, metric in made.items():
+            assert_equal(values[f"val/{name}"], metric.compute())
+        groups = collection.compute_groups.values()
+        assert [*CURVES] in [sorted(x) for x in groups]
+
+    @needs_collection
+    def test_those_of_pyg_take_all_of_them(self):
+        made = [make(name, k) for name in OF_LISTS for k in (2, 5) if name != "RPrecision"]
+        alone = copy.deepcopy(made)
+        theirs = [pyg.LinkPredMAP(k=4), modules.NDCG(k=3, weighted=True), modules.RPrecision()]
+        collection = pyg.LinkPredMetricCollection([*made, *theirs])
+        assert collection.max_k == 5
+        for seed in range(2):
+            for each in (collection.half(), *alone):
+                each.reset()
+            for batch, each in itertools.product(random_batches(seed), (collection, *alone)):
+                each.update(**batch)
+        values = collection.compute()
+        for metric in alone:
+            assert_equal(values[f"{type(metric).__name__}@{metric.k}"], metric.compute())
+        assert {"RPrecision@all", "LinkPredMAP@4", "WeightedNDCG@3"} <= values.keys()
+
+
+class TestMemory:
+    def test_a_mean_keeps_two_numbers_and_a_metric_of_lists_the_items_that_were_recommended(self):
+        for name, most in (("NDCG", 2), ("Entropy", 8), ("Personalization", 8)):
+            metric = make(name, k=2)
+            for _ in range(3):
+                metric.update(torch.tensor([[10**6, 3], [7, 10**6]]), TRUTH[:, :0])
+            assert sum(metric.get(part).numel() for part in metric.parts()) <= most
+
+    def test_pairs_that_cannot_matter_are_not_kept(self):
+        metric = modules.PrecisionRecallCurve(max_k=2, adaptive_k=True)
+        for user in range(3):
+            target, indexes = torch.arange(1000) == 999, torch.full((1000,), user)
+            metric.update(torch.arange(1000) / 1000, target.flip(0), indexes)
+        assert metric.get("preds").numel() == 9
+        assert metric.get("target").sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("metric", "enough", "needed"),
+    [
+        (modules.Recall(k=20), 20, 20),
+        (modules.NDCG(k=5, ideal="retrieved", ideal_k=11), 11, 11),
+        (modules.Novelty(k=20, catalogue=CATALOGUE), 20, 20),
+        (modules.RPrecision(), 7, 7),
+        (modules.Recall(k=50), 30, 50),  # enough are all items
+    ],
+    ids=repr,
+)
+def test_a_metric_warns_once_of_short_lists_whatever_happens_to_it(metric, enough, needed):
+    batch = random_batches(0)[1]
+    lists, truth, _ = batch.values()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.update(lists[:, :enough], truth)
+        metric.update(LISTS[:0], TRUTH[:, :0])
+    message = f"lists of {enough - 1} items, but {needed} are needed"
+    with pytest.warns(UserWarning, match=message) as warned:
+        metric.update(lists[:, : enough - 1], truth)
+    assert [each.filename for each in warned] == [__file__]
+    metric.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.update(lists[:, : enough - 1], truth)
+        copy.deepcopy(metric).update(lists[:, : enough - 1], truth)
+
+
+def load(metric, other, **damage):
+    metric.load_state_dict({"_extra_state": other.get_extra_state() | damage})
+
+
+#: What is called with the module of classes and an NDCG, and what is wrong about it.
+ERRORS = [
+    (lambda m, _: m.ROCAUC, AttributeError, r"no 'ROCAUC': 'roc_auc' needs .*'evaluate"),
+    (lambda m, _: m.Calibration, AttributeError, "'calibration' needs .*the history of every"),
+    (lambda m, _: m.FallOut, AttributeError, "'fall_out' needs .*the number of candidates"),
+    (lambda m, _: m.NDGC, AttributeError, "has no attribute 'NDGC'"),
+    (lambda m, _: m.Recall(), TypeError, "missing a required argument: 'k'"),
+    (lambda m, _: m.Recall(3, depth=4), TypeError, "unexpected keyword argument 'depth'"),
+    (lambda m, _: m.Recall(3, average="micro"), ValueError, r"'average' .*\(got 'micro'\)"),
+    (lambda m, _: m.NDCG(k=3, weighted=1), TypeError, "'weighted' needs to be a boolean"),
+    (lambda m, _: m.Coverage(k=2), TypeError, "either 'catalogue' or 'num_.*neither"),
+    (lambda m, _: make("Coverage", num_dst_nodes=9), TypeError, "'Coverage' .* 'num_.*both"),
+    (lambda m, _: m.Coverage(2, num_dst_nodes=0), ValueError, "'num_dst_nodes' .* positive"),
+    (lambda m, _: m.Popularity(2, popularity=torch.rand(4)), ValueError, "hold integers"),
+    (lambda m, _: m.Popularity(2, popularity=-TRUTH[0]), ValueError, r"or more \(got -1"),
+    (lambda m, _: m.Diversity(2, category=TRUTH), ValueError, "'category' needs to have sha"),
+    (lambda m, _: m.RecallAtFixedPrecision(1.5), ValueError, r"'min_precision' .* \[0, 1\]"),
+    (lambda m, _: m.PrecisionRecallCurve(ignore_index=-1.0), ValueError, r"\(got -1.0\)"),
+    (lambda _, x: x.compute_per_user(), ValueError, "'keep_per_user' needs to be"),
+    (lambda _, x: x.update(LISTS, TRUTH + 3, WEIGHT), ValueError, r"'edge_label_index' .*\[0, 3\)"),
+    (lambda _, x: x.update(LISTS, TRUTH, WEIGHT), ValueError, r"'error' \(got 1 without\)"),
+    (lambda _, x: x.update(LISTS, TRUTH), ValueError, "'edge_label_weight' .* 'NDCG' with 'weigh"),
+    (lambda _, x: load(x, make("NDCG", 5)), ValueError, r"'ndcg@3 .*got .*'ndcg@5"),
+    (lambda _, x: load(x, make("NDCG", gain="binary")), ValueError, "linear.*got .*binary"),
+    (lambda _, x: load(x, make("NDCG")), ValueError, "'error'.*got .*'skip'"),
+    (lambda _, x: load(x, make("DCG")), ValueError, "'ndcg@3 .*got .*'dcg@3"),
+    (lambda _, x: load(x, make("PrecisionRecallCurve")), ValueError, "got .*"),
+    (lambda _, x: load(x, x, per_user=WEIGHT), ValueError, r"\['sum', 'count'\] of .*got .*'per_"),
+    (lambda _, x: load(x, x, sum=torch.zeros(2)), ValueError, r"'sum' in .*64 of shape \[\] \(got"),
+    (lambda _, x: load(x, x, count=torch.tensor(2.0)), ValueError, "'count' in torch.int64 .*got"),
+    (
+        lambda m, _: load(make("Coverage"), m.Coverage(3, num_dst_nodes=9)),
+        ValueError,
+        r"\[40\] .*9",
+    ),
+    (lambda m, _: load(m.PrecisionRecallCurve(3), m.PrecisionRecallCurve(4)), ValueError, "=3.*=4"),
+    (lambda _, x: x.set_extra_state([1, 2]), TypeError, r"'state' needs to be a mapping \(got li"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ERRORS)
+def test_what_is_wrong_is_said_and_adds_nothing(call, error, message):
+    metric = modules.NDCG(k=3, empty_target_action="error", weighted=True)
+    metric.update(LISTS[:2], TRUTH, WEIGHT)
+    before = copy.deepcopy(metric)
+    with pytest.raises(error, match=message):
+        call(modules, metric)
+    assert_same_state(metric, before)
+
+
+def test_errors_of_pairs_which_add_nothing():
+    preds, target, indexes = PAIRS
+    wrong = ((preds, target[1:], indexes), (preds, target, indexes[1:]))
+    for ignore_index, pairs in itertools.product((None, 0), wrong):
+        metric = modules.PrecisionRecallCurve(max_k=2, ignore_index=ignore_index)
+        with pytest.raises(ValueError, match="needs to"):
+            metric.update(*pairs)
+        assert metric.get("indexes").numel() == 0
+        metric.update(*(part.view(2, 2) for part in PAIRS))  # other shapes are flattened
+        assert metric.get("indexes").numel() == (2 if ignore_index == 0 else 3)
+    curve = modules.PrecisionRecallCurve(max_k=2, empty_target_action="error")
+    curve.update(torch.full((2,), -torch.inf), target[:2], indexes[:2])
+    with pytest.raises(ValueError, match="'preds' needs to hold a finite score for every"):
+        curve.compute()
+    curve.update(*(part[:1] for part in PAIRS))
+    assert curve.compute()[1].tolist() == [0.5, 0.5]
+    curve.update(preds, target * 0, indexes + 1)
+    with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
+        curve.compute()
 
 
 @pytest.mark.skipif(torchmetrics is not None, reason="needs torchmetrics to be missing")
-def test_plot_says_what_is_missing():
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_missing_without_torchmetrics(name):
+    with pytest.raises(ImportError, match="'sync_on_compute' needs torchmetrics"):
+        make(name, sync_on_compute=False)
+    metric = make(name)
+    metric.update(*BATCH[name in CURVES])
     with pytest.raises(ImportError, match="pip install torchmetrics"):
-        modules.NDCG(k=3).plot()
+        metric.plot()
+
+
+def test_there_is_a_class_for_every_metric_that_lists_are_enough_for():
+    made = {getattr(modules, name).definition.name for name in OF_LISTS}
+    unmade = {each for each in metrics.names() if metrics.definition(each).needs_all_ranks}
+    assert made == set(metrics.names()) - unmade - {"calibration", "fall_out"}
+    assert {"NDCG", "DCG", "MRR", "MAP", "F1", "RPrecision", "HitRate", *CURVES} <= set(NAMES)
+
+
+def test_printing_also_of_subclasses_that_take_other_arguments():
+    class Mine(modules.NDCG):
+        def __init__(self, **kw):
+            super().__init__(k=3, **kw)
+
+    class Curve(modules.RecallAtFixedPrecision):
+        def __init__(self, **kw):
+            super().__init__(0.5, **kw)
+
+    for metric, printed in (
+        (modules.RPrecision(), "RPrecision()"),
+        (modules.NDCG(20, gain="binary"), "NDCG(k=20, gain='binary')"),
+        (modules.MRR(empty_target_action="neg"), "MRR(empty_target_action='neg')"),
+        (modules.Diversity(k=2, category=FACTS["category"]), "Diversity(k=2)"),
+        (modules.Coverage(2, num_dst_nodes=9), "Coverage(k=2, num_dst_nodes=9)"),
+        (modules.PrecisionRecallCurve(), "PrecisionRecallCurve()"),
+        (Mine(gain="binary"), "Mine(k=3, gain='binary')"),
+        (Curve(max_k=4), "Curve(min_precision=0.5, max_k=4)"),
+    ):
+        assert repr(metric) == repr(copy.deepcopy(metric)) == printed
+
+
+@needs_torchmetrics
+def test_curves_take_the_arguments_of_torchmetrics_in_the_same_order():
+    for name in CURVES:
+        classes = (getattr(modules, name), getattr(torchmetrics.retrieval, f"Retrieval{name}"))
+        own, wanted = (
+            {each: parameter.default for each, parameter in parameters.items()}
+            for parameters in (inspect.signature(cls).parameters for cls in classes)
+        )
+        kwargs = wanted.pop("kwargs")  # among which their second class takes the aggregation
+        assert list(own.items()) == list(
+            (wanted | {"aggregation": "mean", "kwargs": kwargs}).items()
+        )
+
+
+@needs_torchmetrics
+def test_plots(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    for name in ("NDCG", *CURVES):
+        metric = make(name)
+        metric.update(*(PAIRS if name in CURVES else (LISTS, TRUTH)))
+        figure, axes = metric.plot()
+        drawn = (line.get_ydata().tolist() for line in axes.get_lines())
+        values = as_tuple(metric.compute())[0]
+        assert next(drawn) == pytest.approx(values.reshape(-1).tolist())
+        if name == "PrecisionRecallCurve":
+            assert axes.get_lines()[0].get_xdata().tolist() == metric.compute()[1].tolist()
+            assert (axes.get_xlabel(), axes.get_ylabel()) == ("Recall", "Precision")
+            assert axes.get_title() == name
+            metric.plot(metric.compute(), ax=axes)
+        else:
+            metric.plot([values, values], axes)
+        matplotlib.pyplot.close(figure)
 
 
 @needs_torchmetrics
 def test_all_else_works_without_torchmetrics():
-    code = (
-        "import sys, pytest; sys.modules['torchmetrics'] = None; "
-        "sys.exit(pytest.main(sys.argv[1:]))"
-    )
-    here = Path(__file__).parent
-    options = ["-q", "-p", "no:cacheprovider", "-k", "not thousand and not mini_batches"]
+    code = "import sys, pytest; sys.modules['torchmetrics'] = None; "
+    code += "sys.exit(pytest.main(sys.argv[1:]))"
+    options = ["-q", "-p", "no:cacheprovider", "-k", "not has_pyg and not any_mini"]
     done = subprocess.run(
-        [sys.executable, "-c", code, *options, str(here)],
-        cwd=here.parents[1],
+        [sys.executable, "-c", code, *options, str(Path(__file__).parent)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -679,6 +759,5 @@ def test_the_stub_is_that_of_the_registry_and_part_of_the_package():
         (ROOT / "pyproject.toml").read_text(),
         flags=re.MULTILINE,
     )
-    patterns = json.loads(included)
     name = module_stubs.STUB.relative_to(ROOT / "pyg_recmetrics")
-    assert any(name.match(pattern) for pattern in patterns)
+    assert any(name.match(pattern) for pattern in json.loads(included))

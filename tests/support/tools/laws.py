@@ -111,7 +111,7 @@ def check_bounds(case, k):
     ranked = rank(case.score_matrix, case.task(), k=k + 7)
     for metric in metrics_of_ranks(k):
         value = metric(ranked)
-        low, high = metrics.definition(metric.name).bounds
+        low, high = metrics.definition(metric.name).range
         assert not value.nanmean() > high + 1e-12, metric
         if not metric.is_pooled:
             assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
