@@ -1,9 +1,9 @@
 """Forest plots: an interval for each recommender or pair, in rows."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.checks import check_level
@@ -14,8 +14,8 @@ from pyg_recmetrics.plot.picture import (
     Panels,
     Picture,
     Recommenders,
+    all_runs,
     axes_for,
-    every_run,
     finish,
     label,
     noun_of,
@@ -46,6 +46,11 @@ _MAX_COLUMNS, _WIDTH_OF_PANEL, _MAX_LETTERS_OF_PANEL = 3, 3.2, 32
 
 #: What `benchmark` draws: means, or differences.
 Benchmarked: TypeAlias = Benchmark | BenchmarkComparison
+
+#: What stands at each place: the number of the recommender, its result and the metric; or the
+#: number of the colour, and the difference.
+_Means: TypeAlias = dict[float, tuple[int, EvaluationResult | Runs, Metric]]
+_Differences: TypeAlias = dict[float, tuple[int, PairedDifference]]
 
 
 def benchmark(
@@ -109,6 +114,7 @@ def benchmark(
     for axes, data_set in zip(grid, benchmark, strict=False):
         axes.set_title(label(data_set), loc="left", fontsize="medium", fontweight="bold")
         draw(data_set, axes)
+        axes.locator_params(axis="x", nbins=4)  # as many as narrow axes have room for
     for axes in grid[len(benchmark) :]:
         axes.remove()
     return Panels(figure, tuple(grid[: len(benchmark)]))
@@ -155,15 +161,13 @@ def means(
     check_level(level)
     asked = _metrics_of(by_name.values()) if metrics is None else parse_all(metrics)
     axes = axes_for(ax, height((len(asked) + 1) * len(by_name)))
-    num_users = []
+    rows = {}
     for index, (name, result) in enumerate(by_name.items()):
         _name(axes, index, name)
         for row, metric in enumerate(asked):
-            place = row + _shift(index, len(by_name))
-            num_users.append(_draw_mean(axes, place, index, result, metric, level))
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+            rows[row + _shift(index, len(by_name))] = index, result, metric
+    note = f"means over {_draw_means(axes, rows, level)}"
     _label_rows(axes, [str(metric) for metric in asked])
-    note = f"means over {_note_on_means(by_name, num_users, level)}"
     return finish(axes, "mean", "", note, BELOW)
 
 
@@ -208,21 +212,24 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     names = list(dict.fromkeys(row.metric for row in rows))
     pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
     axes = axes_for(ax, height((len(names) + 1) * len(pairs)))
-    words = {}
     for index, (a, b) in enumerate(pairs if len(pairs) > 1 else ()):
         _name(axes, index, f"{a} - {b}")
-    for row in rows:
-        index = pairs.index((row.a, row.b))
-        place = names.index(row.metric) + _shift(index, len(pairs))
-        _draw_difference(axes, place, index, comparison, row, _SPREAD / len(pairs))
-        p = "" if math.isnan(row.p_adjusted) else f"p {_relation(row.p_adjusted)}"
-        words[place] = f"{lift_in_words(row)}  {p} {comparison.star(row)}".strip()
-    axes.axvline(0, color="black", linewidth=0.8)
+    indices = {pair: index for index, pair in enumerate(pairs)}
+    placed = {
+        names.index(row.metric) + _shift(index, len(pairs)): (index, row)
+        for row in rows
+        for index in [indices[row.a, row.b]]
+    }
+    note = _draw_differences(axes, comparison, placed, _SPREAD / len(pairs))
+    words = {
+        place: f"{lift_in_words(row)}  {_p_in_words(row)} {comparison.star(row)}".strip()
+        for place, (_, row) in placed.items()
+    }
     _label_rows(axes, names)
     _write_beside(axes, words)
     x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"
     together = "simultaneous " if comparison.protocol.are_together else ""
-    note = f"paired differences, {together}{_note_on_differences(comparison)}"
+    note = f"paired differences, {together}{note}"
     return finish(axes, x_label, "", note, BELOW)
 
 
@@ -235,82 +242,99 @@ def _means_on(
     benchmark: Benchmark, metric: Metric, level: float, data_set: str, axes: "Axes"
 ) -> None:
     """Draws the means on a data set, which may lack some of the recommenders."""
-    results, recommenders = benchmark[data_set], benchmark.recommenders
-    num_users = []
-    for place, name in enumerate(recommenders):
-        if name in results:
-            num_users.append(_draw_mean(axes, place, place, results[name], metric, level))
-        else:
-            _write_missing(axes, place)
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    _label_rows(axes, [label(name) for name in recommenders])
-    note = _note_on_means(results, num_users, level)
+    results = benchmark[data_set]
+    places = {name: place for place, name in enumerate(benchmark.recommenders)}
+    rows: _Means = {
+        places[name]: (places[name], result, metric) for name, result in results.items()
+    }
+    note = _draw_means(axes, rows, level)
+    _write_missing(axes, set(places.values()) - set(rows))
+    _label_rows(axes, list(map(label, places)))
     finish(axes, str(metric), "", note, max_letters=_MAX_LETTERS_OF_PANEL)
 
 
 def _differences_on(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -> None:
     """Draws the differences on a data set, which may lack some of the pairs."""
     found, pairs = comparison[data_set], comparison.pairs
-    rows = {(row.a, row.b): row for row in found if not math.isnan(row.low)}
+    rows: _Differences = {
+        pairs.index((row.a, row.b)): (comparison.recommenders.index(row.a), row)
+        for row in found
+        if not math.isnan(row.low)
+    }
     if not rows:
         raise ValueError(f"'comparison' needs to have an interval on {data_set} (got none)")
-    words: dict[float, str] = {}
-    for place, pair in enumerate(pairs):
-        if pair in rows:
-            row, index = rows[pair], comparison.recommenders.index(pair[0])
-            _draw_difference(axes, place, index, found, row, 1.0)
-            words[place] = f"{lift_in_words(row)} {found.star(row)}".strip()
-        else:
-            _write_missing(axes, place)
-    axes.axvline(0, color="black", linewidth=0.8)
+    note = _draw_differences(axes, found, rows, 1.0)
+    _write_missing(axes, set(range(len(pairs))) - set(rows))
     baselines = {b for _, b in pairs}
     _label_rows(axes, [label(a if len(baselines) == 1 else f"{a} - {b}") for a, b in pairs])
+    words: dict[float, str] = {
+        place: f"{lift_in_words(row)} {found.star(row)}".strip() for place, (_, row) in rows.items()
+    }
     _write_beside(axes, words)
     common = f" from {baselines.pop()}" if len(baselines) == 1 else ""
     x_label = f"{comparison.metric}, difference{common}"
-    note = _note_on_differences(found)
     finish(axes, x_label, "", note, max_letters=_MAX_LETTERS_OF_PANEL)
 
 
-def _draw_mean(
-    axes: "Axes",
-    place: float,
-    index: int,
-    result: EvaluationResult | Runs,
-    metric: Metric,
-    level: float,
-) -> int:
-    """Draws a mean with its interval, and a tick for each of several runs.
+def _draw_means(axes: "Axes", rows: _Means, level: float) -> str:
+    """Draws means with their intervals, and a tick for each of several runs.
+
+    Args:
+        axes (matplotlib.axes.Axes): The axes.
+        rows (dict): What stands at each place.
+        level (float): The level of the intervals.
 
     Returns:
-        Over how many users the mean is.
+        What stands behind the numbers.
     """
-    mean, style = mean_with_interval(result, metric, level), point_style(index)
-    axes.plot([mean.low, mean.high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
-    axes.plot([mean.value], [place], linestyle="none", **style)
-    for run in result if isinstance(result, Runs) else ():
-        value = float(run.contributions(metric).nanmean())
-        ends = [place - _HALF_TICK, place + _HALF_TICK]
-        axes.plot([value] * 2, ends, color=style["color"], linewidth=1)
-    return mean.num_users
+    num_users = []
+    for place, (index, result, metric) in rows.items():
+        mean, style = mean_with_interval(result, metric, level), point_style(index)
+        num_users.append(mean.num_users)
+        line = {"color": style["color"], "linewidth": LINE_WIDTH}
+        axes.plot([mean.low, mean.high], [place] * 2, **line)
+        axes.plot([mean.value], [place], linestyle="none", **style)
+        for run in result if isinstance(result, Runs) else ():
+            value = float(run.contributions(metric).nanmean())
+            ends = [place - _HALF_TICK, place + _HALF_TICK]
+            axes.plot([value] * 2, ends, **line | {"linewidth": 1})
+    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    results = [result for _, result, _ in rows.values()]
+    runs = ", ticks are runs" if any(isinstance(result, Runs) for result in results) else ""
+    who = users(num_users, noun_of(results))
+    return f"{who}, {format_level(level)} confidence intervals{runs}"
 
 
-def _draw_difference(
+def _draw_differences(
     axes: "Axes",
-    place: float,
-    index: int,
     comparison: Comparison,
-    row: PairedDifference,
+    rows: _Differences,
     row_height: float,
-) -> None:
-    """Draws a difference with its interval, and what is too small to matter."""
-    if (bound := comparison.bound(row)) is not None:
-        axes.barh(place, 2 * bound, row_height, left=-bound, color=GREY, alpha=0.25, linewidth=0)
-    style = point_style(index)
-    axes.plot([row.low, row.high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
-    if not comparison.is_significant(row):
-        style["markerfacecolor"] = BACKGROUND
-    axes.plot([row.difference], [place], linestyle="none", **style)
+) -> str:
+    """Draws differences with their intervals, and what is too small to matter.
+
+    Args:
+        axes (matplotlib.axes.Axes): The axes.
+        comparison (Comparison): What they are differences of.
+        rows (dict): What stands at each place.
+        row_height (float): The height of a row, in units of the y-axis.
+
+    Returns:
+        What stands behind the numbers.
+    """
+    grey: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0}
+    for place, (index, row) in rows.items():
+        if (bound := comparison.bound(row)) is not None:
+            axes.barh(place, 2 * bound, row_height, left=-bound, **grey)
+        style = point_style(index)
+        axes.plot([row.low, row.high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
+        if not comparison.is_significant(row):
+            style["markerfacecolor"] = BACKGROUND
+        axes.plot([row.difference], [place], linestyle="none", **style)
+    axes.axvline(0, color="black", linewidth=0.8)
+    zone = comparison.protocol.equivalence
+    smaller = f", grey: smaller than {zone}" if zone else ""
+    return f"{format_level(comparison.protocol.level)} confidence intervals{smaller}"
 
 
 def _name(axes: "Axes", index: int, name: str) -> None:
@@ -325,7 +349,7 @@ def _label_rows(axes: "Axes", names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _write_beside(axes: "Axes", words: Mapping[float, str]) -> None:
+def _write_beside(axes: "Axes", words: dict[float, str]) -> None:
     """Writes words to the right of the axes, by the places of their rows."""
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(list(words), list(words.values()), fontsize="small")
@@ -333,35 +357,23 @@ def _write_beside(axes: "Axes", words: Mapping[float, str]) -> None:
     beside.spines["right"].set_visible(False)
 
 
-def _write_missing(axes: "Axes", place: float) -> None:
-    """Says that a recommender was not run on a data set."""
-    where = axes.get_yaxis_transform()
-    text = axes.text(0.02, place, "not run", transform=where, va="center", color=NOTE_COLOR)
-    text.set_fontsize("small")
+def _write_missing(axes: "Axes", places: Iterable[float]) -> None:
+    """Says that some recommenders were not run on a data set."""
+    style: dict[str, Any] = {"va": "center", "color": NOTE_COLOR, "fontsize": "small"}
+    for place in places:
+        axes.text(0.02, place, "not run", transform=axes.get_yaxis_transform(), **style)
 
 
-def _note_on_means(
-    results: Mapping[str, EvaluationResult | Runs], num_users: list[int], level: float
-) -> str:
-    runs = ", ticks are runs" if any(isinstance(x, Runs) for x in results.values()) else ""
-    num = users(num_users, noun_of(results.values()))
-    return f"{num}, {format_level(level)} confidence intervals{runs}"
-
-
-def _note_on_differences(comparison: Comparison) -> str:
-    protocol = comparison.protocol
-    grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
-    return f"{format_level(protocol.level)} confidence intervals{grey}"
-
-
-def _relation(p: float) -> str:
-    text = format_p(p)
-    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+def _p_in_words(row: PairedDifference) -> str:
+    text = format_p(row.p_adjusted)
+    if math.isnan(row.p_adjusted):
+        return ""
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
 def _metrics_of(results: Iterable[EvaluationResult | Runs]) -> tuple[Metric, ...]:
     """Returns the metrics of single users that all results have."""
-    runs = every_run(results)
+    runs = all_runs(results)
     found = tuple(metric for metric in common_metrics(runs) if str(metric) in runs[0].per_user)
     if not found:
         raise ValueError("'results' needs to have a metric of single users in common (got none)")

@@ -12,8 +12,8 @@ from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.picture import (
     Picture,
     Recommenders,
+    all_runs,
     axes_for,
-    every_run,
     finish,
     label,
     noun_of,
@@ -143,7 +143,7 @@ def metric_by_degree(
     """
     by_name = results_or_runs_by_name(results)
     metric = parse(metric)
-    if any(str(metric) not in result.per_user for result in every_run(by_name.values())):
+    if any(str(metric) not in result.per_user for result in all_runs(by_name.values())):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
         )
@@ -227,7 +227,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     """
     by_name = results_or_runs_by_name(results)
     k = check_positive_integer(k, "k")
-    runs = every_run(by_name.values())
+    runs = all_runs(by_name.values())
     popularity = common_popularity(runs, "long_tail")
     order = popularity.argsort(descending=True, stable=True)
     groups = _growing_groups(order.numel())

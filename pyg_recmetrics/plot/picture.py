@@ -40,7 +40,7 @@ def label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def every_run(recommenders: Iterable[EvaluationResult | Runs]) -> list[EvaluationResult]:
+def all_runs(recommenders: Iterable[EvaluationResult | Runs]) -> list[EvaluationResult]:
     """Returns all runs of all recommenders."""
     return [run for recommender in recommenders for run in runs_of(recommender)]
 
@@ -49,7 +49,7 @@ def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | No
     """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
     if max_k is not None:
         return list(range(1, check_positive_integer(max_k, "max_k") + 1))
-    depths = [result.ranked.depth or result.max_k for result in every_run(recommenders)]
+    depths = [result.ranked.depth or result.max_k for result in all_runs(recommenders)]
     finite_depths = [depth for depth in depths if depth is not None]
     if len(finite_depths) < len(depths):
         raise ValueError("'max_k' needs to be given if all candidates were ranked (got None)")
@@ -58,7 +58,7 @@ def cut_offs_of(recommenders: Iterable[EvaluationResult | Runs], max_k: int | No
 
 def noun_of(recommenders: Iterable[EvaluationResult | Runs]) -> str:
     """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
-    nouns = {result.nouns.means for result in every_run(recommenders)}
+    nouns = {result.nouns.means for result in all_runs(recommenders)}
     return nouns.pop() if len(nouns) == 1 else "users"
 
 

@@ -372,14 +372,11 @@ def _format_count(count: float) -> str:
 
 
 def trade_offs(contents: Contents) -> Iterator[Part]:
-    """What accuracy costs in what else is measured of lists."""
-    of_lists = [x for x in common_metrics(contents.every) if not x.needs_truth]
-    if len(contents.recommenders) < 2 or not contents.metrics or not of_lists:
-        needs = "they need two recommenders and a metric of lists, such as 'coverage@20'"
-        yield Missing("Trade-offs", needs)
+    """What accuracy costs in what else is measured of lists, if anything is."""
+    if len(contents.recommenders) < 2 or not contents.metrics:
         return
     metric = contents.main_metric
-    for other in of_lists:
+    for other in (x for x in common_metrics(contents.every) if not x.needs_truth):
         what = f"{metric} against {other}"
         draw = partial(plot.pareto, contents.recommenders, metric, other)
         yield drawing(what, f"{what}, and the best trade-offs.", draw)
