@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE))
 import mathml  # noqa: E402
 from colab import with_badge  # noqa: E402
 from reference_pages import PARTS, index_page, reference_page  # noqa: E402
-from tables import conventions_page, live_tables, metric_table  # noqa: E402
+from tables import conventions_page, metric_table  # noqa: E402
 
 project = "pyg_recmetrics"
 release = version = pyg_recmetrics.__version__
@@ -76,8 +76,7 @@ python_maximum_signature_line_length = 88
 
 def generate(app: Sphinx) -> None:
     """Writes the pages and tables whose content comes from elsewhere in the repository."""
-    tables = {"metric_table.md": metric_table(), "conventions.md": conventions_page()}
-    write("generated", {**tables, "live_tables.html": live_tables()})
+    write("generated", {"metric_table.md": metric_table(), "conventions.md": conventions_page()})
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
     write("reference", {"index.md": index_page(), **pages})
     notebooks = {path.name: with_badge(path, REPOSITORY) for path in NOTEBOOKS.glob("*.ipynb")}

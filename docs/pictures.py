@@ -127,12 +127,11 @@ def _scale(axes: Any, points: list[int], seconds: list[float]) -> None:
     """Makes both axes logarithmic, with all points on the one and whole decades on the other."""
     from matplotlib.ticker import EngFormatter
 
-    from pyg_recmetrics.plot.texts import SpacedFormatter
-
     axes.set(xscale="log", yscale="log")
     axes.minorticks_off()
     axes.set_xticks(points)
-    axes.xaxis.set_major_formatter(SpacedFormatter(EngFormatter(sep="")))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.tick_params(axis="x", labelsize="small")
     axes.yaxis.set_major_formatter("{x:g}")
     decades = math.floor(math.log10(min(seconds))), math.ceil(math.log10(max(seconds)))
     axes.set_ylim(*(10.0**decade for decade in decades))

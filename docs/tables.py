@@ -1,14 +1,6 @@
-"""Tables that the documentation takes from the package, and from the report on LastFM."""
-
-import re
-from pathlib import Path
+"""Tables that the documentation takes from the package."""
 
 from pyg_recmetrics import conventions, metrics
-
-_REPORT = Path(__file__).parent / "_static" / "lastfm_report.html"
-
-#: The sections of the report whose first tables the live page shows.
-_LIVE_SECTIONS = ("Means", "Items", "Long tail")
 
 _LEGEND = """\\* The library uses this name for a different metric.\\
 \\- The library does not offer the metric.
@@ -42,20 +34,6 @@ def metric_table() -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def live_tables() -> str:
-    """Returns tables of the report on LastFM, with what sorts and filters them there."""
-    report = _REPORT.read_text()
-    (choices,) = re.findall(r"<fieldset.*?</fieldset>", report, re.DOTALL)
-    rules = re.findall(r"^body:has\(.*$", report, re.MULTILINE)
-    (script,) = re.findall(r"<script>.*</script>", report, re.DOTALL)
-    tables = [
-        re.search(rf">{name}</h2>.*?(<figure class=\"grid\".*?</figure>)", report, re.DOTALL)[1]
-        for name in _LIVE_SECTIONS
-    ]
-    style = "\n".join(["<style>", *rules, "</style>"])
-    return "\n".join([style, '<div class="live">', choices, *tables, "</div>", script])
 
 
 def conventions_page() -> str:

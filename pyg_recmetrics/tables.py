@@ -2,7 +2,6 @@
 
 import html
 import math
-import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +24,8 @@ _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
         **{sign: f"${command}$" for sign, command in (("<", "<"), (">", ">"), ("±", r"\pm"))},
+        # The command before a row would take a bracket or a star for an argument of its own.
+        **{sign: f"{{{sign}}}" for sign in "[*"},
         "\N{MINUS SIGN}": "$-$",
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
@@ -33,10 +34,6 @@ _LATEX = str.maketrans(
         "\N{NO-BREAK SPACE}": "~",
     }
 )
-
-#: A hyphen between the ends of a range; and one that stands for a minus sign.
-_RANGE = re.compile(r"(?<![\w.-])(\d[\d,.]*)-(?=\d[\d,.]*(?![\w-]))")
-_SIGN = re.compile(r"(?<![^ (\[<=±])-(?=\.?\d|inf\b)|(?<= )-(?= )|(?<=\de)-(?=\d)")
 
 
 class Best(str):
@@ -62,8 +59,7 @@ class Tabular(ABC):
         r"""Returns the printed table in LaTeX, with its notes below it.
 
         All of it goes into a `table` as it is, and needs nothing but `\usepackage{booktabs}`. The
-        notes are in smaller type, and are wrapped to the width of the table. If that is wider
-        than the page, `\resizebox{\linewidth}{!}{...}` of the package graphicx makes it fit.
+        notes are in smaller type.
         """
         return self.table().to_latex()
 
@@ -131,16 +127,22 @@ class Table(Tabular):
     def to_latex(self) -> str:
         """Returns a `tabular` with the rules of the package booktabs, and its notes below it."""
         alignment = "l" * self.num_left + "r" * (len(self.head) - self.num_left)
-        tabular = [
+        lines = [
             rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
             r"\toprule",
-            _latex_row(self.head),
+            self._latex_row(self.head),
             r"\midrule",
             *(self._latex_row(row) for row in self.rows),
             r"\bottomrule",
             r"\end{tabular}",
         ]
-        return "\n".join(_with_latex_notes(tabular, self.notes) if self.notes else tabular)
+        if self.notes:
+            lines += [
+                r"\par\smallskip{\footnotesize\raggedright",
+                *map(_latex_note, self.notes),
+                "}",
+            ]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         lines = [*self._aligned([self.head, *self.rows])]
@@ -159,25 +161,32 @@ class Table(Tabular):
         return (Best(row[0]), *[""] * (len(self.head) - 1))
 
     def _latex_row(self, row: Sequence[str]) -> str:
-        if not self.is_heading(row):
-            return _latex_row(row)
-        return rf"\multicolumn{{{len(self.head)}}}{{@{{}}l@{{}}}}{{{_to_latex(row[0])}}} \\"
+        if self.is_heading(row):
+            text = row[0].translate(_LATEX)
+            return rf"\multicolumn{{{len(self.head)}}}{{@{{}}l@{{}}}}{{{text}}} \\"
+        return " & ".join(map(_to_latex, row)) + r" \\"
 
-    def _repr_html_(self) -> str:
-        body = "\n".join(self._html_row(row, "td") for row in self.rows)
+    def to_html(self) -> str:
+        """Returns the table in HTML, with its notes below it."""
+        head = self._html_row(self.head, "col")
+        body = "\n".join(self._html_row(row) for row in self.rows)
         notes = "\n".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        head = self._html_row(self.head, "th")
         return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>\n{notes}"
 
-    def _html_row(self, row: Sequence[str], tag: str) -> str:
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _html_row(self, row: Sequence[str], scope: str = "row") -> str:
         if self.is_heading(row):
             span = f'colspan="{len(self.head)}" style="text-align: left"'
-            return f"<tr><th {span}>{html.escape(row[0])}</th></tr>"
-        sides = ["left" if column < self.num_left else "right" for column in range(len(row))]
-        cells = (
-            f'<{tag} style="text-align: {side}">{_to_html(cell)}</{tag}>'
-            for cell, side in zip(row, sides, strict=True)
-        )
+            return f'<tr><th scope="rowgroup" {span}><span>{html.escape(row[0])}</span></th></tr>'
+        cells = []
+        for column, cell in enumerate(row):
+            tag = f'th scope="{scope}"' if scope == "col" or column == 0 else "td"
+            kind = ' class="faint"' if isinstance(cell, Faint) else ""
+            side = "left" if column < self.num_left else "right"
+            style = f'style="text-align: {side}"'
+            cells.append(f"<{tag}{kind} {style}>{_to_html(cell)}</{tag[:2]}>")
         return f"<tr>{''.join(cells)}</tr>"
 
     def _aligned(self, rows: Sequence[Sequence[str]]) -> Iterable[str]:
@@ -254,36 +263,13 @@ def format_p(p: float) -> str:
     return f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
 
 
-def _with_latex_notes(tabular: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Returns the lines of a table that is measured first, so that its notes are as wide."""
-    return [
-        r"\sbox{0}{%",
-        *tabular[:-1],
-        f"{tabular[-1]}}}%",
-        r"\begin{minipage}{\wd0}",
-        r"\usebox{0}\par\smallskip",
-        r"\footnotesize\raggedright",
-        r"\setlength{\leftskip}{1em}\setlength{\parindent}{-1em}",
-        *(rf"{_to_latex(note)}\par" for note in notes),
-        r"\end{minipage}",
-    ]
+def _latex_note(note: str) -> str:
+    return rf"{note.translate(_LATEX)}\par"
 
 
-def _latex_row(row: Sequence[str]) -> str:
-    cells = (rf"\textbf{{{_to_latex(x)}}}" if isinstance(x, Best) else _to_latex(x) for x in row)
-    line = " & ".join(cells)
-    # The command before a row would take a bracket or a star for an argument of its own.
-    return f"{{}}{line} \\\\" if line.startswith(("[", "*")) else f"{line} \\\\"
-
-
-def _to_latex(text: str) -> str:
-    """Returns text that LaTeX prints as it is, with real minus signs and dashes."""
-    if text == "-":  # an undefined value
-        return "--"
-    text = _SIGN.sub("\N{MINUS SIGN}", _RANGE.sub(r"\1--", text))
-    # LaTeX would drop blanks at the start, which indent a name.
-    indent = len(text) - len(text.lstrip(" "))
-    return ("\N{NO-BREAK SPACE}" * indent + text[indent:]).translate(_LATEX)
+def _to_latex(cell: str) -> str:
+    text = cell.translate(_LATEX)
+    return rf"\textbf{{{text}}}" if isinstance(cell, Best) else text
 
 
 def to_data_frame(

@@ -22,7 +22,7 @@ import torch
 from colab import with_badge
 from page_code import code_before, code_of
 from reference_pages import PARTS, is_for_users
-from tables import conventions_page, live_tables, metric_table
+from tables import conventions_page, metric_table
 
 import pyg_recmetrics
 from pyg_recmetrics import conventions, metrics, plot
@@ -207,19 +207,6 @@ def test_the_page_of_metrics_lists_every_metric():
 def test_the_first_page_has_the_first_code_of_the_readme():
     train, evaluation = code_of(DOCS / "index.md")
     assert f"{train}\n{evaluation}" == code_of(ROOT / "README.md")[0]
-
-
-def test_the_live_tables_are_sorted_and_filtered_as_in_the_report():
-    assert ":file: generated/live_tables.html" in (DOCS / "live_table.md").read_text()
-    html = live_tables()
-    assert html.count('<table aria-labelledby="caption-') == html.count('class="sortable"') == 3
-    choices = re.findall(r'<input type="checkbox" id="(\w+)-(\d)" checked>', html)
-    assert len(choices) == 6
-    for kind, number in choices:
-        assert f"body:has(#{kind}-{number}:not(:checked))" in html
-        assert f'data-{kind}="{number}' in html
-    page = (ROOT / "pyg_recmetrics" / "reporting" / "page.html").read_text()
-    assert re.search("<script>.*</script>", page, flags=re.DOTALL)[0] in html
 
 
 def test_the_numbers_of_the_first_picture_follow_from_its_ranks():

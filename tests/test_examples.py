@@ -105,7 +105,7 @@ def test_benchmark(monkeypatch, capsys, tmp_path):
     benchmark = run_example(monkeypatch, "benchmark.py", *files, "--epochs", "5", "--seeds", "2")
     assert list(benchmark) == ["Dense", "Sparse"]
     assert benchmark.recommenders == ("LightGCN", "Matrix factorisation", "Most popular")
-    assert page.read_text().count("<svg") == 8
+    assert page.read_text().count("<svg") == 24
     assert (tmp_path / "all.png").stat().st_size > 20_000
     assert str(Benchmark.load(saved)) == str(benchmark)
     printed = capsys.readouterr().out

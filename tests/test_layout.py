@@ -17,8 +17,7 @@ TESTED_ELSEWHERE = {
     "modules/precision_recall": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",
     "modules/streaming_metric": "modules/test_modules.py",
-    "plot/texts": "plot/test_layout.py, test_forest_picture.py",
-    "reporting/parts": "reporting/test_sections.py, test_page.py, test_browser_controls.py",
+    "reporting/parts": "reporting/test_sections.py, test_page.py, test_browser.py",
     "version": "test_documentation.py",
 }
 
@@ -42,8 +41,6 @@ OF_SEVERAL_MODULES = {
     "metrics/propensities": "one argument of several metrics",
     "notebooks": "notebooks/",
     "options": "what `evaluate` and `Evaluator` take",
-    "plot/forest_picture": "pictures of means and differences",
-    "plot/history_picture": "one picture",
     "plot/layout": "what any picture looks like",
     "ranking/fitted/cornac": "models of Cornac",
     "ranking/fitted/faiss": "indexes of faiss",
@@ -55,7 +52,6 @@ OF_SEVERAL_MODULES = {
     "ranking/gowalla": "numbers that were published",
     "readme": "README.md",
     "reporting/browser": "the page of a report in a browser",
-    "reporting/browser_controls": "what readers do with the page of a report",
     "results/simulations": "how often intervals hold, whoever computes them",
     "sequential/simulations": "how often bounds hold that are looked at all the time",
     "trackers": "the files of trackers",

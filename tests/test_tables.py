@@ -35,32 +35,16 @@ latex_texts = st.text("ae_*|<>&%$#{}[]\\~^±\N{MINUS SIGN}-+.@ é0127", max_size
 
 #: Text, and how it is spelled in LaTeX.
 SPELLED = {
-    "-0.0123": "$-$0.0123",
-    "-.1234 ± .0012": r"$-$.1234 $\pm$ .0012",
-    "+0.1234 ± .0012": r"+0.1234 $\pm$ .0012",
-    "(-3, -4)": "($-$3, $-$4)",
+    "-.1234 ± .0012": r"-.1234 $\pm$ .0012",
     "\N{MINUS SIGN}5": "$-$5",
-    "-inf": "$-$inf",
-    "mean of a - b": "mean of a $-$ b",
-    "1e-05": "1e$-$05",
     "<0.0001": "$<$0.0001",
-    "-": "--",
-    "\N{MINUS SIGN}": "$-$",
     "": "",
-    "3-7": "3--7",
-    "0.1-0.5, 1,000-20,000": "0.1--0.5, 1,000--20,000",
-    "2024-05-17": "2024-05-17",
-    "TF-IDF": "TF-IDF",
-    "a-b": "a-b",
-    "top-10": "top-10",
-    "5-fold": "5-fold",
     "A&B": r"A\&B",
     "50%_#{x}$": r"50\%\_\#\{x\}\$",
     "~^\\": r"\textasciitilde{}\textasciicircum{}\textbackslash{}",
     "a|b": r"a\textbar{}b",
-    "  per item": "~~per item",
-    "[x]": "{}[x]",
-    "*": "{}*",
+    "[x]": "{[}x]",
+    "*": "{*}",
     "é ß 中": "é ß 中",
 }
 
@@ -89,7 +73,6 @@ class TestTable:
 
     def test_latex(self):
         assert self.table.to_latex().splitlines() == [
-            r"\sbox{0}{%",
             r"\begin{tabular}{@{}lr@{}}",
             r"\toprule",
             r"metric & 50\% \\",
@@ -97,13 +80,10 @@ class TestTable:
             r"a\_b & 1 $\pm$ .5 \\",
             r"c &  \\",
             r"\bottomrule",
-            r"\end{tabular}}%",
-            r"\begin{minipage}{\wd0}",
-            r"\usebox{0}\par\smallskip",
-            r"\footnotesize\raggedright",
-            r"\setlength{\leftskip}{1em}\setlength{\parindent}{-1em}",
+            r"\end{tabular}",
+            r"\par\smallskip{\footnotesize\raggedright",
             r"x\_y: 5\%\par",
-            r"\end{minipage}",
+            "}",
         ]
 
     def test_latex_without_notes_is_only_a_tabular(self):
@@ -121,20 +101,11 @@ class TestTable:
     def test_latex_spells(self, text, spelled):
         assert Table([text], []).to_latex().splitlines()[2] == rf"{spelled} \\"
 
-    def test_a_latex_row_is_no_argument_of_the_command_before_it(self):
-        lines = Table(["[a]", "[b]"], [["[c", "[d"], ["", "*"], ["*", "[e"]]).to_latex()
-        assert [line for line in lines.splitlines() if line.endswith(r"\\")] == [
-            r"{}[a] & [b] \\",
-            r"{}[c & [d \\",
-            r" & * \\",
-            r"{}* & [e \\",
-        ]
-
     @given(st.lists(st.tuples(latex_texts, latex_texts), max_size=3), latex_texts)
     def test_latex_prints_any_text(self, rows, note):
         table = LatexTable(Table(["a&b", "c"], rows, (note,)).to_latex())
-        assert hyphenated(table.rows) == hyphenated([["a&b", "c"], *rows])
-        assert hyphenated([table.notes[-1:]]) == hyphenated([[note]])
+        assert unspaced(table.rows) == unspaced([["a&b", "c"], *rows])
+        assert unspaced([table.notes[-1:]]) == unspaced([[note]])
 
     def test_headings_of_rows_and_what_is_best_are_set_apart(self):
         table = Table(["name", "x"], [["a - b"], ["recall", Best("1 & 2")]])
@@ -148,9 +119,9 @@ class TestTable:
             "| **a - b** |  |",
             "| recall | **1 & 2** |",
         ]
-        assert '<th colspan="2" style="text-align: left">a - b</th>' in table._repr_html_()
+        assert 'colspan="2" style="text-align: left"><span>a - b</span></th>' in table._repr_html_()
         assert "<b>1 &amp; 2</b>" in table._repr_html_()
-        assert r"\multicolumn{2}{@{}l@{}}{a $-$ b} \\" in table.to_latex()
+        assert r"\multicolumn{2}{@{}l@{}}{a - b} \\" in table.to_latex()
         assert r"recall & \textbf{1 \& 2} \\" in table.to_latex()
 
     def test_long_notes_are_wrapped_in_a_terminal_alone(self):
@@ -188,16 +159,9 @@ class TestTable:
             assert line.replace("\\\\", "").replace("\\|", "").count("|") == 3
 
 
-def hyphenated(rows):
-    """Rows with a hyphen for dashes and minus signs, and with a plain blank for several."""
-    rows = [
-        [re.sub(r"(?<=\S)\s+", " ", cell.replace("\N{NO-BREAK SPACE}", " ")) for cell in row]
-        for row in rows
-    ]
-    return [
-        [re.sub("[\N{MINUS SIGN}\N{EN DASH}-]+", "-", cell.rstrip()) for cell in row]
-        for row in rows
-    ]
+def unspaced(rows):
+    """Rows with a plain blank for several, as LaTeX prints them, and with none at the ends."""
+    return [[" ".join(cell.split()) for cell in row] for row in rows]
 
 
 def compact(cells):
@@ -269,8 +233,8 @@ class TestFormats:
             assert [markdown_cells(line) for line in [head, *lines]] == rows, name
 
             latex = LatexTable(shown.to_latex())
-            assert hyphenated(latex.rows) == hyphenated(rows), name
-            assert hyphenated([latex.notes]) == hyphenated([notes]), name
+            assert unspaced(latex.rows) == unspaced(rows), name
+            assert unspaced([latex.notes]) == unspaced([notes]), name
 
     @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
     def test_all_of_them_are_typeset(self, tables, tmp_path):

@@ -65,27 +65,20 @@ def means_on_each(
     return found
 
 
-def best_on_each(means: Iterable[MeanOnDataSet]) -> dict[str, list[str]]:
-    """Returns the recommenders with the best mean on each data set that has several.
+def best_of(means: Mapping[str, float], metric: str | Metric) -> list[str]:
+    """Returns the recommenders with the best mean of a metric, if there are several means.
 
     Example:
-        >>> best_on_each(
-        ...     MeanOnDataSet("A", name, "mrr", value, value, value, 100, 1)
-        ...     for name, value in {"x": 0.3, "y": 0.1 + 0.2, "z": 0.2}.items()
-        ... )
-        {'A': ['x', 'y']}
+        >>> best_of({"x": 0.3, "y": 0.1 + 0.2, "z": 0.2}, "mrr")
+        ['x', 'y']
     """
-    by_data_set: dict[str, dict[str, float]] = {}
-    for mean in means:
-        if not math.isnan(mean.value):
-            sign = 1 if is_higher_better(mean.metric) else -1
-            value = sign * float(f"{mean.value:.{_DIGITS}g}")
-            by_data_set.setdefault(mean.data_set, {})[mean.recommender] = value
-    return {
-        data_set: [name for name, value in values.items() if value == max(values.values())]
-        for data_set, values in by_data_set.items()
-        if len(values) > 1
+    sign = 1 if is_higher_better(str(metric)) else -1
+    known = {
+        name: sign * float(f"{mean:.{_DIGITS}g}")
+        for name, mean in means.items()
+        if not math.isnan(mean)
     }
+    return [name for name in known if len(known) > 1 and known[name] == max(known.values())]
 
 
 def table_of_means(
@@ -93,11 +86,14 @@ def table_of_means(
 ) -> Table:
     """Returns a row for each recommender, and a column for each data set."""
     means = means_on_each(results, metric, level)
-    best = best_on_each(means)
+    values: dict[str, dict[str, float]] = {}
+    for mean in means:
+        values.setdefault(mean.data_set, {})[mean.recommender] = mean.value
+    best = {data_set: best_of(of_one, metric) for data_set, of_one in values.items()}
     cells = {}
     for mean in means:
         text = format_mean(mean.value, (mean.high - mean.low) / 2)
-        is_best = mean.recommender in best.get(mean.data_set, [])
+        is_best = mean.recommender in best[mean.data_set]
         cells[mean.data_set, mean.recommender] = Best(text) if is_best else text
     rows = [
         [name, *(cells.get((data_set, name), "-") for data_set in results)] for name in recommenders

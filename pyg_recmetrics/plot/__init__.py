@@ -12,12 +12,10 @@ The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layo
 Otherwise they draw on a new figure that belongs to no window. They change no global settings.
 
 A note above the axes says what stands behind the numbers: how many users, and the level of the
-intervals.
-A small legend stands where it covers no curve, and a large one beside the axes.
+intervals. The legend stands beside or below the axes, where the layout `"constrained"` makes room.
 
 Up to 42 recommenders differ in colours, dashes and markers. Colours have a contrast of at least
-3 : 1 on white, and colour-blind readers can tell them apart. Labels of ticks are left out where
-they would touch each other.
+3 : 1 on white, and colour-blind readers can tell them apart.
 
 The functions need only matplotlib, which the extra `plot` installs.
 """

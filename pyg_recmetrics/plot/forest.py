@@ -1,7 +1,8 @@
-"""Forest plots: a row for each metric, an interval for each recommender or pair."""
+"""Forest plots: an interval for each recommender or pair, in rows."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
@@ -9,128 +10,48 @@ from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.plot.picture import (
-    MarkDescription,
+    BELOW,
     Panels,
     Picture,
     Recommenders,
+    all_runs,
     axes_for,
-    describe,
-    describe_legend,
     finish,
     label,
     noun_of,
     users,
 )
-from pyg_recmetrics.plot.style import (
-    BACKGROUND,
-    GREY,
-    LINE_WIDTH,
-    NOTE_COLOR,
-    make_room,
-    point_style,
-)
-from pyg_recmetrics.results import Comparison, PairedDifference, Runs
-from pyg_recmetrics.results.cohorts import CohortMean
-from pyg_recmetrics.results.comparison import lift_in_words, signed
+from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, NOTE_COLOR, point_style
+from pyg_recmetrics.results import Comparison, PairedDifference
+from pyg_recmetrics.results.comparison import lift_in_words
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.runs import (
-    common_metrics,
-    one_or_recommenders_by_name,
-)
-from pyg_recmetrics.tables import format_interval, format_level, format_p
+from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
+from pyg_recmetrics.tables import format_level, format_p
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from matplotlib.axes import Axes
 
 
 #: Half the height of the tick of a run, as a share of the distance between two rows of names.
 _HALF_TICK = 0.09
 
+#: How much of the distance between two metrics their rows take.
+_SPREAD = 0.7
 
-def _draw_interval(
-    axes: "Axes", place: float, ends: tuple[float, float, float], index: int
-) -> list[Any]:
-    """Draws an interval and the dot in it, which is the last of what it returns."""
-    low, value, high = ends
-    style = point_style(index)
-    line = axes.plot([low, high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
-    return [*line, *axes.plot([value], [place], linestyle="none", **style)]
+#: The height of a picture without rows, of a row, and of the largest picture, in inches.
+_HEIGHT, _HEIGHT_OF_ROW, _MAX_HEIGHT = 1.2, 0.25, 14.0
 
-
-def _draw_mean(
-    axes: "Axes",
-    place: float,
-    index: int,
-    mean: CohortMean,
-    metric: Metric,
-    result: Measured,
-    name: str,
-    words: str,
-) -> None:
-    """Draws the mean of a recommender with its interval, and a tick for each of several runs."""
-    drawn = _draw_interval(axes, place, (mean.low, mean.value, mean.high), index)
-    ticks, color = [place - _HALF_TICK, place + _HALF_TICK], point_style(index)["color"]
-    for value in result.values_of(metric).nanmean(dim=1).tolist() if len(result.runs) > 1 else ():
-        drawn += axes.plot([value] * 2, ticks, color=color, lw=1)
-    text = f"{words}, {metric}: {format_interval(*mean[:3])}"
-    for mark in drawn:
-        describe(mark, text, [name], [str(metric)])
-
-
-def _draw_difference(
-    axes: "Axes",
-    place: float,
-    index: int,
-    comparison: Comparison,
-    row: PairedDifference,
-    row_height: float,
-    where: str,
-    beside: str,
-) -> None:
-    """Draws a difference with its interval and words beside it, and what is too small to matter."""
-    from pyg_recmetrics.plot.texts import RowText
-
-    if (bound := comparison.bound(row)) is not None:
-        axes.barh(place, 2 * bound, row_height, left=-bound, color=GREY, alpha=0.25, linewidth=0)
-    drawn = _draw_interval(axes, place, (row.low, row.difference, row.high), index)
-    if not comparison.is_significant(row):
-        drawn[-1].set_markerfacecolor(BACKGROUND)
-    text = f"{row.a} - {row.b}{where}, {row.metric}: {signed(row)}, {beside}"
-    for mark in (*drawn, RowText(beside, axes, place, row_height)):
-        describe(mark, text, [row.a, row.b], [row.metric])
-
-
-def label_rows(axes: "Axes", names: Sequence[str]) -> None:
-    """Writes names on the y-axis, the first one on top."""
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-
-
-def words_on(comparison: Comparison, row: PairedDifference) -> str:
-    """Returns the lift of a difference, and its p-value with a star."""
-    p = "" if math.isnan(row.p_adjusted) else f"p {_relation(row.p_adjusted)}"
-    return "  ".join(filter(None, (lift_in_words(row), f"{p} {comparison.star(row)}".strip())))
-
-
-def _relation(p: float) -> str:
-    text = format_p(p)
-    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
-
+#: How many data sets stand side by side at most, the width of each, in inches, and after how many
+#: letters its texts go on in the next line.
+_MAX_COLUMNS, _WIDTH_OF_PANEL, _MAX_LETTERS_OF_PANEL = 3, 3.2, 32
 
 #: What `benchmark` draws: means, or differences.
 Benchmarked: TypeAlias = Benchmark | BenchmarkComparison
 
-#: How many axes stand side by side at most.
-_MAX_COLUMNS = 3
-
-#: The width of axes without names, and of names, in inches.
-_WIDTH, _WIDTH_OF_NAMES = 2.6, 1.6
-
-#: The height of a row, and of all else of axes, in inches.
-_HEIGHT_OF_PANEL_ROW, _HEIGHT_OF_PANEL = 0.3, 1.5
+#: What stands at each place: the number of the recommender, its result and the metric; or the
+#: number of the colour, and the difference.
+_Means: TypeAlias = dict[float, tuple[int, Measured, Metric]]
+_Differences: TypeAlias = dict[float, tuple[int, PairedDifference]]
 
 
 def benchmark(
@@ -171,119 +92,38 @@ def benchmark(
     """
     with requires_extra("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
-    draw = panel_of(benchmark, metric, level)
-    data_sets = list(benchmark)
-    num_columns = min(_MAX_COLUMNS, len(data_sets))
-    num_rows = math.ceil(len(data_sets) / num_columns)
-    size = (_WIDTH_OF_NAMES + num_columns * _WIDTH, num_rows * panel_height(benchmark))
-    figure = Figure(figsize=size, layout="constrained")
-    grid = list(figure.subplots(num_rows, num_columns, squeeze=False).flat)
-    for place, (axes, data_set) in enumerate(zip(grid, data_sets, strict=False)):
-        draw(data_set, axes)
-        if place % num_columns:
-            axes.set_yticklabels([])
-    for axes in grid[len(data_sets) :]:
-        axes.remove()
-    return Panels(figure, tuple(grid[: len(data_sets)]))
-
-
-def panel_of(
-    benchmark: Benchmarked, metric: str | Metric | None = None, level: float = 0.95
-) -> "Callable[[str, Axes], Picture]":
-    """Returns what draws the forest of a data set on axes. Errors are those of `benchmark`."""
-    if isinstance(benchmark, BenchmarkComparison):
-        compared = benchmark
-        if metric is not None and parse(metric) != compared.metric:
+    if isinstance(benchmark, Benchmark):
+        draw = partial(_means_on, benchmark, benchmark.metric(metric), check_level(level))
+        num_rows = len(benchmark.recommenders)
+    elif isinstance(benchmark, BenchmarkComparison):
+        if metric is not None and parse(metric) != benchmark.metric:
             raise ValueError(
-                f"'metric' needs to be that of the comparison, '{compared.metric}' (got '{metric}')"
+                f"'metric' needs to be that of the comparison, '{benchmark.metric}' "
+                f"(got '{metric}')"
             )
-        return lambda data_set, axes: _differences(compared, data_set, axes)
-    if not isinstance(benchmark, Benchmark):
+        draw, num_rows = partial(_differences_on, benchmark), len(benchmark.pairs)
+    else:
         raise TypeError(
             f"'benchmark' needs to be a 'Benchmark' or what its 'compare' returned "
             f"(got {type(benchmark).__name__})"
         )
-    means, asked, level = benchmark, benchmark.metric(metric), check_level(level)
-    return lambda data_set, axes: _means(means, data_set, asked, level, axes)
-
-
-def panel_height(benchmark: Benchmarked) -> float:
-    """Returns the height of the axes of a data set, in inches."""
-    if isinstance(benchmark, BenchmarkComparison):
-        return _HEIGHT_OF_PANEL + _HEIGHT_OF_PANEL_ROW * len(benchmark.pairs)
-    return _HEIGHT_OF_PANEL + _HEIGHT_OF_PANEL_ROW * len(benchmark.recommenders)
-
-
-def _means(
-    benchmark: Benchmark, data_set: str, metric: Metric, level: float, axes: "Axes"
-) -> Picture:
-    axes = axes_for(axes)
-    names, results = benchmark.recommenders, benchmark[data_set]
-    num_users: list[int] = []
-    for place, name in enumerate(names):
-        if name not in results:
-            _write_missing(axes, place)
-            continue
-        mean = results[name].mean_of(metric, level)
-        num_users.append(mean.num_users)
-        words = f"{name} on {data_set}"
-        _draw_mean(axes, place, place, mean, metric, results[name], name, words)
-    label_rows(axes, [label(name) for name in names])
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    runs = ", ticks are runs" if any(isinstance(x, Runs) for x in results.values()) else ""
-    note = f"{users(num_users, noun_of(results.values()))}, {format_level(level)} intervals{runs}"
-    return _finish(axes, data_set, str(metric), note)
-
-
-def _differences(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -> Picture:
-    axes = axes_for(axes)
-    found, pairs = comparison[data_set], comparison.pairs
-    rows = [row for row in found if not math.isnan(row.low)]
-    if not rows:
-        raise ValueError(f"'comparison' needs to have an interval on {data_set} (got none)")
-    for row in rows:
-        place = pairs.index((row.a, row.b))
-        beside = " ".join(filter(None, (lift_in_words(row), found.star(row))))
-        index, where = comparison.recommenders.index(row.a), f" on {data_set}"
-        _draw_difference(axes, place, index, found, row, 1.0, where, beside)
-    for place, pair in enumerate(pairs):
-        if all((row.a, row.b) != pair for row in found):
-            _write_missing(axes, place)
-    axes.axvline(0, color="black", linewidth=0.8)
-    baselines = {b for _, b in pairs}
-    label_rows(axes, [label(a if len(baselines) == 1 else f"{a} - {b}") for a, b in pairs])
-    common = f" from {baselines.pop()}" if len(baselines) == 1 else ""
-    protocol = found.protocol
-    grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
-    note = f"{format_level(protocol.level)} intervals{grey}"
-    return _finish(axes, data_set, f"{comparison.metric}, difference{common}", note)
-
-
-def _write_missing(axes: "Axes", place: float) -> None:
-    """Says that a recommender was not run on a data set."""
-    where = axes.get_yaxis_transform()
-    text = axes.text(0.02, place, "not run", transform=where, va="center", color=NOTE_COLOR)
-    text.set_fontsize("small")
-
-
-def _finish(axes: "Axes", data_set: str, x: str, note: str) -> Picture:
-    axes.set_title(label(data_set), loc="left", fontsize="medium", fontweight="bold")
-    return finish(axes, x, "", note, is_new=False)
-
-
-#: How much of the distance between two metrics their rows take.
-_SPREAD = 0.7
-
-#: The height of a new figure, in inches: of all but the rows, of a metric beside its rows, of a
-#: row, and of a name in the legend.
-_HEIGHT, _HEIGHT_OF_METRIC, _HEIGHT_OF_ROW, _HEIGHT_OF_NAME = 1.0, 0.2, 0.2, 0.2
-
-_MAX_HEIGHT = 14.0
+    num_columns = min(_MAX_COLUMNS, len(benchmark))
+    num_lines = math.ceil(len(benchmark) / num_columns)
+    size = (num_columns * _WIDTH_OF_PANEL, num_lines * height(num_rows))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(num_lines, num_columns, squeeze=False, sharey=True).flatten()
+    for axes, data_set in zip(grid, benchmark, strict=False):
+        axes.set_title(label(data_set), loc="left", fontsize="medium", fontweight="bold")
+        draw(data_set, axes)
+        axes.locator_params(axis="x", nbins=4)  # as many as narrow axes have room for
+    for axes in grid[len(benchmark) :]:
+        axes.remove()
+    return Panels(figure, tuple(grid[: len(benchmark)]))
 
 
 def means(
     results: Recommenders,
-    metrics: "str | Metric | Iterable[str | Metric] | None" = None,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
     *,
     level: float = 0.95,
     ax: "Axes | None" = None,
@@ -321,23 +161,15 @@ def means(
     by_name = one_or_recommenders_by_name(results)
     check_level(level)
     asked = _metrics_of(by_name.values()) if metrics is None else parse_all(metrics)
-    axes = axes_for(ax, height=height(len(asked), len(by_name)))
-    num_users: list[int] = []
+    axes = axes_for(ax, height((len(asked) + 1) * len(by_name)))
+    rows = {}
     for index, (name, result) in enumerate(by_name.items()):
+        _name(axes, index, name)
         for row, metric in enumerate(asked):
-            mean = result.mean_of(metric, level)
-            num_users.append(mean.num_users)
-            place = row + _shift(index, len(by_name))
-            _draw_mean(axes, place, index, mean, metric, result, name, name or "mean")
-    label_rows(axes, [str(metric) for metric in asked])
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    runs = ", ticks are runs" if any(isinstance(x, Runs) for x in by_name.values()) else ""
-    noun = noun_of(by_name.values())
-    note = f"means over {users(num_users, noun)}, {format_level(level)} confidence intervals{runs}"
-    _name_points(axes, [(name, [name]) for name in by_name])
-    if ax is not None:
-        make_room(axes)
-    return finish(axes, "mean", "", note, is_new=ax is None)
+            rows[row + _shift(index, len(by_name))] = index, result, metric
+    note = f"means over {_draw_means(axes, rows, level)}"
+    _label_rows(axes, [str(metric) for metric in asked])
+    return finish(axes, "mean", "", note, BELOW)
 
 
 def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
@@ -345,8 +177,7 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
 
     A dot is filled if its difference is significant. The grey zone is what is too small to matter,
     if the comparison knows: see `equivalence` of :func:`~pyg_recmetrics.compare`. Beside each
-    interval, there are the lift in per cent and the corrected p-value. On given axes, these are as
-    small as the rows are close, and are left out where they could not be read.
+    interval, there are the lift in per cent and the corrected p-value.
 
     Args:
         comparison (Comparison): What :func:`~pyg_recmetrics.compare` returned. Metrics without a
@@ -381,49 +212,170 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
         raise ValueError("'comparison' needs to hold a difference with an interval (got none)")
     names = list(dict.fromkeys(row.metric for row in rows))
     pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
-    axes = axes_for(ax, height=height(len(names), len(pairs)))
-    row_height = _SPREAD / len(pairs) if len(pairs) > 1 else 1.0
-    for row in rows:
-        index = pairs.index((row.a, row.b))
-        place = names.index(row.metric) + _shift(index, len(pairs))
-        beside = words_on(comparison, row)
-        _draw_difference(axes, place, index, comparison, row, row_height, "", beside)
-    axes.axvline(0, color="black", linewidth=0.8)
-    label_rows(axes, names)
+    axes = axes_for(ax, height((len(names) + 1) * len(pairs)))
+    for index, (a, b) in enumerate(pairs if len(pairs) > 1 else ()):
+        _name(axes, index, f"{a} - {b}")
+    indices = {pair: index for index, pair in enumerate(pairs)}
+    placed = {
+        names.index(row.metric) + _shift(index, len(pairs)): (index, row)
+        for row in rows
+        for index in [indices[row.a, row.b]]
+    }
+    note = _draw_differences(axes, comparison, placed, _SPREAD / len(pairs))
+    words = {
+        place: f"{lift_in_words(row)}  {_p_in_words(row)} {comparison.star(row)}".strip()
+        for place, (_, row) in placed.items()
+    }
+    _label_rows(axes, names)
+    _write_beside(axes, words)
     x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"
-    protocol = comparison.protocol
-    grey = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
-    together = "simultaneous " if protocol.are_together else ""
-    level = format_level(protocol.level)
-    note = f"paired differences, {together}{level} confidence intervals{grey}"
-    _name_points(axes, [(f"{a} - {b}", [a, b]) for a, b in pairs])
-    if ax is not None:
-        make_room(axes)
-    return finish(axes, x_label, "", note, is_new=ax is None)
+    together = "simultaneous " if comparison.protocol.are_together else ""
+    note = f"paired differences, {together}{note}"
+    return finish(axes, x_label, "", note, BELOW)
 
 
-def _name_points(axes: "Axes", named: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Says below the axes which points are whose, if there are several.
+def height(num_rows: int) -> float:
+    """Returns the height of a picture with so many rows, in inches."""
+    return min(_MAX_HEIGHT, _HEIGHT + _HEIGHT_OF_ROW * num_rows)
+
+
+def _means_on(
+    benchmark: Benchmark, metric: Metric, level: float, data_set: str, axes: "Axes"
+) -> None:
+    """Draws the means on a data set, which may lack some of the recommenders."""
+    results = benchmark[data_set]
+    places = {name: place for place, name in enumerate(benchmark.recommenders)}
+    rows: _Means = {
+        places[name]: (places[name], result, metric) for name, result in results.items()
+    }
+    note = _draw_means(axes, rows, level)
+    _write_missing(axes, set(places.values()) - set(rows))
+    _label_rows(axes, list(map(label, places)))
+    finish(axes, str(metric), "", note, max_letters=_MAX_LETTERS_OF_PANEL)
+
+
+def _differences_on(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -> None:
+    """Draws the differences on a data set, which may lack some of the pairs."""
+    found, pairs = comparison[data_set], comparison.pairs
+    rows: _Differences = {
+        pairs.index((row.a, row.b)): (comparison.recommenders.index(row.a), row)
+        for row in found
+        if not math.isnan(row.low)
+    }
+    if not rows:
+        raise ValueError(f"'comparison' needs to have an interval on {data_set} (got none)")
+    note = _draw_differences(axes, found, rows, 1.0)
+    _write_missing(axes, set(range(len(pairs))) - set(rows))
+    baselines = {b for _, b in pairs}
+    _label_rows(axes, [label(a if len(baselines) == 1 else f"{a} - {b}") for a, b in pairs])
+    words: dict[float, str] = {
+        place: f"{lift_in_words(row)} {found.star(row)}".strip() for place, (_, row) in rows.items()
+    }
+    _write_beside(axes, words)
+    common = f" from {baselines.pop()}" if len(baselines) == 1 else ""
+    x_label = f"{comparison.metric}, difference{common}"
+    finish(axes, x_label, "", note, max_letters=_MAX_LETTERS_OF_PANEL)
+
+
+def _draw_means(axes: "Axes", rows: _Means, level: float) -> str:
+    """Draws means with their intervals, and a tick for each of several runs.
 
     Args:
         axes (matplotlib.axes.Axes): The axes.
-        named (sequence): The name of each colour, and the recommenders that it is about.
+        rows (dict): What stands at each place.
+        level (float): The level of the intervals.
+
+    Returns:
+        What stands behind the numbers.
     """
-    from matplotlib.lines import Line2D
+    num_users = []
+    for place, (index, result, metric) in rows.items():
+        mean, style = result.mean_of(metric, level), point_style(index)
+        num_users.append(mean.num_users)
+        line = {"color": style["color"], "linewidth": LINE_WIDTH}
+        axes.plot([mean.low, mean.high], [place] * 2, **line)
+        axes.plot([mean.value], [place], linestyle="none", **style)
+        means = result.values_of(metric).nanmean(dim=1).tolist()
+        for value in means if len(means) > 1 else ():
+            ends = [place - _HALF_TICK, place + _HALF_TICK]
+            axes.plot([value] * 2, ends, **line | {"linewidth": 1})
+    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    results = [result for _, result, _ in rows.values()]
+    runs = ", ticks are runs" if any(len(result.runs) > 1 for result in results) else ""
+    who = users(num_users, noun_of(results))
+    return f"{who}, {format_level(level)} confidence intervals{runs}"
 
-    from pyg_recmetrics.plot.texts import add_legend_below
 
-    if len(named) < 2:
-        return
-    points = [Line2D([], [], linestyle="none", **point_style(i)) for i in range(len(named))]
-    add_legend_below(axes, points, [label(name) for name, _ in named])
-    describe_legend(axes, (MarkDescription(name, tuple(of), ()) for name, of in named))
+def _draw_differences(
+    axes: "Axes",
+    comparison: Comparison,
+    rows: _Differences,
+    row_height: float,
+) -> str:
+    """Draws differences with their intervals, and what is too small to matter.
+
+    Args:
+        axes (matplotlib.axes.Axes): The axes.
+        comparison (Comparison): What they are differences of.
+        rows (dict): What stands at each place.
+        row_height (float): The height of a row, in units of the y-axis.
+
+    Returns:
+        What stands behind the numbers.
+    """
+    grey: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0}
+    for place, (index, row) in rows.items():
+        if (bound := comparison.bound(row)) is not None:
+            axes.barh(place, 2 * bound, row_height, left=-bound, **grey)
+        style = point_style(index)
+        axes.plot([row.low, row.high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
+        if not comparison.is_significant(row):
+            style["markerfacecolor"] = BACKGROUND
+        axes.plot([row.difference], [place], linestyle="none", **style)
+    axes.axvline(0, color="black", linewidth=0.8)
+    zone = comparison.protocol.equivalence
+    smaller = f", grey: smaller than {zone}" if zone else ""
+    return f"{format_level(comparison.protocol.level)} confidence intervals{smaller}"
 
 
-def _metrics_of(results: "Iterable[Measured]") -> tuple[Metric, ...]:
-    runs = [run for result in results for run in result.runs]
-    common = common_metrics(runs)
-    found = tuple(metric for metric in common if str(metric) in runs[0].per_user)
+def _name(axes: "Axes", index: int, name: str) -> None:
+    """Gives the points of a colour a name in the legend."""
+    axes.plot([], [], linestyle="none", label=label(name), **point_style(index))
+
+
+def _label_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Writes names on the y-axis, the first one on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+
+
+def _write_beside(axes: "Axes", words: dict[float, str]) -> None:
+    """Writes words to the right of the axes, by the places of their rows."""
+    beside = axes.secondary_yaxis("right")
+    beside.set_yticks(list(words), list(words.values()), fontsize="small")
+    beside.tick_params(length=0)
+    beside.spines["right"].set_visible(False)
+
+
+def _write_missing(axes: "Axes", places: Iterable[float]) -> None:
+    """Says that some recommenders were not run on a data set."""
+    style: dict[str, Any] = {"va": "center", "color": NOTE_COLOR, "fontsize": "small"}
+    for place in places:
+        axes.text(0.02, place, "not run", transform=axes.get_yaxis_transform(), **style)
+
+
+def _p_in_words(row: PairedDifference) -> str:
+    text = format_p(row.p_adjusted)
+    if math.isnan(row.p_adjusted):
+        return ""
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def _metrics_of(results: Iterable[Measured]) -> tuple[Metric, ...]:
+    """Returns the metrics of single users that all results have."""
+    runs = all_runs(results)
+    found = tuple(metric for metric in common_metrics(runs) if str(metric) in runs[0].per_user)
     if not found:
         raise ValueError("'results' needs to have a metric of single users in common (got none)")
     return found
@@ -432,9 +384,3 @@ def _metrics_of(results: "Iterable[Measured]") -> tuple[Metric, ...]:
 def _shift(index: int, number: int) -> float:
     """Returns how far below the middle of its metric one of several rows stands."""
     return _SPREAD * ((index + 0.5) / number - 0.5)
-
-
-def height(num_metrics: int, num_names: int) -> float:
-    """Returns the height of a figure with so many rows for each metric, in inches."""
-    rows = num_metrics * (_HEIGHT_OF_METRIC + _HEIGHT_OF_ROW * num_names)
-    return min(_MAX_HEIGHT, _HEIGHT + rows + _HEIGHT_OF_NAME * num_names)

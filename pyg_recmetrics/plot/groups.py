@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torch import Tensor
@@ -12,8 +12,8 @@ from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.picture import (
     Picture,
     Recommenders,
+    all_runs,
     axes_for,
-    describe,
     finish,
     label,
     noun_of,
@@ -33,7 +33,7 @@ from pyg_recmetrics.results.runs import (
     by_name,
     one_or_recommenders_by_name,
 )
-from pyg_recmetrics.tables import format_interval, format_level
+from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,12 +90,11 @@ def distribution(
         is_above_zero = values > 0
         x, y = values[is_above_zero].tolist(), share[is_above_zero].tolist()
         x, y = [0.0, *x, *x[-1:]], [*y[:1], *y, 0.0]
-        (line,) = axes.step(x, y, where="pre", label=label(name), **line_style(index))
-        describe(line, name or noun, [name])
+        axes.step(x, y, where="pre", label=label(name), **line_style(index))
     axes.set_ylim(0, 1.02)
     axes.margins(x=0.01)
     x_label, y_label = str(parse(metric)), f"share of {those_who(noun)} reach it"
-    return finish(axes, x_label, y_label, users(num_users, noun), is_new=ax is None)
+    return finish(axes, x_label, y_label, users(num_users, noun))
 
 
 def metric_by_degree(
@@ -140,8 +139,7 @@ def metric_by_degree(
     """
     by_name = one_or_recommenders_by_name(results)
     metric = parse(metric)
-    runs = chain.from_iterable(each.runs for each in by_name.values())
-    if any(str(metric) not in result.per_user for result in runs):
+    if any(str(metric) not in result.per_user for result in all_runs(by_name.values())):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
         )
@@ -155,7 +153,7 @@ def metric_by_degree(
         # Results stand side by side, so that no interval hides another. No line joins the groups,
         # whose widths differ.
         shift = _SPREAD_AT_TICK * ((index + 0.5) / len(by_name) - 0.5)
-        drawn = axes.errorbar(
+        axes.errorbar(
             [position + shift for position in range(len(means))],
             [mean.value for mean in means],
             yerr=[
@@ -167,8 +165,6 @@ def metric_by_degree(
             capsize=2,
             **point_style(index),
         )
-        for mark in drawn.get_children():
-            describe(mark, name or str(metric), [name], [str(metric)])
     sizes = [
         [means[str(metric)].num_users for means in groups.values()] for groups in cohorts.values()
     ]
@@ -181,7 +177,7 @@ def metric_by_degree(
     axes.set_ylim(bottom=0)
     noun = noun_of(by_name.values())
     note = f"means over {users(map(sum, sizes), noun)}, {format_level(level)} confidence intervals"
-    return finish(axes, "training degree", str(metric), note, is_new=ax is None)
+    return finish(axes, "training degree", str(metric), note)
 
 
 #: The number of groups of items whose position grows tenfold, on the axis of the long tail.
@@ -227,7 +223,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     """
     by_name = one_or_recommenders_by_name(results)
     k = check_positive_integer(k, "k")
-    runs = list(chain.from_iterable(each.runs for each in by_name.values()))
+    runs = all_runs(by_name.values())
     popularity = common_popularity(runs, "long_tail")
     order = popularity.argsort(descending=True, stable=True)
     groups = _growing_groups(order.numel())
@@ -240,14 +236,13 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
         counts = result.exposure_of(k)[order]
         style = line_style(index) | point_style(index)
         means = _group_means(counts, groups)
-        (line,) = axes.plot(middles, means, label=label(name) or "recommended", **style)
-        describe(line, name or "recommended", [name])
+        axes.plot(middles, means, label=label(name) or "recommended", **style)
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1, linscale=0.5)
     axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
     num_with_list = [result.user_counts.num_with_list or 0 for result in runs]
     note = f"top {k:,} of {users(num_with_list)}{_scaled_up(runs)}"
-    return finish(axes, "items, most popular first", "users per item", note, is_new=ax is None)
+    return finish(axes, "items, most popular first", "users per item", note)
 
 
 def _scaled_up(runs: Sequence[EvaluationResult]) -> str:
@@ -352,14 +347,13 @@ def pareto(
         axes.plot([across.value] * 2, [up.low, up.high], color=style["color"], linewidth=0.8)
         if name not in front:
             style["markerfacecolor"] = BACKGROUND
-        (dot,) = axes.plot([across.value], [up.value], linestyle="none", label=label(name), **style)
-        text = f"{name}: {y.name} {_words(up)}, {x.name} {_words(across)}"
-        describe(dot, text, [name], [])
-    if x.name == "seconds" and _is_wide(x):
+        axes.plot([across.value], [up.value], linestyle="none", label=label(name), **style)
+    values = [mean.value for mean in x.means.values()]
+    if x.name == "seconds" and max(values) > _MANY_TIMES * min(values) > 0:
         axes.set_xscale("log")
     _draw_front(axes, x, y, front)
     note = f"filled: no other is better in both; means, {format_level(level)} confidence intervals"
-    return finish(axes, x.name, y.name, note, is_new=ax is None)
+    return finish(axes, x.name, y.name, note)
 
 
 def _seconds(seconds: Mapping[str, float], names: list[str]) -> _Side:
@@ -395,12 +389,3 @@ def _draw_front(axes: "Axes", x: _Side, y: _Side, front: list[str]) -> None:
     steps = "steps-pre" if x.sign > 0 else "steps-post"
     right, up = ([side.means[name].value for name in front] for side in (x, y))
     axes.plot(right, up, color=GREY, linewidth=1.2, drawstyle=steps, zorder=1)
-
-
-def _is_wide(side: _Side) -> bool:
-    values = [mean.value for mean in side.means.values()]
-    return min(values) > 0 and max(values) > _MANY_TIMES * min(values)
-
-
-def _words(mean: CohortMean) -> str:
-    return format_interval(mean.value, mean.low, mean.high)

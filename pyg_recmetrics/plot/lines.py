@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyg_recmetrics.checks import check_integers, check_level, check_positive_integer
+from pyg_recmetrics.checks import check_level, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.curves import Curve
@@ -12,13 +12,12 @@ from pyg_recmetrics.plot.picture import (
     Recommenders,
     axes_for,
     cut_offs_of,
-    describe,
     finish,
     label,
     noun_of,
     users,
 )
-from pyg_recmetrics.plot.style import NOTE_COLOR, font_size, line_style, point_style
+from pyg_recmetrics.plot.style import NOTE_COLOR, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult, History, compare
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.race import Race, RacedPair, swapped
@@ -32,7 +31,6 @@ from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.transforms import Bbox
 
 
 #: About how many markers a line with many points has.
@@ -41,15 +39,10 @@ _NUM_MARKERS = 6
 #: The opacity of a band.
 _BAND_OPACITY = 0.2
 
-#: The cut-offs that a curve of precision and recall marks, besides its last.
+#: The cut-offs that a curve of precision and recall marks if the last of all is at least
+#: `_FAR` times as deep.
 _MARKED = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
-
-#: How far the labels of cut-offs stick out of the curve, as a multiple of the size of the font.
-_ROOM_FOR_LABELS = 2.5
-
-#: How much larger than a label the space around it has to be, since axes shrink when the figure is
-#: laid out, but labels do not.
-_ROOM_AROUND_LABEL = 1.5
+_FAR = 1.5
 
 
 def metric_at_k(
@@ -104,19 +97,13 @@ def metric_at_k(
         values, low, high, counts = zip(*means, strict=True)
         num_users += counts
         style = line_style(index) | point_style(index)
-        (line,) = axes.plot(cut_offs, values, label=label(name), markevery=markevery, **style)
-        band = axes.fill_between(
-            cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0
-        )
-        for mark in (line, band):
-            describe(mark, f"{name or 'mean'}: {values[-1]:.4f} at {cut_offs[-1]}", [name])
-    axes.margins(x=0.03)
-    if axes.get_xscale() == "linear":
-        axes.locator_params(axis="x", integer=True)
+        axes.plot(cut_offs, values, label=label(name), markevery=markevery, **style)
+        axes.fill_between(cut_offs, low, high, color=style["color"], alpha=alpha, linewidth=0)
     axes.set_ylim(bottom=0)
+    _count(axes)
     noun = noun_of(by_name.values())
     note = f"mean over {users(num_users, noun)}, {format_level(level)} confidence band"
-    return finish(axes, "k", y_label, note, is_new=ax is None)
+    return finish(axes, "k", y_label, note)
 
 
 def difference_at_k(
@@ -164,19 +151,16 @@ def difference_at_k(
     results = {"a": as_measured(a), "b": as_measured(b)}
     y_label, cut_offs = _at_every_k(results.values(), metric, max_k)
     rows = compare(results, metrics=[f"{metric}@{k}" for k in cut_offs], level=level)
-    axes = axes_for(ax)
-    style = line_style(0)
+    axes, style = axes_for(ax), line_style(0)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.plot(cut_offs, [row.difference for row in rows], **style)
     low, high = [row.low for row in rows], [row.high for row in rows]
     axes.fill_between(cut_offs, low, high, color=style["color"], alpha=_BAND_OPACITY, linewidth=0)
-    axes.margins(x=0.03)
-    if axes.get_xscale() == "linear":
-        axes.locator_params(axis="x", integer=True)
+    _count(axes)
     counts = [round((row.wins or 0) + (row.ties or 0) + (row.losses or 0)) for row in rows]
     noun = noun_of(results.values())
     note = f"a - b, mean over {users(counts, noun)}, {format_level(level)} confidence band"
-    return finish(axes, "k", f"difference in {y_label}", note, is_new=ax is None)
+    return finish(axes, "k", f"difference in {y_label}", note)
 
 
 def precision_recall_curve(
@@ -209,8 +193,8 @@ def precision_recall_curve(
     Raises:
         ImportError: If matplotlib is not installed.
         TypeError: If `results` is or holds anything else.
-        ValueError: If `max_k` is larger than the depth of a ranking or the largest cut-off of a
-            curve, or if a tuple does not hold three of one shape `[num_cut_offs]`.
+        ValueError: If `max_k` is larger than the depth of a ranking, or if a tuple does not hold
+            three of one shape `[num_cut_offs]`.
 
     Example:
         >>> import torch
@@ -235,18 +219,27 @@ def precision_recall_curve(
     for index, (name, curve) in enumerate(curves.items()):
         style = line_style(index) | point_style(index)
         x, y = curve.recalls, curve.precisions
-        (line,) = axes.plot(x, y, label=label(name), markevery=curve.marked, **style)
-        describe(line, name or "curve", [name])
-    room = _ROOM_FOR_LABELS * font_size(axes.xaxis.label)
-    axes.margins(room / axes.bbox.width, room / axes.bbox.height)
+        axes.plot(x, y, label=label(name), markevery=curve.marked, **style)
+    axes.margins(0.1)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    _label_cut_offs(axes, max(curves.values(), key=lambda curve: curve.recalls[-1]))
+    furthest = max(curves.values(), key=lambda curve: curve.recalls[-1])
+    for place in furthest.marked:
+        text = str(furthest.top_k[place]) if place else f"k = {furthest.top_k[place]}"
+        point = furthest.recalls[place], furthest.precisions[place]
+        axes.annotate(text, point, (3, 3), textcoords="offset points", fontsize="small")
     num_users = [count for curve in curves.values() for count in curve.num_users]
     noun = noun_of(evaluated.values())
     notes = [f"means over {users(num_users, noun)}, no bands"] if evaluated else []
     notes += ["values as given"] if len(evaluated) < len(curves) else []
-    return finish(axes, "recall@k", "precision@k", "; or ".join(notes), is_new=ax is None)
+    return finish(axes, "recall@k", "precision@k", "; or ".join(notes))
+
+
+def _count(axes: "Axes") -> None:
+    """Makes the ticks of the x-axis whole numbers."""
+    axes.margins(x=0.03)
+    if axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", integer=True)
 
 
 def _at_every_k(
@@ -271,8 +264,13 @@ class _Points(NamedTuple):
 
     @property
     def marked(self) -> list[int]:
-        """The places of the points with a mark."""
-        return [place for place, k in enumerate(self.top_k) if k in (*_MARKED, self.top_k[-1])]
+        """The places of the points with a mark and the cut-off beside it."""
+        last = self.top_k[-1]
+        return [
+            place
+            for place, k in enumerate(self.top_k)
+            if k == last or (k in _MARKED and _FAR * k <= last)
+        ]
 
 
 def _is_curve(given: object) -> bool:
@@ -301,34 +299,9 @@ def _read(curve: Curve, max_k: int | None) -> _Points:
             f"'results' needs to hold (precisions, recalls, top_k) of one shape [num_cut_offs] "
             f"(got {shapes})"
         )
-    top_k = check_integers(tensors[2], "results")
-    deepest = int(top_k.max())
-    max_k = deepest if max_k is None else check_positive_integer(max_k, "max_k")
-    if max_k > deepest:
-        raise ValueError(
-            f"'max_k' needs to be at most {deepest}, the largest cut-off of the curve (got {max_k})"
-        )
-    return _Points(*(values[top_k <= max_k].tolist() for values in tensors))
-
-
-def _label_cut_offs(axes: "Axes", curve: _Points) -> None:
-    """Writes the cut-off beside each mark of a curve, if it touches no other."""
-    taken: list[Bbox] = []
-    first, *others = curve.marked
-    for place in [first, *reversed(others)]:
-        text = axes.annotate(
-            f"k = {curve.top_k[place]}" if place == first else str(curve.top_k[place]),
-            (curve.recalls[place], curve.precisions[place]),
-            xytext=(3, 3),
-            textcoords="offset points",
-            fontsize="small",
-        )
-        box = text.get_window_extent()
-        box = box.expanded(_ROOM_AROUND_LABEL, _ROOM_AROUND_LABEL)
-        if any(box.overlaps(other) for other in taken):
-            text.remove()
-        else:
-            taken.append(box)
+    top_k = tensors[2]
+    is_shown = top_k <= (int(top_k.max()) if max_k is None else max_k)
+    return _Points(*(values[is_shown].tolist() for values in tensors))
 
 
 def history(
@@ -385,24 +358,20 @@ def history(
         style = line_style(index) | point_style(index)
         best = [] if each.best_index is None else [each.best_index]
         axes.plot(x, y, label=label(name), markevery=best, **style)
-    if axes.get_xscale() == "linear":
-        axes.locator_params(axis="x", integer=True)
+    _count(axes)
     note = f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in by_name.values()}))}"
-    x_label = "call" if every is None else "epoch"
-    return finish(axes, x_label, str(metric), note, is_new=ax is None)
+    return finish(axes, "call" if every is None else "epoch", str(metric), note)
 
 
-def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) -> Picture:
+def race(race: Race, *, ax: "Axes | None" = None) -> Picture:
     r"""Plots how the bounds on differences narrow while users are ranked.
 
-    There is a line for each recommender that was compared with one of the best, and a band between
-    the bounds on the difference. A line ends where the difference is decided. The grey band holds
-    differences that are too small to matter.
+    There is a line for each recommender that was compared with the first of the best, and a band
+    between the bounds on the difference. A line ends where the difference is decided. The grey band
+    holds differences that are too small to matter.
 
     Args:
         race (Race): What :func:`~pyg_recmetrics.race` returned.
-        against (str, optional): The name of the recommender that all others are compared with.
-            (default: `None`, the first of the best)
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
     Returns:
@@ -411,7 +380,6 @@ def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) ->
     Raises:
         ImportError: If matplotlib is not installed.
         TypeError: If `race` is anything else.
-        ValueError: If there is no such recommender.
 
     Example:
         >>> import torch
@@ -425,50 +393,31 @@ def race(race: Race, against: str | None = None, *, ax: "Axes | None" = None) ->
     """
     if not isinstance(race, Race):
         raise TypeError(f"'race' needs to be a 'Race' (got {type(race).__name__})")
-    names = [each.name for each in race.entrants]
-    best = race.best[0] if against is None else str(against)
-    if best not in names:
-        raise ValueError(f"'against' needs to be one of {names} (got {against!r})")
+    best = race.best[0]
     axes = axes_for(ax)
     axes.axhspan(-race.equivalence, race.equivalence, color=NOTE_COLOR, alpha=0.15, linewidth=0)
     axes.axhline(0, color=NOTE_COLOR, linewidth=0.8)
-    others = [name for name in names if name != best]
+    others = [each.name for each in race.entrants if each.name != best]
     for index, name in enumerate(others):
         pairs = [found for look in race.looks for found in _of(look, name, best)]
         if not pairs:
             continue
         x = [pair.num_users for pair in pairs]
         style = line_style(index) | point_style(index)
-        (line,) = axes.plot(
-            x, [pair.difference for pair in pairs], label=label(name), markevery=[-1], **style
-        )
-        ends = [pair.low for pair in pairs], [pair.high for pair in pairs]
-        axes.fill_between(x, *ends, color=line.get_color(), alpha=0.15, linewidth=0)
-        last = pairs[-1]
-        axes.vlines(last.num_users, last.low, last.high, color=line.get_color(), linewidth=0.8)
-        describe(
-            line,
-            f"{name} - {best}: {last.difference:+.4f} ({last.low:.4f} to {last.high:.4f}) after "
-            f"{last.num_users:,} {race.nouns.users}, {last.verdict}",
-            [name],
-            [str(race.metric)],
-        )
-    _count_users(axes)
+        differences = [pair.difference for pair in pairs]
+        axes.plot(x, differences, label=label(name), markevery=[-1], **style)
+        low, high = [pair.low for pair in pairs], [pair.high for pair in pairs]
+        axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        axes.vlines(x[-1], low[-1], high[-1], color=style["color"], linewidth=0.8)
+    from matplotlib.ticker import LogFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(LogFormatter())
+    axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
     whose = f"of {race.num_users:,} {race.nouns.users}"
     note = f"{whose}; bounds that hold together, {format_level(race.level)}"
     y_label = f"{race.metric}, difference from {best}"
-    return finish(axes, f"{race.nouns.users} ranked", y_label, note, is_new=ax is None)
-
-
-def _count_users(axes: "Axes") -> None:
-    """Makes the axis of users logarithmic, with whole numbers of them."""
-    from matplotlib.ticker import LogFormatter
-
-    from pyg_recmetrics.plot.texts import SpacedFormatter
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(SpacedFormatter(LogFormatter()))
-    axes.xaxis.set_minor_formatter(SpacedFormatter(LogFormatter(minor_thresholds=(1.5, 0.5))))
+    return finish(axes, f"{race.nouns.users} ranked", y_label, note)
 
 
 def _of(look: tuple[RacedPair, ...], name: str, best: str) -> list[RacedPair]:

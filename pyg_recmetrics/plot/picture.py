@@ -3,26 +3,36 @@
 import io
 import textwrap
 from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.messages import singular
-from pyg_recmetrics.plot.style import NOTE_COLOR, figure_of, lay_out
+from pyg_recmetrics.plot.style import NOTE_COLOR
+from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.runs import Runnable
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.container import Container
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 
 #: One recommender with one run or several, or several recommenders by name.
 Recommenders: TypeAlias = Runnable | Mapping[str, Runnable]
+
+#: Width and height of a new figure, in inches.
+_WIDTH, _HEIGHT = 6.0, 3.5
+
+#: After so many letters, a text beside the axes of a new figure goes on in the next line.
+_MAX_LETTERS = 48
+
+#: What the axes are called that hold nothing but a note.
+_NOTE = "pyg_recmetrics note"
+
+#: A legend beside the axes, and one below them and the labels of their x-axis.
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 4}
 
 
 def label(name: str) -> str:
@@ -31,12 +41,16 @@ def label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
+def all_runs(recommenders: Iterable[Measured]) -> list[EvaluationResult]:
+    """Returns all runs of all recommenders."""
+    return [run for recommender in recommenders for run in recommender.runs]
+
+
 def cut_offs_of(recommenders: Iterable[Measured], max_k: int | None) -> list[int]:
     """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
     if max_k is not None:
         return list(range(1, check_positive_integer(max_k, "max_k") + 1))
-    results = chain.from_iterable(recommender.runs for recommender in recommenders)
-    depths = [result.ranked.depth or result.max_k for result in results]
+    depths = [result.ranked.depth or result.max_k for result in all_runs(recommenders)]
     finite_depths = [depth for depth in depths if depth is not None]
     if len(finite_depths) < len(depths):
         raise ValueError("'max_k' needs to be given if all candidates were ranked (got None)")
@@ -45,18 +59,8 @@ def cut_offs_of(recommenders: Iterable[Measured], max_k: int | None) -> list[int
 
 def noun_of(recommenders: Iterable[Measured]) -> str:
     """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
-    nouns = {recommender.runs[0].nouns.means for recommender in recommenders}
+    nouns = {result.nouns.means for result in all_runs(recommenders)}
     return nouns.pop() if len(nouns) == 1 else "users"
-
-
-#: Width and height of a new figure, in inches.
-_WIDTH, _HEIGHT = 5.0, 3.5
-
-#: The attribute of a mark that says what it shows.
-_DESCRIPTION = "_pyg_recmetrics"
-
-#: What the axes are called that hold nothing but a note.
-_NOTE = "pyg_recmetrics note"
 
 
 class Picture(NamedTuple):
@@ -116,27 +120,6 @@ class Panels(NamedTuple):
         return f"{type(self).__name__}({len(self.axes)} axes)"
 
 
-class MarkDescription(NamedTuple):
-    """What a mark of a picture shows.
-
-    Attributes:
-        text: What one reads beside it on a page.
-        recommenders: The recommenders that it is about.
-        metrics: The metrics that it is about.
-    """
-
-    text: str
-    recommenders: tuple[str, ...]
-    metrics: tuple[str, ...]
-
-
-def describe(
-    mark: "Artist", text: str, recommenders: Iterable[str] = (), metrics: Iterable[str] = ()
-) -> None:
-    """Says what a mark shows, for pages that show it as text and let readers choose."""
-    setattr(mark, _DESCRIPTION, MarkDescription(text, tuple(recommenders), tuple(metrics)))
-
-
 def _to_png(figure: "Figure") -> bytes | None:
     """Returns the image of a figure; `None` if it belongs to pyplot, which shows it."""
     from matplotlib._pylab_helpers import Gcf
@@ -148,10 +131,12 @@ def _to_png(figure: "Figure") -> bytes | None:
     return image.getvalue()
 
 
-def description_of(mark: "Artist") -> MarkDescription | None:
-    """Returns what a mark shows; `None` if nothing was said."""
-    description: MarkDescription | None = getattr(mark, _DESCRIPTION, None)
-    return description
+def figure_of(axes: "Axes") -> "Figure":
+    """Returns the figure that axes belong to."""
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        raise ValueError("'ax' needs to belong to a figure")
+    return figure
 
 
 def axes_for(ax: "Axes | None", height: float = _HEIGHT) -> "Axes":
@@ -166,7 +151,14 @@ def axes_for(ax: "Axes | None", height: float = _HEIGHT) -> "Axes":
     return ax
 
 
-def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
+def finish(
+    axes: "Axes",
+    x: str,
+    y: str,
+    note: str,
+    legend: dict[str, Any] = BESIDE,
+    max_letters: int = _MAX_LETTERS,
+) -> Picture:
     """Labels the axes, and says in a note what stands behind the numbers.
 
     Args:
@@ -174,47 +166,34 @@ def finish(axes: "Axes", x: str, y: str, note: str, *, is_new: bool) -> Picture:
         x (str): The label of the x-axis.
         y (str): The label of the y-axis.
         note (str): What stands above the axes.
-        is_new (bool): Whether the figure is new, so that it may grow.
+        legend (dict, optional): Where the legend stands, if anything that is drawn has a name and
+            the figure has a layout that makes room for it.
+        max_letters (int, optional): After so many letters, a text goes on in the next line.
     """
-    from pyg_recmetrics.plot.texts import SpacedFormatter, add_legend
-
     figure = figure_of(axes)
-    for axis in (axes.xaxis, axes.yaxis):
-        formatter = axis.get_major_formatter()
-        if not isinstance(formatter, SpacedFormatter):
-            axis.set_major_formatter(SpacedFormatter(formatter))
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    above = _write_above(axes, note)
+    axes.set_xlabel(textwrap.fill(x, max_letters))
+    axes.set_ylabel(textwrap.fill(y, max_letters))
+    _write_above(axes, textwrap.fill(note, max_letters))
     axes.grid(alpha=0.3, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    texts = [x for x in (axes.xaxis.label, axes.yaxis.label, above) if x.get_text()]
-    _wrap(texts, axes)
-    lay_out(figure)
-    _wrap(texts, axes)
-    add_legend(axes, figure_grows=is_new)
-    if handles := axes.get_legend_handles_labels()[0]:
-        describe_legend(axes, map(_description_within, handles))
+    if axes.get_legend_handles_labels()[1]:
+        place = legend if figure.get_layout_engine() else {"loc": "best"}
+        # Lines are so long that their dashes can be told apart.
+        axes.legend(**place, frameon=False, fontsize="small", handlelength=2.5)
     return Picture(figure, axes)
 
 
-def _description_within(handle: "Artist | Container") -> MarkDescription | None:
-    """Returns what a mark shows, or one of several that belong together."""
-    marks = handle if isinstance(handle, tuple) else [handle]
-    return next(filter(None, map(description_of, marks)), None)
-
-
-def describe_legend(axes: "Axes", descriptions: "Iterable[MarkDescription | None]") -> None:
-    """Says what the entries of a legend are about, each of which goes with what it explains."""
-    from pyg_recmetrics.plot.texts import entries
-
-    legend = axes.get_legend()
-    if legend is None:
-        return
-    for description, entry in zip(descriptions, entries(legend), strict=True):
-        for mark in entry:
-            if description is not None:
-                describe(mark, *description)
+def _write_above(axes: "Axes", note: str) -> None:
+    """Writes a note above the axes, in place of an earlier one."""
+    for child in axes.child_axes:
+        if child.get_label() == _NOTE:
+            child.remove()
+    # A title may stand above it.
+    above = axes.secondary_xaxis("top")
+    above.set_label(_NOTE)
+    above.tick_params(which="both", length=0, labeltop=False)
+    above.spines["top"].set_visible(False)
+    above.set_xlabel(note, loc="left", fontsize="small", color=NOTE_COLOR)
 
 
 def users(counts: Iterable[int], noun: str = "users") -> str:
@@ -232,30 +211,3 @@ def span(counts: Iterable[int]) -> str:
     """Says a number, such as "1,000", or "990 to 1,000" if numbers differ."""
     counts = list(counts)
     return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
-
-
-def _write_above(axes: "Axes", note: str) -> "Text":
-    """Writes a note above the axes, in place of an earlier one."""
-    for child in axes.child_axes:
-        if child.get_label() == _NOTE:
-            child.remove()
-    # Titles make room for the label of an axis, but not for other text.
-    above = axes.secondary_xaxis("top")
-    above.set_label(_NOTE)
-    above.tick_params(which="both", length=0, labeltop=False)
-    above.spines["top"].set_visible(False)
-    above.set_xlabel(note, loc="left", fontsize="small", color=NOTE_COLOR)
-    return above.xaxis.label
-
-
-def _wrap(texts: "Iterable[Text]", axes: "Axes") -> None:
-    """Breaks texts into lines that are not much longer than the side of the axes beside them."""
-    for text in texts:
-        text.set_text(" ".join(text.get_text().split()))
-        extent = text.get_window_extent()
-        is_upright = text.get_rotation() == 90
-        length, room = (
-            (extent.height, axes.bbox.height) if is_upright else (extent.width, axes.bbox.width)
-        )
-        num_letters = int(len(text.get_text()) * room / length)
-        text.set_text(textwrap.fill(text.get_text(), max(1, num_letters), break_long_words=False))

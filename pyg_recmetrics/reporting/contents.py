@@ -1,6 +1,6 @@
 """What a report is about: results by name, and the split that they are of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +9,9 @@ from typing import TypeAlias
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
+from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results import Comparison, EvaluationResult, Runs, Sampling, compare
+from pyg_recmetrics.results import Comparison, EvaluationResult, Sampling, compare
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.runs import (
@@ -38,17 +39,20 @@ _DEFAULT_K = 20
 
 @dataclass(frozen=True)
 class Contents:
-    """What a report is about.
+    """What a report on a data set is about.
 
     Attributes:
-        recommenders (dict): The results by name; the name of a single recommender is empty.
+        recommenders (mapping): The results by name; the name of a single recommender is empty.
         split (SplitReport or None): The checks of the split.
         comparison (Comparison or None): The differences of the recommenders.
+        metric (Metric or None): The metric of the pictures that show one; `None` for the first
+            that has a cut-off, or the first.
     """
 
-    recommenders: dict[str, Measured]
-    split: SplitReport | None
-    comparison: Comparison | None
+    recommenders: Mapping[str, Measured]
+    split: SplitReport | None = None
+    comparison: Comparison | None = None
+    metric: Metric | None = None
 
     @classmethod
     def of(
@@ -70,10 +74,9 @@ class Contents:
                 ground truth of the results, or `comparison` is not of these results.
         """
         recommenders = one_or_recommenders_by_name(results)
-        singles = {name: runs.runs[0] for name, runs in recommenders.items()}
-        check_same_task(singles)
-        first = next(iter(singles.values()))
-        checked = None if split is None else _check_split(split, first)
+        first = {name: runs.runs[0] for name, runs in recommenders.items()}
+        check_same_task(first)
+        checked = None if split is None else _check_split(split, next(iter(first.values())))
         return cls(recommenders, checked, _compare(recommenders, comparison))
 
     @cached_property
@@ -81,15 +84,10 @@ class Contents:
         """The runs of each recommender, of which there may be one."""
         return {name: result.runs for name, result in self.recommenders.items()}
 
-    @cached_property
-    def singles(self) -> dict[str, EvaluationResult]:
-        """The first run of each recommender."""
-        return {name: runs[0] for name, runs in self.runs.items()}
-
     @property
     def first(self) -> EvaluationResult:
         """The first run of the first recommender."""
-        return next(iter(self.singles.values()))
+        return self.every[0]
 
     @cached_property
     def every(self) -> list[EvaluationResult]:
@@ -102,15 +100,9 @@ class Contents:
         return max(self.every, key=lambda run: run.user_counts.num_evaluated)
 
     @property
-    def num_sampled_from(self) -> int | None:
-        """Of how many users there are samples that stand for all; `None` if there is no sample."""
-        return next((sample.num_users for sample in map(sample_of, self.every) if sample), None)
-
-    @cached_property
-    def several(self) -> dict[str, Runs]:
-        """The recommenders with several runs."""
-        found = self.recommenders.items()
-        return {name: runs for name, runs in found if isinstance(runs, Runs)}
+    def samples(self) -> list[Sampling]:
+        """How users were drawn, of the runs in which some users stand for all."""
+        return [x.sampling for x in self.every if x.sampling and not x.sampling.is_complete]
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -124,35 +116,29 @@ class Contents:
         return [x for x in self.metrics if all(abs(result[x]) <= 1 for result in self.every)]
 
     @property
-    def best(self) -> str:
-        """The recommender with the best mean of the main metric."""
-        return self.best_but(None)
-
-    def best_but(self, left_out: str | None) -> str:
-        """Returns the recommender with the best mean of the main metric, but for one."""
-        metric, sign = self.main_metric, 1 if is_higher_better(str(self.main_metric)) else -1
-
-        def mean(name: str) -> float:
-            return sign * self.recommenders[name].mean_of(metric, 0.95).value
-
-        return max((name for name in self.recommenders if name != left_out), key=mean)
+    def ranking(self) -> list[str]:
+        """The recommenders by their mean of the main metric, the best first."""
+        metric = self.main_metric
+        means = {name: x.mean_of(metric).value for name, x in self.recommenders.items()}
+        return sorted(means, key=lambda name: means[name], reverse=is_higher_better(str(metric)))
 
     @cached_property
     def main_comparison(self) -> Comparison | None:
         """All differences, or those from the best recommender if there are too many."""
         comparison = self.comparison
-        if comparison is None or not self.metrics or len(rows_by_pair(comparison)) <= _MANY_PAIRS:
+        if comparison is None or not self.metrics or has_few(rows_by_pair(comparison)):
             return comparison
-        of_all = set.intersection(*({row.a, row.b} for row in comparison))
-        return comparison if of_all else comparison.select(name=self.best)
+        return comparison.select(name=self.ranking[0])
 
     @property
     def main_metric(self) -> Metric:
-        """The metric of the pictures that show one: the first that has a cut-off, or the first.
+        """The metric of the pictures that show one.
 
         Raises:
             ValueError: If the results have no metric in common.
         """
+        if self.metric is not None:
+            return self.metric
         if not self.metrics:
             raise ValueError("the results have no metric of single users in common")
         return next((metric for metric in self.metrics if metric.k), self.metrics[0])
@@ -163,20 +149,44 @@ class Contents:
         return self.first.max_k or _DEFAULT_K
 
 
-def sample_of(result: Measured) -> Sampling | None:
-    """Returns how users were drawn, if those of a single run stand for all of the task."""
-    sampling = result.runs[0].sampling
-    is_sample = len(result.runs) == 1 and sampling is not None and not sampling.is_complete
-    return sampling if is_sample else None
+def of_data_sets(
+    benchmark: Benchmark, comparison: Comparison | BenchmarkComparison | None
+) -> tuple[dict[str, Contents], BenchmarkComparison | None]:
+    """Returns what a report on each data set is about, and the differences on all of them.
+
+    Raises:
+        TypeError: If `comparison` is something else than what :meth:`Benchmark.compare` returns.
+        ValueError: If `comparison` is not of these results, or the results have no metric of
+            single users in common.
+    """
+    if comparison is None:
+        alone = list(map(Contents, benchmark.values()))
+        common = (x for x in benchmark.metrics if all(x in each.metrics for each in alone))
+        metric = next(common, None)
+        if metric is None:
+            raise ValueError("the results have no metric of single users in common")
+        with suppress(ImportError, ValueError):
+            comparison = benchmark.compare(metric)
+    elif isinstance(comparison, BenchmarkComparison):
+        comparison.check_results(benchmark)
+        metric = comparison.metric
+    else:
+        raise TypeError(
+            f"'comparison' needs to be what 'compare' of the benchmark returned "
+            f"(got {type(comparison).__name__})"
+        )
+    of_each = {} if comparison is None else comparison
+    data_sets = {
+        data_set: Contents(results, None, of_each.get(data_set), metric)
+        for data_set, results in benchmark.items()
+    }
+    return data_sets, comparison
 
 
-def about_rows(comparison: Comparison) -> list[tuple[list[str], list[str]]]:
-    """Returns what each row of the tables of a comparison is about, headings among them."""
-    return [
-        ([*pair], metrics)
-        for pair, rows in rows_by_pair(comparison).items()
-        for metrics in ([], *([row.metric] for row in rows))
-    ]
+def has_few(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Returns whether pairs are few, or have a recommender in common."""
+    pairs = list(pairs)
+    return len(pairs) <= _MANY_PAIRS or bool(set.intersection(*map(set, pairs)))
 
 
 def _compare(recommenders: dict[str, Measured], comparison: object) -> Comparison | None:

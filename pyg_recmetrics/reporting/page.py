@@ -1,6 +1,5 @@
 """report(): everything about some results on one page."""
 
-from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,15 +8,9 @@ from jinja2 import Environment, StrictUndefined
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.files import replacing
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
-from pyg_recmetrics.reporting.benchmark_sections import (
-    BENCHMARK_FOLDED,
-    BENCHMARK_SECTIONS,
-    BenchmarkContents,
-)
-from pyg_recmetrics.reporting.benchmark_sections import summary as summary_of_benchmark
-from pyg_recmetrics.reporting.contents import Contents, Reportable, Split
-from pyg_recmetrics.reporting.parts import DARK_COLORS, Choices, Missing, Part
-from pyg_recmetrics.reporting.sections import FOLDED, SECTIONS, summary
+from pyg_recmetrics.reporting.contents import Contents, Reportable, Split, of_data_sets
+from pyg_recmetrics.reporting.parts import DARK_COLORS, Missing
+from pyg_recmetrics.reporting.sections import sections_of, sections_of_benchmark, summary
 from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.version import __version__
 
@@ -32,18 +25,17 @@ def report(
 ) -> Path:
     r"""Writes a page with everything about some results: what was measured, and what came out.
 
-    The page says first which recommender is better, in one sentence for each pair, in a picture of
-    all means and differences, and with warnings of what makes them doubtful. Below, it has the
-    means, paired differences, curves, groups of users and of items, the long tail, ties, the task,
-    the recipe, and checks of the split. Readers choose metrics and recommenders, and sort tables.
+    The page says first which recommender is better, in one sentence for each pair, with warnings of
+    what makes it doubtful and with a picture of all means and differences. Below, it has the means,
+    paired differences, curves, groups of users and of items, the long tail, trade-offs, ties, the
+    recipe, and checks of the split.
 
-    It is one HTML file that needs no network. Only sorting needs the script that is in it. Pictures
-    are vector graphics. They follow the colours of the page, which is dark where the reader prefers
-    it. The same results give the same file.
+    It is one HTML file that needs neither network nor scripts. Pictures are vector graphics. They
+    follow the colours of the page, which is dark where the reader prefers it. The same results give
+    the same file.
 
-    Of a :class:`Benchmark`, the page says on which data sets a recommender is better, in one
-    sentence for each pair and in pictures of every data set. Below, it has the table of means,
-    differences, trade-offs, sizes and recipes.
+    Of a :class:`Benchmark`, the page says on which data sets a recommender is better, and has the
+    tables and the pictures of every data set, most of them folded.
 
     A section is left out if something is missing for it, such as the lists of recommended items, an
     extra, or the split. The end of the page says what is left out, and how to get it.
@@ -89,64 +81,37 @@ def report(
     if isinstance(results, Benchmark):
         if split is not None:
             raise ValueError("'split' needs to be left out for a benchmark: check each by itself")
-        page = _page_of_benchmark(BenchmarkContents.of(results, comparison), title)
+        data_sets, on_all = of_data_sets(results, comparison)
+        sections = list(sections_of_benchmark(results, on_all, data_sets))
     else:
-        page = _page(Contents.of(results, split, comparison), title)
-    with replacing(path) as file:
-        file.write(page.encode())
-    return path
-
-
-def _page(contents: Contents, title: str) -> str:
-    """Returns the page on one data set."""
-    metrics = dict.fromkeys(name for result in contents.singles.values() for name in result)
-    parts = {name: list(make(contents)) for name, make in SECTIONS.items()}
-    choices = Choices(list(contents.recommenders), list(metrics))
-    return _render(title, summary(contents), parts, FOLDED, choices)
-
-
-def _page_of_benchmark(contents: BenchmarkContents, title: str) -> str:
-    """Returns the page on several data sets."""
-    parts = {name: list(make(contents)) for name, make in BENCHMARK_SECTIONS.items()}
-    choices = Choices(contents.benchmark.recommenders, [])
-    return _render(title, summary_of_benchmark(contents), parts, BENCHMARK_FOLDED, choices)
-
-
-def _render(
-    title: str,
-    summary: str,
-    parts: Mapping[str, Sequence[Part]],
-    folded: Sequence[str],
-    choices: Choices,
-) -> str:
-    """Returns a page.
-
-    Args:
-        title (str): Its title.
-        summary (str): The sentence below it.
-        parts (mapping): What each section consists of, by its heading.
-        folded (sequence of str): The sections that one has to unfold.
-        choices (Choices): What readers may choose from.
-    """
-    missing = [part for made in parts.values() for part in made if isinstance(part, Missing)]
-    sections = []
-    for name, made in parts.items():
-        if shown := [part for part in made if not isinstance(part, Missing)]:
-            sections.append((name, shown))
+        contents = Contents.of(results, split, comparison)
+        data_sets, sections = {"": contents}, list(sections_of(contents))
+    missing = [
+        f"{part.what}: {part.reason}."
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Missing)
+    ]
+    shown = [
+        section._replace(parts=parts)
+        for section in sections
+        if (parts := [part for part in section.parts if not isinstance(part, Missing)])
+    ]
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     template = (files(__package__) / "page.html").read_text(encoding="utf-8")
-    return environment.from_string(template).render(
+    page = environment.from_string(template).render(
         title=title,
-        summary=summary,
-        sections=sections,
-        folded=folded,
-        choices=choices,
-        missing=missing,
+        summary=summary(data_sets),
+        sections=shown,
+        missing=list(dict.fromkeys(missing)),
         colors=COLORS,
         dark_colors=DARK_COLORS,
         seen_color=GREY,
         note_color=NOTE_COLOR,
         version=__version__,
     )
+    with replacing(path) as file:
+        file.write(page.encode())
+    return path

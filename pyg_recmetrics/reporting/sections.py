@@ -1,46 +1,91 @@
 """The sections of a report. Each is a function from what is reported on to its parts."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from typing import NamedTuple
 
 import torch
 
 from pyg_recmetrics import plot
+from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
+from pyg_recmetrics.benchmark.means import best_of, notes_of_all
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask
-from pyg_recmetrics.reporting.contents import Contents, about_rows, sample_of
-from pyg_recmetrics.reporting.parts import (
-    Drawing,
-    Grid,
-    Missing,
-    Part,
-    Prose,
-    Remarks,
-    drawing,
-    grid,
-)
-from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, compare
+from pyg_recmetrics.reporting.contents import Contents, has_few
+from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
+from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
-from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
+from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.measured import Measured, common_popularity
-from pyg_recmetrics.results.recipe import (
-    Observations,
-    note_on_intervals,
-    summarize_users,
-    those_who,
-)
+from pyg_recmetrics.results.recipe import those_who
 from pyg_recmetrics.results.result import TieRanges
-from pyg_recmetrics.tables import Best, Faint, Table
-from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.results.runs import (
+    common_metrics,
+)
+from pyg_recmetrics.tables import Best, Table
 from pyg_recmetrics.task.catalogue import check_has
 
+#: How many of the items that are recommended most often are listed.
+_NUM_ITEMS = 10
 
-def first_screen(contents: Contents) -> Iterator[Part]:
-    """The claims, what makes them doubtful, and a forest of means and of differences."""
+
+class Section(NamedTuple):
+    """A part of the page with a heading.
+
+    Attributes:
+        heading: The heading.
+        parts: What it consists of.
+        is_folded: Whether one has to unfold it.
+    """
+
+    heading: str
+    parts: Sequence[Part]
+    is_folded: bool
+
+
+def sections_of(contents: Contents) -> Iterator[Section]:
+    """Yields the sections on the only data set."""
+    opening = [*_answer(contents), *_forests(contents)]
+    yield Section("Result", opening, is_folded=False)
+    for heading, make in SECTIONS.items():
+        yield Section(heading, list(make(contents)), heading in FOLDED)
+
+
+def sections_of_benchmark(
+    benchmark: Benchmark, comparison: BenchmarkComparison | None, data_sets: Mapping[str, Contents]
+) -> Iterator[Section]:
+    """Yields a section on all data sets, and those on each. Only pictures of means are unfolded."""
+    yield Section("Result", list(_overview(benchmark, comparison, data_sets)), is_folded=False)
+    for name, contents in data_sets.items():
+        yield Section(name, list(_forests(contents)), is_folded=False)
+    for name, contents in data_sets.items():
+        for heading, make in SECTIONS.items():
+            if heading != "Split":
+                yield Section(f"{name}: {heading}", list(make(contents)), is_folded=True)
+
+
+def summary(data_sets: Mapping[str, Contents]) -> str:
+    """Returns one sentence on what is evaluated."""
+    if len(data_sets) > 1:
+        every = dict.fromkeys(name for x in data_sets.values() for name in x.recommenders)
+        return f"{', '.join(every)}, on {len(data_sets)} data sets: {', '.join(data_sets)}."
+    (contents,) = data_sets.values()
+    names = [
+        f"{name} ({len(runs)} runs)".strip() if len(runs) > 1 else name
+        for name, runs in contents.runs.items()
+    ]
+    who, nouns = ", ".join(filter(None, names)) or "One recommender", contents.first.nouns
+    counts = [run.user_counts.num_evaluated for run in contents.every]
+    if samples := contents.samples:
+        some = f"{span(counts)} of {samples[0].num_users:,} {nouns.users}"
+        return f"{who}: {some} evaluated, in random order."
+    return f"{who}: {users(counts, nouns.rows)} evaluated."
+
+
+def _answer(contents: Contents) -> Iterator[Part]:
+    """The claims, and what makes them doubtful."""
     comparison = contents.main_comparison
     if comparison is not None and (claims := comparison.claims()):
         yield Remarks(claims, "claims")
@@ -48,22 +93,49 @@ def first_screen(contents: Contents) -> Iterator[Part]:
         yield Remarks(warnings, "warnings")
     if contents.split is not None and not contents.split.has_leaks:
         yield Remarks(["The split has no leaks."], "good")
-    yield from _forest(contents)
 
 
-def _forest(contents: Contents) -> Iterator[Part]:
+def _overview(
+    benchmark: Benchmark, comparison: BenchmarkComparison | None, data_sets: Mapping[str, Contents]
+) -> Iterator[Part]:
+    """Who is better on which data sets, what makes it doubtful, and the means."""
+    (metric,) = {contents.main_metric for contents in data_sets.values()}
+    if comparison is not None and not has_few(comparison.pairs):
+        best = [contents.ranking[0] for contents in data_sets.values()]
+        comparison = comparison.select(max(benchmark.recommenders, key=best.count))
+    if comparison is not None:
+        yield Remarks(comparison.claims(), "claims")
+    warnings = notes_of_all({name: _warnings(contents) for name, contents in data_sets.items()})
+    for name in benchmark.recommenders:
+        if lacking := [data_set for data_set, of in benchmark.items() if name not in of]:
+            warnings.append(f"{name} was not run on {', '.join(lacking)}.")
+    if warnings:
+        yield Remarks(warnings, "warnings")
+    caption = f"The mean {metric} of every recommender on every data set."
+    yield Grid(caption, benchmark.table(metric))
+    if comparison is None:
+        # The error says what it needs.
+        yield grid("Comparison", "", partial(benchmark.compare, metric))
+    else:
+        table = comparison.table()
+        notes = tuple(note for note in table.notes if note not in comparison.claims())
+        caption = f"The difference of two recommenders in {metric}, user by user."
+        yield Grid(caption, Table(table.head, table.rows, notes))
+    for other in benchmark.metrics:
+        if other != metric:
+            yield Grid(f"The mean {other}.", benchmark.table(other), fold=str(other))
+
+
+def _forests(contents: Contents) -> Iterator[Part]:
+    """A forest of means and one of differences."""
     metrics = [str(metric) for metric in contents.small_metrics]
     if not metrics:
         return
-    runs = " Ticks are single runs." if contents.several else ""
-    # The table below has bounds on the mean over all users of the task.
-    others = f" for other {contents.first.nouns.drawn}" if contents.num_sampled_from else ""
     yield drawing(
         "Means",
-        f"The mean of every metric, with its 95% confidence interval{others}.{runs}",
+        "The mean of every metric, with its 95% confidence interval.",
         lambda ax: plot.means(contents.recommenders, metrics, ax=ax),
-        height=height(len(metrics), len(contents.recommenders)),
-        kind="forest",
+        height((len(metrics) + 1) * len(contents.recommenders)),
     )
     comparison = contents.main_comparison
     compared = {
@@ -73,30 +145,14 @@ def _forest(contents: Contents) -> Iterator[Part]:
     if comparison is None or not metrics:
         return
     shown = comparison.select(metrics)
-    num_pairs = len(rows_by_pair(shown))
-    zone = " The grey zone is too small to matter." if comparison.protocol.equivalence else ""
     yield drawing(
         "Differences",
-        f"The paired difference of {_who(shown, list(contents.recommenders))}, with its "
-        f"{'simultaneous ' if shown.protocol.are_together else ''}confidence interval: user by "
-        f"user, so that what users have in common cancels out. A filled mark is significant.{zone}",
+        "Paired differences with their confidence intervals: user by user, so that what users have "
+        "in common cancels out. A filled mark is significant, and a grey zone is too small to "
+        "matter.",
         lambda ax: plot.differences(shown, ax=ax),
-        height=height(len(metrics), num_pairs),
-        kind="forest",
+        height((len(metrics) + 1) * len(rows_by_pair(shown))),
     )
-
-
-def _who(comparison: Comparison, names: Sequence[str]) -> str:
-    """Says which recommenders are compared with which."""
-    pairs = {(row.a, row.b) for row in comparison}
-    common = set.intersection(*map(set, pairs))
-    if len(names) == 2:
-        return "the two recommenders"
-    if len(pairs) == 1:
-        return " and ".join(*pairs)
-    if len(common) == 1:
-        return f"{', '.join(common)} and each of the other recommenders"
-    return "every two recommenders"
 
 
 def _warnings(contents: Contents) -> Iterator[str]:
@@ -136,56 +192,35 @@ def _count_cold(ranked: RankedEdges) -> int:
     return int((popularity[ranked.edge_label_index[1].to(popularity.device)] == 0).sum())
 
 
-#: How many of the items that are recommended most often are listed.
-_NUM_ITEMS = 10
-
-
-def summary(contents: Contents) -> str:
-    """Returns one sentence on what is evaluated."""
-    nouns, counts = contents.first.nouns, _nums_evaluated(contents)
-    names = [
-        f"{name} ({len(contents.several[name])} runs)" if name in contents.several else name
-        for name in contents.recommenders
-    ]
-    who = _named(names) or "One recommender"
-    if all_users := contents.num_sampled_from:
-        some = f"{span(counts)} of {all_users:,} {nouns.users}"
-        return f"{who}: {some} evaluated, in random order."
-    return f"{who}: {users(counts, nouns.rows)} evaluated."
-
-
-def task(contents: Contents) -> Iterator[Part]:
-    """What is ranked for whom, and what is relevant."""
-    result = contents.first
-    if result.task is None:
-        yield Missing("Task", "the results were made without a 'RankingTask'")
-        return
-    rows = [*_rows_on_users(contents), *_rows_on_items(result.task)]
-    rows += _rows_on_edges(contents, result.task)
-    yield Grid("What is ranked for whom, and what is relevant.", Table(["", "number"], rows))
-
-
-def recipe(contents: Contents) -> Iterator[Part]:
-    """How exactly it was measured, which may differ where recommenders treat ties differently."""
-    names_of: dict[str, list[str]] = {}
-    for name, result in contents.singles.items():
-        names_of.setdefault(" ".join(result.recipe().split()), []).append(name)
-    for text, names in names_of.items():
-        yield Prose(text if len(names_of) == 1 else f"{', '.join(names)}. {text}")
-
-
 def means(contents: Contents) -> Iterator[Part]:
     """The mean of every metric for every recommender, and how much runs vary."""
-    names = dict.fromkeys(name for result in contents.singles.values() for name in result)
-    results = contents.recommenders.values()
+    results = contents.recommenders
+    names = dict.fromkeys(name for runs in contents.runs.values() for name in runs[0])
     rows = [[name, *_with_best(name, results)] for name in names]
-    head = ["metric", *(name or "mean" for name in contents.recommenders)]
-    notes = tuple(_notes_on_means(contents))
-    yield Grid("The mean of every metric. The best of each is bold.", Table(head, rows, notes))
-    for name, runs in contents.several.items():
-        caption = f"How much {len(runs)} runs{_of(name)} vary, and what more runs would change."
-        fold = f"Runs{_of(name)}"
-        yield Grid(caption, runs.table(), of_all=([name], []), fold=fold)
+    notes = tuple(notes_of_all({name: _notes_on(result) for name, result in results.items()}))
+    table = Table(["metric", *(name or "mean" for name in results)], rows, notes)
+    yield Grid("The mean of every metric. The best of each is bold.", table)
+    for name, runs in results.items():
+        if isinstance(runs, Runs):
+            caption = f"How much {len(runs)} runs vary, and what more runs would change."
+            yield Grid(caption, runs.table(), fold=f"Runs of {name}" if name else "Runs")
+
+
+def _notes_on(result: Measured) -> Sequence[str]:
+    if isinstance(result, Runs):
+        # Intervals are those of all runs. Users are those of each.
+        of_each = (note for note in result[0].table().notes if not note.startswith("±"))
+        return [result.table().notes[0], *of_each]
+    return result.table().notes
+
+
+def _with_best(metric: str, results: Mapping[str, Measured]) -> Iterator[str]:
+    """Yields the cells of a metric, the best of which is bold if there are several."""
+    known = {name: x for name, x in results.items() if metric in map(str, x.metrics)}
+    best = best_of({name: x.estimate_of(metric).value for name, x in known.items()}, metric)
+    for name in results:
+        text = known[name].cell(metric) if name in known else ""
+        yield Best(text) if name in best else text
 
 
 def differences(contents: Contents) -> Iterator[Part]:
@@ -198,19 +233,10 @@ def differences(contents: Contents) -> Iterator[Part]:
         # The error says what it needs.
         yield grid("Comparison", "", partial(compare, contents.recommenders))
         return
+    caption = "The difference of two recommenders in every metric, user by user."
     if shown is not comparison:
-        yield from _matrices(comparison, list(contents.recommenders))
-    caption = (
-        "The difference of two recommenders in every metric, user by user. "
-        "Each user is its own control."
-    )
-    yield Grid(
-        caption,
-        shown.table(),
-        about_rows(shown),
-        main=1,
-        fold="All numbers" if shown is comparison else f"All numbers on {contents.best}",
-    )
+        yield Grid(caption, shown.table(), fold=f"All numbers on {contents.ranking[0]}")
+    yield Grid(caption, comparison.table(), fold="All numbers")
 
 
 def curves(contents: Contents) -> Iterator[Part]:
@@ -219,16 +245,20 @@ def curves(contents: Contents) -> Iterator[Part]:
     if not labels:
         yield Missing("Curves", "they need a metric with a cut-off, such as 'ndcg@20'")
         return
+    results = contents.recommenders
     for label in labels:
-        yield _curve(contents, label)
-    if len(contents.recommenders) > 1 and contents.main_metric.k:
-        yield _curve_of_difference(contents)
-    caption = (
-        f"The mean precision against the mean recall over {_count(contents, contents.main_metric)},"
-        f" one point for every cut-off. Numbers beside the marks are cut-offs. There are no bands."
-        f"{_over_runs(contents)}"
-    )
-    draw = partial(plot.precision_recall_curve, contents.recommenders)
+        caption = f"The mean {label}@k at every cut-off k, with its 95% confidence interval."
+        yield drawing(f"{label}@k", caption, partial(plot.metric_at_k, results, label))
+    if len(results) > 1 and contents.main_metric.k:
+        label, (a, b, *_) = contents.main_metric.label, contents.ranking
+        caption = (
+            f"The difference of {a} and {b} in {label}@k at every cut-off k, with its 95% "
+            f"confidence interval. Where it leaves out zero, a test would find the difference."
+        )
+        draw = partial(plot.difference_at_k, results[a], results[b], label)
+        yield drawing(f"{a} - {b} in {label}@k", caption, draw)
+    caption = "The mean precision against the mean recall. Numbers beside the marks are cut-offs."
+    draw = partial(plot.precision_recall_curve, results)
     yield drawing("Precision against recall", caption, draw)
 
 
@@ -237,15 +267,27 @@ def spread(contents: Contents) -> Iterator[Part]:
     if not contents.metrics:
         yield Missing("Users", "they need a metric of single users that all results have")
         return
-    metric, noun = contents.main_metric, contents.first.nouns.means
+    metric, noun, results = contents.main_metric, contents.first.nouns.means, contents.recommenders
     caption = (
-        f"How {metric} is distributed over {_count(contents, metric)}. The height of a line is the "
-        f"share of {those_who(noun)} reach a value, and the area under it is the mean."
-        f"{_over_runs(contents)}"
+        f"How {metric} is distributed over {noun}. The height of a line is the share of "
+        f"{those_who(noun)} reach a value, and the area under it is the mean."
     )
-    draw = partial(plot.distribution, contents.recommenders, metric)
-    yield drawing(f"Distribution of {metric} over {noun}", caption, draw)
-    yield from _by_degree(contents, metric)
+    what = f"Distribution of {metric} over {noun}"
+    yield drawing(what, caption, partial(plot.distribution, results, metric))
+    what = f"{metric} by training degree"
+    try:
+        check_has(contents.first.ranked.catalogue, "popularity", "by_degree")
+    except ValueError as error:
+        yield Missing(what, str(error))
+        return
+    caption = (
+        f"The mean {metric} of {noun} with few and with many training edges, with 95% confidence "
+        f"intervals. A group has n {noun}."
+    )
+    yield drawing(what, caption, partial(plot.metric_by_degree, results, metric))
+    groups = {name: result.by_degree for name, result in results.items()}
+    numbers = f"Numbers on {what}"
+    yield grid(what, caption, lambda: _side_by_side(groups, metric), fold=numbers)
 
 
 def items(contents: Contents) -> Iterator[Part]:
@@ -253,35 +295,80 @@ def items(contents: Contents) -> Iterator[Part]:
     k = contents.k
     caption = (
         f"The mean recall@{k} for relevant items that few and that many users have seen, with 95% "
-        f"confidence intervals. Each row is as if only these items were relevant, over the users "
-        f"who have any.{_over_runs(contents, has_intervals=True)}"
+        f"confidence intervals. Each row is as if only these items were relevant."
     )
+    groups = {
+        name: partial(result.recall_by_popularity, k)
+        for name, result in contents.recommenders.items()
+    }
+    yield grid("Recall by popularity", caption, lambda: _side_by_side(groups, f"recall@{k}"))
 
-    def make() -> Table:
-        cohorts = {
-            name: result.recall_by_popularity(k) for name, result in contents.recommenders.items()
-        }
-        return _side_by_side(cohorts, f"recall@{k}", contents.first.nouns.means)
 
-    yield grid("Recall by popularity", caption, make)
+def _side_by_side(groups_of: Mapping[str, Callable[[], Cohorts]], metric: str | Metric) -> Table:
+    """Returns a metric of the same groups for every recommender."""
+    cohorts, metric = {name: groups() for name, groups in groups_of.items()}, str(metric)
+    first, *_ = cohorts.values()
+    # A table of groups says what is counted.
+    head = [*first.table().head[:2], *(name or metric for name in cohorts)]
+    rows = [
+        [
+            str(label),
+            span(groups[label][metric].num_users for groups in cohorts.values()),
+            *(format_cohort(groups[label][metric]) for groups in cohorts.values()),
+        ]
+        for label in first
+    ]
+    return Table(head, rows)
 
 
 def long_tail(contents: Contents) -> Iterator[Part]:
     """Which items are recommended."""
     k = contents.k
     caption = (
-        f"In how many of the top {k} lists an item is, against how popular it is. Items are sorted "
-        f"by their number of training edges, most popular first, and divided into groups. A line "
-        f"is the mean over the items of a group, and the grey line is the number of users who have "
-        f"seen an item.{_scaled_up(contents)}{_over_runs(contents)}"
+        f"In how many of the top {k} lists an item is, against how popular it is. A line is the "
+        f"mean over groups of items, and the grey line is the number of users who have seen them."
     )
     yield drawing("Long tail", caption, partial(plot.long_tail, contents.recommenders, k=k))
-    caption = (
-        f"The items that are in most top {k} lists, summed over recommenders: how many users have "
-        f"seen each of them, and in how many lists it is."
-        f"{_scaled_up(contents)}{_over_runs(contents)}"
-    )
+    caption = f"The items that are in most top {k} lists, summed over recommenders."
+    if contents.samples:
+        caption += f" Counts of a sample are scaled up to all {contents.first.nouns.users}."
     yield grid("Items recommended most often", caption, partial(_most_recommended, contents))
+
+
+def _most_recommended(contents: Contents) -> Table:
+    popularity = common_popularity(contents.every, "report")
+    counts = [each.exposure_of(contents.k) for each in contents.recommenders.values()]
+    if contents.samples:
+        # What is scaled up knows no tenths.
+        counts = [of.round() for of in counts]
+    # Means over runs differ in their last digit, and items in equally many lists stay in order.
+    total = torch.stack(counts).sum(dim=0).round(decimals=6)
+    listed = total.argsort(descending=True, stable=True)[:_NUM_ITEMS].tolist()
+    ids = contents.first.ranked.item_ids
+    rows = [
+        [
+            str(item if ids is None else ids[item]),
+            *(_format_count(float(of[item])) for of in [popularity, *counts]),
+        ]
+        for item in listed
+    ]
+    return Table(["item", "seen by", *(name or "lists" for name in contents.runs)], rows)
+
+
+def _format_count(count: float) -> str:
+    """Formats a number of things, which is a mean over runs if it is not whole."""
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
+
+
+def trade_offs(contents: Contents) -> Iterator[Part]:
+    """What accuracy costs in what else is measured of lists, if anything is."""
+    if len(contents.recommenders) < 2 or not contents.metrics:
+        return
+    metric = contents.main_metric
+    for other in (x for x in common_metrics(contents.every) if not x.needs_truth):
+        what = f"{metric} against {other}"
+        draw = partial(plot.pareto, contents.recommenders, metric, other)
+        yield drawing(what, f"{what}, and the best trade-offs.", draw)
 
 
 def ties(contents: Contents) -> Iterator[Part]:
@@ -294,11 +381,10 @@ def ties(contents: Contents) -> Iterator[Part]:
     if not any(known.values()):
         yield Prose("No relevant item has the same score as another candidate.")
         return
-    results = [result for runs in contents.runs.values() for result in runs]
     metrics = [
         metric
         for metric in contents.metrics
-        if all(TieRanges(each.ranked).can_tell(each.definitions[metric]) for each in results)
+        if all(TieRanges(x.ranked).can_tell(x.definitions[metric]) for x in contents.every)
     ]
     rows = [
         [
@@ -310,9 +396,16 @@ def ties(contents: Contents) -> Iterator[Part]:
     ]
     caption = (
         "How many relevant items have the same score as another candidate, and the lowest and the "
-        f"highest mean over all orders of equal scores.{_over_runs(contents)}"
+        "highest mean over all orders of equal scores."
     )
     yield Grid(caption, Table(["recommender", "tied edges", *map(str, metrics)], rows))
+
+
+def recipe(contents: Contents) -> Iterator[Part]:
+    """How exactly it was measured, which may differ where recommenders treat ties differently."""
+    of = {name: [" ".join(runs[0].recipe().split())] for name, runs in contents.runs.items()}
+    for text in notes_of_all(of):
+        yield Prose(text)
 
 
 def split(contents: Contents) -> Iterator[Part]:
@@ -326,266 +419,17 @@ def split(contents: Contents) -> Iterator[Part]:
 
 #: The functions above by the headings of their sections.
 SECTIONS: dict[str, Callable[[Contents], Iterator[Part]]] = {
-    "Result": first_screen,
     "Means": means,
     "Comparison": differences,
     "Curves": curves,
     "Users": spread,
     "Items": items,
     "Long tail": long_tail,
+    "Trade-offs": trade_offs,
     "Ties": ties,
-    "Task": task,
     "Recipe": recipe,
     "Split": split,
 }
 
 #: The sections that one has to unfold.
-FOLDED = ("Task", "Recipe", "Split")
-
-
-def _matrices(comparison: Comparison, names: list[str]) -> Iterator[Part]:
-    """A table for each metric, of each recommender against each other."""
-    by_pair: dict[str, dict[tuple[str, str], tuple[float, str]]] = {}
-    for row in comparison:
-        star, cells = comparison.star(row), by_pair.setdefault(row.metric, {})
-        # Zero has no sign.
-        cells[row.a, row.b], cells[row.b, row.a] = (
-            (row.difference, star),
-            (0.0 - row.difference, star),
-        )
-    for metric, cells in by_pair.items():
-        rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
-        caption = (
-            f"{metric}: the recommender of the row minus that of the column. What is not "
-            f"significant is pale."
-        )
-        yield Grid(caption, Table(["", *names], rows), of_all=([], [metric]))
-
-
-def _cell(difference: tuple[float, str] | None) -> str:
-    if difference is None:
-        return ""
-    value, star = difference
-    text = f"{value:+.4f}{star and ' '}{star}"
-    return text if star else Faint(text)
-
-
-def _notes_on_means(contents: Contents) -> Iterator[str]:
-    """Says what the intervals are, and whose users are evaluated."""
-    first = contents.first
-    yield from _notes_on_margins(contents)
-    if whose := _named(contents.several):
-        yield f"{whose}: mean over several runs, ± for other {first.nouns.drawn} and other runs"
-    yield from _of_each(contents, _summarize_users)
-    yield from Observations(first.ranked, first.definitions).notes()
-    yield from _of_each(
-        contents, lambda run: None if run.sampling is None else run.sampling.note(run.nouns)
-    )
-
-
-def _notes_on_margins(contents: Contents) -> Iterator[str]:
-    """Says what "±" is, and whose if a sample has bounds where others have intervals."""
-    first, names_of = contents.first, dict[str, list[str]]()
-    interval = note_on_intervals(0.95, first._person, first.nouns)
-    for name, result in contents.recommenders.items():
-        sample = sample_of(result)
-        note = interval if sample is None else sample.note_on_bounds(first.nouns)
-        names_of.setdefault(note, []).append(name)
-    for note, names in names_of.items():
-        yield note if len(names_of) == 1 else note.replace("±", f"± of {_named(names)}", 1)
-
-
-def _of_each(contents: Contents, say: Callable[[EvaluationResult], str | None]) -> Iterator[str]:
-    """Says something of every run, and of whom it is where it is not the same of all."""
-    names_of: dict[str, dict[str, None]] = {}
-    for name, runs in contents.runs.items():
-        for text in filter(None, map(say, runs)):
-            names_of.setdefault(text, {})[name] = None
-    for text, names in names_of.items():
-        is_of_all = len(names_of) == 1 and len(names) == len(contents.runs)
-        whose = "" if is_of_all else _named(names)
-        yield f"{whose}: {text}" if whose else text
-
-
-def _summarize_users(run: EvaluationResult) -> str:
-    return summarize_users(run.user_counts, run.empty_target_action, run.convention, run.max_k)
-
-
-def _nums_evaluated(contents: Contents) -> list[int]:
-    return [run.user_counts.num_evaluated for run in contents.every]
-
-
-def _rows_on_users(contents: Contents) -> Iterator[list[str]]:
-    result, all_users = contents.first, contents.num_sampled_from
-    counts = result.user_counts
-    of_all = f" of {all_users:,}" if all_users else ""
-    yield [f"{counts.nouns.rows} evaluated", f"{span(_nums_evaluated(contents))}{of_all}"]
-    yield [f"{counts.nouns.users} without ground truth", f"{counts.num_without_truth:,}"]
-    if counts.num_left_out:
-        yield [f"{counts.nouns.users} whom the convention leaves out", f"{counts.num_left_out:,}"]
-    if result._person is not None:
-        yield ["persons behind them", f"{result._person.unique().numel():,}"]
-
-
-def _rows_on_items(task: RankingTask) -> Iterator[list[str]]:
-    yield ["items", f"{task.num_items:,}"]
-    fewest, most = map(int, task.num_candidates[task.users].aminmax())
-    yield ["candidates of a user, fewest and most", f"{fewest:,} to {most:,}"]
-
-
-def _rows_on_edges(contents: Contents, task: RankingTask) -> Iterator[list[str]]:
-    ranked = contents.largest.ranked
-    degree = ranked.degree[ranked.degree > 0]
-    yield ["ground-truth edges", span(run.ranked.rank.numel() for run in contents.every)]
-    yield ["per user who has any, on average", f"{float(degree.double().mean()):.1f}"]
-    if task.threshold is not None:
-        yield ["smallest weight of a relevant item", f"{task.threshold:g}"]
-    yield ["seen edges", f"{task.seen.size(1):,}"]
-    if task.seen.size(1) and not task.exclude_seen:
-        yield ["seen items are candidates, too", "yes"]
-
-
-def _with_best(metric: str, results: Iterable[Measured]) -> Iterator[str]:
-    """Returns the cells of a metric, the best of which is bold if there are several."""
-    means = [_mean(result, metric) for result in results]
-    known = [mean for mean in means if not math.isnan(mean)]
-    best = (max if is_higher_better(metric) else min)(known) if len(known) > 1 else math.nan
-    for result, mean in zip(results, means, strict=True):
-        text = _format_mean(result, metric)
-        yield Best(text) if mean == best else text
-
-
-def _mean(result: Measured, metric: str) -> float:
-    values = [run[metric] for run in result.runs if metric in run]
-    return sum(values) / len(values) if values else math.nan
-
-
-def _format_mean(result: Measured, metric: str) -> str:
-    return result.cell(metric) if metric in map(str, result.metrics) else ""
-
-
-def _curve(contents: Contents, label: str) -> Drawing | Missing:
-    metric = next(each for each in contents.metrics if each.label == label and each.k)
-    other_runs = ""
-    if contents.several:
-        other_runs = " It allows for other runs, too, where there are several."
-    caption = (
-        f"The mean {label}@k over {_count(contents, metric)} at every cut-off k. The band around a "
-        f"line is its 95% confidence interval for other {contents.first.nouns.drawn}.{other_runs}"
-    )
-    draw = partial(plot.metric_at_k, contents.recommenders, label)
-    return drawing(f"{label}@k", caption, draw)
-
-
-def _curve_of_difference(contents: Contents) -> Drawing | Missing:
-    """The difference of the two best recommenders, whose bands are likely to overlap."""
-    label, best = contents.main_metric.label, contents.best
-    second = contents.best_but(best)
-    caption = (
-        f"The difference of {best} and {second} in {label}@k at every cut-off k. The band is its "
-        f"95% confidence interval. Where it leaves out zero, a test would find the difference."
-    )
-    a, b = contents.recommenders[best], contents.recommenders[second]
-    draw = partial(plot.difference_at_k, a, b, label)
-    return drawing(f"{best} - {second} in {label}@k", caption, draw)
-
-
-def _by_degree(contents: Contents, metric: Metric) -> Iterator[Part]:
-    what = f"{metric} by training degree"
-    try:
-        check_has(contents.first.ranked.catalogue, "popularity", "by_degree")
-    except ValueError as error:
-        yield Missing(what, str(error))
-        return
-    noun = contents.first.nouns.means
-    caption = (
-        f"The mean {metric} of {noun} with few and with many training edges, with 95% confidence "
-        f"intervals."
-    )
-    over_runs = _over_runs(contents, has_intervals=True)
-    draw = partial(plot.metric_by_degree, contents.recommenders, metric)
-    yield drawing(what, f"{caption} A group has n {noun}.{over_runs}", draw)
-
-    def make() -> Table:
-        cohorts = {name: result.by_degree() for name, result in contents.recommenders.items()}
-        return _side_by_side(cohorts, str(metric), noun)
-
-    yield grid(what, f"{caption}{over_runs}", make, fold=f"Numbers on {what}")
-
-
-def _side_by_side(cohorts: Mapping[str, Cohorts], metric: str, noun: str) -> Table:
-    """Returns a metric of the same groups for every recommender."""
-    first = next(iter(cohorts.values()))
-    head = [first.name, noun, *(name or metric for name in cohorts)]
-    rows = [
-        [
-            str(label),
-            span(groups[label][metric].num_users for groups in cohorts.values()),
-            *(format_cohort(groups[label][metric]) for groups in cohorts.values()),
-        ]
-        for label in first
-    ]
-    return Table(head, rows)
-
-
-def _most_recommended(contents: Contents) -> Table:
-    first = contents.first.ranked
-    results = chain.from_iterable(contents.runs.values())
-    popularity = common_popularity(results, "report")
-    counts = [each.exposure_of(contents.k) for each in contents.recommenders.values()]
-    if contents.num_sampled_from:
-        # What is scaled up knows no tenths.
-        counts = [of.round() for of in counts]
-    # Means over runs differ in their last digit, and items in equally many lists stay in order.
-    total = torch.stack(counts).sum(dim=0).round(decimals=6)
-    listed = total.argsort(descending=True, stable=True)[:_NUM_ITEMS]
-    head = ["item", "seen by", *(name or "lists" for name in contents.runs)]
-    rows = [
-        [
-            _id_of(item, first.item_ids),
-            *(_format_count(float(of[item])) for of in [popularity, *counts]),
-        ]
-        for item in listed.tolist()
-    ]
-    return Table(head, rows)
-
-
-def _format_count(count: float) -> str:
-    """Formats a number of things, which is a mean over runs if it is not whole."""
-    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
-
-
-def _id_of(item: int, ids: tuple[object, ...] | None) -> str:
-    return str(item if ids is None else ids[item])
-
-
-def _count(contents: Contents, metric: Metric) -> str:
-    """Says over how many users the means of a metric are."""
-    results = contents.recommenders.values()
-    means = [result.values_of(metric).mean(dim=0) for result in results]
-    counts = (int((~mean.isnan()).sum()) for mean in means)
-    return users(counts, contents.first.nouns.means)
-
-
-def _of(name: str) -> str:
-    return f" of {name}" if name else ""
-
-
-def _over_runs(contents: Contents, *, has_intervals: bool = False) -> str:
-    """Says of which recommenders the mean over runs is shown."""
-    if not contents.several:
-        return ""
-    intervals = ", with intervals that allow for other runs" if has_intervals else ""
-    return f" Several runs{_of(_named(contents.several))} are shown by their mean{intervals}."
-
-
-def _scaled_up(contents: Contents) -> str:
-    """Says that the users of a sample stand for all."""
-    if not contents.num_sampled_from:
-        return ""
-    return f" Counts of a sample are scaled up to all {contents.first.nouns.users}."
-
-
-def _named(recommenders: Iterable[str]) -> str:
-    """Lists names in one line; a single recommender has none."""
-    return ", ".join(filter(None, recommenders))
+FOLDED = ("Trade-offs", "Recipe", "Split")

@@ -1,15 +1,21 @@
-"""The picture of a race."""
+"""Pictures of differences at every cut-off, of trainings and of races."""
 
 import pytest
 
-from pyg_recmetrics import metrics, plot
-from pyg_recmetrics.plot.picture import description_of
+pytest.importorskip("matplotlib")
+pytest.importorskip("scipy")
+
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from pyg_recmetrics import Evaluator, Runs, compare, metrics, plot
 from pyg_recmetrics.results import Race, RacedPair
 from pyg_recmetrics.results.recipe import QUERIES
 from tests.results.test_race import ENTRANTS, PAIRS
+from tests.support.tools.small_pictures import lines, make_task, scores_like
 
-pytest.importorskip("matplotlib")
-
+SKILLS = {"Fast": [0.1, 0.5, 0.4, 0.3], "Slow": [0.0, 0.1, 0.2]}
 
 LOOKS = [
     [PAIRS[0], RacedPair("a", "c", "undecided", 0.001, -0.02, 0.03, 256), PAIRS[2]],
@@ -32,13 +38,10 @@ def race():
 
 def test_there_is_a_line_for_each_that_was_compared_with_the_best(race):
     _, axes = plot.race(race)
-    lines = {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
-    assert list(lines) == ["b", "c"]
-    assert lines["b"].get_xydata().tolist() == [[256, -0.03]]
-    assert lines["c"].get_xydata().tolist() == [[256, -0.001], [900, -0.0001]]
-    assert description_of(lines["b"]).text == (
-        "b - a: -0.0300 (-0.0500 to -0.0100) after 256 users, worse"
-    )
+    found = lines(axes)
+    assert list(found) == ["b", "c"]
+    assert found["b"].get_xydata().tolist() == [[256, -0.03]]
+    assert found["c"].get_xydata().tolist() == [[256, -0.001], [900, -0.0001]]
     assert axes.get_ylabel() == "ndcg@20, difference from a"
     assert axes.get_xscale() == "log"
 
@@ -56,8 +59,6 @@ def test_queries_are_not_called_users():
     )
     _, axes = plot.race(raced)
     assert axes.get_xlabel() == "queries ranked"
-    (line,) = (line for line in axes.lines if line.get_label() == "b")
-    assert "after 256 queries" in description_of(line).text
 
 
 def test_bands_are_the_bounds(race):
@@ -68,14 +69,108 @@ def test_bands_are_the_bounds(race):
     }
 
 
-def test_others_may_be_what_all_are_compared_with(race):
-    _, axes = plot.race(race, "c")
-    assert axes.get_ylabel() == "ndcg@20, difference from c"
-    assert [line.get_label() for line in axes.lines[1:]] == ["a", "b"]
-
-
-def test_other_things_are_an_error(race):
+def test_other_things_are_an_error():
     with pytest.raises(TypeError, match="'race' needs to be a 'Race'"):
         plot.race(ENTRANTS)
-    with pytest.raises(ValueError, match=r"'against' needs to be one of \['a', 'b', 'c'\]"):
-        plot.race(race, "d")
+
+
+@pytest.fixture(scope="module")
+def histories():
+    found = {}
+    for name, skills in SKILLS.items():
+        evaluator = Evaluator(make_task(), ["recall@5", "mean_rank"], monitor="mean_rank")
+        for skill in skills:
+            evaluator(scores_like(skill))
+        found[name] = evaluator.history
+    return found
+
+
+@pytest.mark.parametrize("metric", [None, "recall@5"])
+@pytest.mark.parametrize(
+    ("every", "expected", "label"),
+    [(None, [0, 1, 2, 3], "call"), (1, [1, 2, 3, 4], "epoch"), (5, [5, 10, 15, 20], "epoch")],
+)
+def test_lines_show_every_evaluation(histories, metric, every, expected, label):
+    _, axes = plot.history(histories, metric, every=every)
+    assert list(lines(axes)) == list(SKILLS)
+    for name, history in histories.items():
+        x, y = lines(axes)[name].get_data()
+        assert list(x) == expected[: len(SKILLS[name])]
+        assert list(y) == [means[metric or "mean_rank"] for means in history]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (label, metric or "mean_rank")
+
+
+def test_the_mark_is_at_the_best(histories):
+    _, axes = plot.history(histories)
+    assert lines(axes)["Fast"].get_markevery() == [1]  # its greatest skill
+    assert lines(axes)["Slow"].get_markevery() == [2]
+    for line in lines(axes).values():
+        (marked,) = line.get_markevery()
+        assert line.get_ydata()[marked] == min(line.get_ydata())  # a rank is better if it is lower
+    # Of another metric, the mark still shows the evaluation that was chosen.
+    _, axes = plot.history(histories, "recall@5")
+    assert lines(axes)["Fast"].get_markevery() == [1]
+
+
+def test_a_training_that_has_just_begun_is_drawn(histories):
+    evaluator = Evaluator(make_task(), "recall@5")
+    figure, axes = plot.history(evaluator.history)
+    FigureCanvasAgg(figure).draw()
+    assert [len(line.get_xdata()) for line in axes.lines] == [0]
+    evaluator(scores_like(0.1))
+    figure, axes = plot.history(evaluator.history)
+    FigureCanvasAgg(figure).draw()
+    assert [len(line.get_xdata()) for line in axes.lines] == [1]
+    assert axes.get_legend() is None
+
+
+def test_axes_may_be_given_and_be_logarithmic(histories):
+    axes = Figure().subplots()
+    axes.set_xscale("log")
+    picture = plot.history(histories, every=1, ax=axes)
+    assert picture == (axes.figure, axes)
+    FigureCanvasAgg(picture.figure).draw()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(SKILLS)
+
+
+def test_colours_are_those_of_results_in_the_same_order(histories):
+    results = {name: history.best for name, history in histories.items()}
+    _, axes = plot.history(histories)
+    _, others = plot.metric_at_k(results, "recall", max_k=5)
+    for name in histories:
+        assert lines(axes)[name].get_color() == lines(others)[name].get_color()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"metric": "ndcg@5"}, ValueError, r"'metric' needs to be one that was evaluated \(got 'n"),
+        ({"every": 0}, ValueError, r"'every' needs to be a positive integer \(got 0\)"),
+        ({"histories": {}}, ValueError, r"'histories' needs to hold at least one 'History'"),
+        (
+            {"histories": torch.ones(2)},
+            TypeError,
+            r"'histories' needs .* 'History', .* \(got T",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_history_is_named(histories, change, error, message):
+    with pytest.raises(error, match=message):
+        plot.history(**{"histories": histories, **change})
+
+
+def test_a_difference_at_every_k_is_that_of_a_comparison(results):
+    a, b = Runs([results["Good"], results["Popular"]]), results["Fair"]
+    _, axes = plot.difference_at_k(a, b, "ndcg", max_k=3, level=0.9)
+    found = compare({"a": a, "b": b}, metrics=[f"ndcg@{k}" for k in (1, 2, 3)], level=0.9)
+    line = axes.lines[1]
+    assert list(line.get_xdata()) == [1, 2, 3]
+    assert line.get_ydata() == pytest.approx([row.difference for row in found])
+    band = axes.collections[0].get_paths()[0].vertices
+    for row, k in zip(found, (1, 2, 3), strict=True):
+        ends = band[band[:, 0] == k, 1]
+        assert (ends.min(), ends.max()) == pytest.approx((row.low, row.high))
+    with pytest.raises(ValueError, match="without a cut-off"):
+        plot.difference_at_k(a, b, "ndcg@3")
+    with pytest.raises(ValueError, match="'level' needs to be"):
+        plot.difference_at_k(a, b, level=0)

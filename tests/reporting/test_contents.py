@@ -5,25 +5,24 @@ import re
 import pytest
 import torch
 
-from pyg_recmetrics import Runs, datasets, evaluate, transforms
-from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics import Benchmark, Runs, compare, datasets, evaluate, transforms
+from pyg_recmetrics.reporting.contents import Contents, of_data_sets
+from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
 def test_runs_alone_may_be_a_list_or_runs(runs):
     for given in (runs, Runs(runs)):
         contents = Contents.of(given, None)
-        assert list(contents.recommenders) == list(contents.several) == [""]
-        assert list(contents.several[""]) == runs
-        assert list(contents.runs[""]) == runs
+        assert isinstance(contents.recommenders[""], Runs)
+        assert list(contents.runs[""]) == contents.every == runs
         assert contents.first is runs[0]
 
 
 def test_one_run_is_no_several(popular):
     for given in (popular, [popular], {"": popular}):
         contents = Contents.of(given, None)
-        assert contents.recommenders == contents.singles == {"": popular}
+        assert contents.recommenders == {"": popular}
         assert {name: list(runs) for name, runs in contents.runs.items()} == {"": [popular]}
-        assert not contents.several
 
 
 def test_metrics_are_those_of_users_that_all_results_have(task, popular):
@@ -78,3 +77,34 @@ def test_results_are_of_the_same_task(popular, split):
     other = evaluate(torch.rand(60), split[1], "recall@5")
     with pytest.raises(ValueError, match="needs to be of the same task"):
         Contents.of({"a": popular, "b": other}, None)
+
+
+class TestDataSets:
+    """Contents of a report on several data sets."""
+
+    def test_a_comparison_says_which_metric(self, small_benchmark):
+        comparison = small_benchmark.compare("recall@3", baseline="None")
+        contents, on_all = of_data_sets(small_benchmark, comparison)
+        assert on_all is comparison
+        assert list(contents) == list(small_benchmark)
+        for data_set, of_one in contents.items():
+            assert str(of_one.main_metric) == "recall@3"
+            assert of_one.comparison is comparison[data_set]
+
+    def test_the_metric_is_the_first_that_every_user_has(self, small_benchmark):
+        contents, _ = of_data_sets(small_benchmark, None)
+        assert {str(x.main_metric) for x in contents.values()} == {"ndcg@3"}
+        result = evaluate(GOOD_SCORES, TASK, ["coverage@2", "mrr"], keep_items=True)
+        contents, comparison = of_data_sets(Benchmark({key: {"x": result} for key in "AB"}), None)
+        assert {str(x.main_metric) for x in contents.values()} == {"mrr"}
+        assert comparison is None
+        alone = evaluate(GOOD_SCORES, TASK, "coverage@2", keep_items=True)
+        with pytest.raises(ValueError, match="no metric of single users in common"):
+            of_data_sets(Benchmark({key: {"x": alone} for key in "AB"}), None)
+
+    def test_a_comparison_is_of_the_results(self, small_benchmark):
+        other = Benchmark({**small_benchmark, "Small": small_benchmark["Wide"]})
+        with pytest.raises(ValueError, match=r"^Small: 'comparison' needs to be of these results"):
+            of_data_sets(small_benchmark, other.compare("ndcg@3"))
+        with pytest.raises(TypeError, match="'comparison' needs to be what 'compare' of the bench"):
+            of_data_sets(small_benchmark, compare(small_benchmark["Small"]))

@@ -18,11 +18,11 @@ class HtmlTable(HTMLParser):
             self.rows[-1].append("")
         if tag == "p":
             self.notes.append("")
-        if tag != "b":
+        if tag not in ("b", "span"):
             self.inside = tag
 
     def handle_endtag(self, tag):
-        if tag != "b":
+        if tag not in ("b", "span"):
             self.inside = None
 
     def handle_data(self, data):

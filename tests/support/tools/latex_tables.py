@@ -14,9 +14,9 @@ PRINTED = {
     "$<$": "<",
     "$>$": ">",
     "$-$": "\N{MINUS SIGN}",
-    "{}": "",
+    "{[}": "[",
+    "{*}": "*",
     "~": "\N{NO-BREAK SPACE}",
-    "--": "\N{EN DASH}",
 }
 SPELLED = re.compile("|".join(re.escape(text) for text in sorted(PRINTED, key=len, reverse=True)))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 
@@ -63,10 +64,25 @@ def lines(axes):
     return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
 
 
+def note(picture):
+    """What stands above the axes, in one line."""
+    (text,) = (x.get_xlabel() for x in picture.axes.child_axes if x.get_xlabel())
+    return text.replace("\n", " ")
+
+
 def texts(figure):
     """All texts that are drawn, with their boxes."""
+    hidden = {
+        label
+        for axis in figure.findobj(Axis)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+        for label in (tick.label1, tick.label2)
+        if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    }
     shown = [
-        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+        text
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text not in hidden
     ]
     # The labels of axes are found twice, as parts of the axes and of their ticks.
     return {text: text.get_window_extent() for text in dict.fromkeys(shown)}
