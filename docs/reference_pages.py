@@ -55,7 +55,7 @@ PARTS = {
     "evaluation": Part(
         "Evaluation",
         "From a recommender and one part of a split to its numbers.",
-        names=("evaluate", "Evaluator", "results.History"),
+        names=("evaluate", "Evaluator", "Margin", "results.History"),
     ),
     "tasks": Part(
         "Tasks",

@@ -27,12 +27,10 @@ from pyg_recmetrics.task.edges import coalesce_edges
 _HOW_TO_GIVE = {
     "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
     "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
-    "item_category": "the category of every item: give 'item_category' to 'evaluate' (or to the "
-    "'Catalogue')",
-    "item_embedding": "the embedding of every item: give 'item_embedding' to 'evaluate' (or to "
-    "the 'Catalogue')",
-    "propensity": "the propensity of every item: give 'propensity' to 'evaluate' (or to the "
-    "'Catalogue')",
+    "item_category": "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
+    "item_embedding": "the embedding of every item: pass catalogue=Catalogue(..., "
+    "item_embedding=...)",
+    "propensity": "the propensity of every item: pass catalogue=Catalogue(..., propensity=...)",
 }
 
 #: The smallest propensity. The inverses of smaller ones would be too large to be added up.
@@ -43,8 +41,8 @@ class Catalogue(Frozen):
     r"""What is known about the items: how often they were seen, and what they are like.
 
     Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
-    :func:`~pyg_recmetrics.evaluate` adds embeddings, categories and propensities. For lists that
-    come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+    :func:`~pyg_recmetrics.evaluate` takes one with embeddings, categories and propensities. For
+    lists that come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
 
     Args:
         num_items (int): The number of items.
