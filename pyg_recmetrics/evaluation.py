@@ -248,11 +248,17 @@ class Evaluator(Frozen):
         self._max_degree = task.max_degree if per == "edge" else 0
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
-        self._needs_degree = any(metric.k is None for metric in self._resolved)
-        self._batch_size = batch_size
-        self._kept_items = self._items_to_keep(keep_items)
         self._ties, self._seed = ties, seed
-        self._progress = progress
+        k = self._depth()
+        #: How :func:`open_ranking` ranks.
+        self._how = {
+            "k": k,
+            "full": k is None,
+            "batch_size": batch_size,
+            "keep_items": self._items_to_keep(keep_items),
+            "progress": progress,
+            "needs_degree": any(metric.k is None for metric in self._resolved),
+        }
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = self._make_frame()
         #: How many users it took to know the means to their margins, in each call.
@@ -363,17 +369,7 @@ class Evaluator(Frozen):
             margin=self._margin,
             catalogue=self._catalogue,
         )
-        k = self._depth()
-        ranking = open_ranking(
-            recommender,
-            self.task,
-            k=k,
-            full=k is None,
-            batch_size=self._batch_size,
-            keep_items=self._kept_items,
-            progress=self._progress,
-            needs_degree=self._needs_degree,
-        )
+        ranking = open_ranking(recommender, self.task, **self._how)
         if self._per == "edge":
             _check_lists_of_edges(ranking)
         return ranking

@@ -1,7 +1,7 @@
 """Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -300,32 +300,14 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     return bipartite
 
 
-class GivenEdges(NamedTuple):
-    """Edges in local ids.
-
-    Attributes:
-        truth: The ground truth, of shape `[2, num_edges]`.
-        weight: Its weights, if it came as a matrix of them.
-        seen: What users have seen, if message-passing edges were given.
-        num_users: The number of users.
-        num_items: The number of items.
-    """
-
-    truth: Tensor
-    weight: Tensor | None
-    seen: Tensor | None
-    num_users: int
-    num_items: int
-
-
 def read_given_edges(
     truth: EdgesLike,
     edge_index: EdgesLike | None,
     *,
     num_users: int | None,
     num_items: int | None,
-) -> GivenEdges:
-    """Reads ground-truth edges, and message-passing edges as what users have seen.
+) -> dict[str, Any]:
+    """Reads the arguments of a task from its edges, and from message-passing edges what is seen.
 
     Raises:
         TypeError: If edges do not hold numbers.
@@ -345,7 +327,8 @@ def read_given_edges(
         check_ids(nodes, "edge_index", "node", num_users + num_items)
         check_device(nodes, "edge_index", edges.device, "data")
         seen = to_bipartite(nodes, "edge_index", num_users)
-    return GivenEdges(edges, weight, seen, num_users, num_items)
+    counts = {"num_users": num_users, "num_items": num_items}
+    return {"truth": edges, "weight": weight, "seen": seen, **counts}
 
 
 def read_message_passing(edge_index: EdgesLike, num_nodes: int) -> tuple[Adj, Tensor | None]:

@@ -348,9 +348,9 @@ class RankingTask(Frozen):
             )
         num_users, num_items = truth.shape
         return cls._of_interactions(
-            truth.edges,
-            None if threshold is None and bool((truth.value == 1).all()) else truth.value,
-            None if seen is None else seen.edges,
+            truth=truth.edges,
+            weight=None if threshold is None and bool((truth.value == 1).all()) else truth.value,
+            seen=None if seen is None else seen.edges,
             num_users=num_users,
             num_items=num_items,
             exclude_seen=exclude_seen,
@@ -415,22 +415,7 @@ class RankingTask(Frozen):
                 f"'threshold' needs a column of ratings, which 'rating' names (got {threshold!r})"
             )
         read = read_frames(test, train, user=user, item=item, rating=rating)
-        if read.only_in_test:
-            warn(
-                f"'test' has {' and '.join(read.only_in_test)} that 'train' does not have, so "
-                f"nothing could be learned about them"
-            )
-        return cls._of_interactions(
-            read.truth,
-            read.rating,
-            read.seen,
-            num_users=len(read.user_ids),
-            num_items=len(read.item_ids),
-            exclude_seen=exclude_seen,
-            threshold=threshold,
-            user_ids=read.user_ids,
-            item_ids=read.item_ids,
-        )
+        return cls._of_interactions(**read, exclude_seen=exclude_seen, threshold=threshold)
 
     @classmethod
     def from_queries(
@@ -568,18 +553,10 @@ class RankingTask(Frozen):
             >>> task.truth.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [[0, 1], [3, 3]])
         """
-        read = read_triples(
-            test,
-            known,
-            candidates,
-            num_entities=num_entities,
-            num_relations=num_relations,
-            directions=directions,
+        num_relations, read = read_triples(
+            test, known, candidates, num_entities, num_relations, directions
         )
-        task = cls.from_queries(
-            *read.test, num_items=num_entities, seen=read.known, candidates=read.candidates
-        )
-        return task._with(num_relations=read.num_relations)
+        return cls.from_queries(**read)._with(num_relations=num_relations)
 
     @classmethod
     def from_events(
@@ -653,12 +630,10 @@ class RankingTask(Frozen):
         )
 
     @classmethod
-    def _of_interactions(
-        cls, truth: Tensor, weight: Tensor | None, seen: Tensor | None, **fields: Any
-    ) -> "RankingTask":
+    def _of_interactions(cls, **fields: Any) -> "RankingTask":
         """Returns a task whose message-passing edges are what users have seen."""
-        task = cls(truth, weight=weight, seen=seen, **fields)
-        if seen is None:
+        task = cls(**fields)
+        if fields["seen"] is None:
             return task
         return task._with(edge_index=to_homogeneous(task.seen, task.num_users))
 
@@ -925,4 +900,4 @@ def _read(
             f"(got {type(data).__name__})"
         )
     edges = read_given_edges(data, edge_index, num_users=num_users, num_items=num_items)
-    return RankingTask(**edges._asdict(), exclude_seen=exclude_seen)
+    return RankingTask(**edges, exclude_seen=exclude_seen)
