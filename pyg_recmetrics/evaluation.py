@@ -11,9 +11,9 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics import conventions, processes
 from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.lightning import make_callback
 from pyg_recmetrics.margins import Frame, Margin, Sampler, check_can_sample, read_margin
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
@@ -24,12 +24,12 @@ from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking, open_ranking
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.result import Separator
+from pyg_recmetrics.results.result import Separator, spell
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
 if TYPE_CHECKING:
-    from lightning.pytorch import Callback
+    from lightning.pytorch import Callback, LightningModule, Trainer
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
@@ -343,7 +343,28 @@ class Evaluator(Frozen):
             >>> evaluator = Evaluator(task, "mrr", patience=3)
             >>> callbacks = [evaluator.as_callback(lambda module: module.model)]  # of `pl.Trainer`
         """
-        return make_callback(self, recommender, every_n_epochs, sep)
+        with requires_extra("Lightning", None, "as_callback"):
+            from lightning.pytorch import Callback
+        every_n_epochs = check_positive_integer(every_n_epochs, "every_n_epochs")
+        spell(self.metrics, sep)  # which raises now, and not after the first epoch
+        if recommender is not None and not callable(recommender):
+            raise TypeError(
+                f"'recommender' needs to be a function of the module "
+                f"(got {type(recommender).__name__})"
+            )
+        evaluator = self
+
+        class EvaluatorCallback(Callback):
+            def on_train_epoch_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+                if (trainer.current_epoch + 1) % every_n_epochs:
+                    return
+                evaluated = pl_module if recommender is None else recommender(pl_module)
+                result = evaluator.to(pl_module.device)(evaluated)
+                # The processes of a trainer rank together, so they already agree.
+                pl_module.log_dict(result.to_dict(sep), sync_dist=True)
+                trainer.should_stop = trainer.should_stop or evaluator.should_stop
+
+        return EvaluatorCallback()
 
     def _make_frame(self) -> Frame | None:
         """Returns the users in random order, if means are to be known to a margin."""
