@@ -17,11 +17,6 @@ from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.task import RankingTask
 
-#: The options that `pyg_recmetrics.evaluate` takes by the same name, if they are given.
-_PASSED_ON = (
-    "metrics", "convention", "empty_target_action", "ties", "seed", "batch_size", "margin"
-)  # fmt: skip
-
 #: The options that name one file, or an array in it.
 _READ = ("test", "lists", "run", "users", "items", "scores", "item_bias", "user_ids", "item_ids")
 
@@ -54,14 +49,9 @@ def evaluate(options: argparse.Namespace) -> int:
     notes.remember_file("truth", options.test)
     given = _read_recommender(options)
     task = _make_task([truth, *seen], given.rows.get("item"), options)
-    passed_on = {name: getattr(options, name) for name in _PASSED_ON}
-    result = measure(
-        _in_order(given, task, options),
-        task,
-        keep_items=options.keep_items,
-        progress=notes.is_terminal(),
-        **{name: value for name, value in passed_on.items() if value is not None},
-    )
+    recommender = _in_order(given, task, options)
+    passed_on = notes.same_options(measure, options)
+    result = measure(recommender, task, progress=notes.is_terminal(), **passed_on)
     if options.output is not None:
         result.save(options.output)
     notes.print_result(result, _to_json(result), options)
