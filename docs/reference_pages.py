@@ -139,9 +139,7 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": (
-        *("check_device", "from_dict", "get", "inverse_propensity", "of_task", "to_dict"),
-    ),
+    "Catalogue": ("from_dict", "get", "inverse_propensity", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),
@@ -152,7 +150,7 @@ FOR_THE_PACKAGE = {
     "Protocol": ("notes", "notes_on_data_set"),
     "RankedEdges": ("from_dict", "from_ranks", "lists_down_to", "select_edges", "to_dict"),
     "RankingMetric": ("with_catalogue",),
-    "RankingTask": ("from_dict", "of_users", "to_dict", "truth_of", "without_missing"),
+    "RankingTask": ("from_dict", "to_dict"),
     "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict", "weighted"),
     "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
     "UserCounts": ("of", "of_all"),

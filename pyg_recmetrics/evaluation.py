@@ -528,7 +528,7 @@ def _select_eligible(task: RankingTask, population: Population) -> tuple[Ranking
     if not num_left_out:
         return task, 0
     users = task.users[is_eligible]
-    return task.of_users(users, *task.truth_of(users)), num_left_out
+    return task._of_users(users), num_left_out
 
 
 def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue:
@@ -537,6 +537,6 @@ def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue
         return task.catalogue
     if not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
-    known = catalogue.of_task(task.num_items, task.catalogue.seen)
-    known.check_device(task.device, "truth")
+    known = catalogue._of_task(task.num_items, task.catalogue.seen)
+    known._check_device(task.device, "truth")
     return known

@@ -215,7 +215,7 @@ def open_ranking(
         list_width = _list_width(task, depth, keep_items)
         adapt = ask_model if algorithm == "recommend" else as_recommender
         is_candidate = task.is_candidate
-        present = task.without_missing(is_candidate)
+        present = task._without_missing(is_candidate)
         ranker = adapt(recommender, present)
         max_degree = _largest(task.degree) if needs_degree else 0
         ranker.needed_depth = min(max(depth, max_degree), task.num_items)

@@ -150,7 +150,7 @@ class Catalogue(Frozen):
         value: Tensor = getattr(self, name)
         return value
 
-    def of_task(self, num_items: int, seen: Tensor | None) -> "Catalogue":
+    def _of_task(self, num_items: int, seen: Tensor | None) -> "Catalogue":
         """Returns the same for the items of a task, whose seen edges fill in if it has none.
 
         Raises:
@@ -163,7 +163,7 @@ class Catalogue(Frozen):
             )
         return self if self.seen is not None else type(self)(**self.to_dict() | {"seen": seen})
 
-    def check_device(self, device: torch.device, owner: str) -> None:
+    def _check_device(self, device: torch.device, owner: str) -> None:
         """Raises if a tensor is on another device than its `owner`."""
         for name, value in self._tensors().items():
             check_device(value, name, device, owner)

@@ -677,7 +677,7 @@ class RankingTask(Frozen):
         is_candidate = preparation.are_candidates(self.truth, self.candidates, self.num_items)
         return None if bool(is_candidate.all()) else is_candidate
 
-    def without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
+    def _without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
         """Returns the same task without truth that is no candidate; the degrees stay as they are.
 
         Args:
@@ -712,7 +712,7 @@ class RankingTask(Frozen):
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
         truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
-        return self.of_users(chosen, truth, weight)
+        return self._with(users=chosen, truth=truth, weight=weight)
 
     def part(self, index: int, num_parts: int) -> "RankingTask":
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
@@ -747,17 +747,14 @@ class RankingTask(Frozen):
                 f"(got {num_parts})"
             )
         users = self.users[index::num_parts]
-        part = self.of_users(users, *self.truth_of(users))
+        part = self._of_users(users)
         settle(part, max_degree=self.max_degree)
         return part
 
-    def of_users(self, users: Tensor, truth: Tensor, weight: Tensor | None) -> "RankingTask":
-        """Returns the same task for other users and their truth, of which there may be none."""
+    def _of_users(self, users: Tensor) -> "RankingTask":
+        """Returns the same task for some of its users, who may have no truth."""
+        truth, weight = preparation.truth_of(self.truth, self.weight, users, self.num_users)
         return self._with(users=users, truth=truth, weight=weight)
-
-    def truth_of(self, users: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Returns the truth of some users, and its weights."""
-        return preparation.truth_of(self.truth, self.weight, users, self.num_users)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
         """Returns the same task, with the person to whom each row of users belongs.
