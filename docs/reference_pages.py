@@ -55,7 +55,7 @@ PARTS = {
     "evaluation": Part(
         "Evaluation",
         "From a recommender and one part of a split to its numbers.",
-        names=("evaluate", "Evaluator", "results.History"),
+        names=("evaluate", "Evaluator", "Margin", "results.History"),
     ),
     "tasks": Part(
         "Tasks",
@@ -140,9 +140,7 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": (
-        *("check_device", "from_dict", "get", "inverse_propensity", "of_task", "to_dict"),
-    ),
+    "Catalogue": ("from_dict", "get", "inverse_propensity", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),
@@ -152,7 +150,7 @@ FOR_THE_PACKAGE = {
     "PrecisionRecallCurve": ("curve",),
     "Protocol": ("notes", "notes_on_data_set"),
     "RankingMetric": ("with_catalogue",),
-    "RankingTask": ("from_dict", "of_users", "to_dict", "truth_of", "without_missing"),
+    "RankingTask": ("from_dict", "to_dict"),
     "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict", "weighted"),
     "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
     "UserCounts": ("of", "of_all"),

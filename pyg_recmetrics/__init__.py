@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics.conventions import Population as Population
     from pyg_recmetrics.evaluation import Evaluator as Evaluator
     from pyg_recmetrics.evaluation import evaluate as evaluate
+    from pyg_recmetrics.margins import Margin as Margin
     from pyg_recmetrics.racing import race as race
     from pyg_recmetrics.ranked_edges import RankedEdges as RankedEdges
     from pyg_recmetrics.ranking import PairScorer as PairScorer
@@ -42,6 +43,7 @@ _MODULES = {
     "Comparison": "results",
     "EvaluationResult": "results",
     "Evaluator": "evaluation",
+    "Margin": "margins",
     "PairScorer": "ranking",
     "Population": "conventions",
     "Race": "results",

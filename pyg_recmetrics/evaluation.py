@@ -2,47 +2,40 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics import conventions, processes
 from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
-from pyg_recmetrics.inputs import EdgesLike, TensorLike
-from pyg_recmetrics.lightning import make_callback
-from pyg_recmetrics.margins import (
-    Frame,
-    Margins,
-    Sampler,
-    check_can_sample,
-)
+from pyg_recmetrics.inputs import EdgesLike
+from pyg_recmetrics.margins import Frame, Margin, Sampler, check_can_sample, read_margin
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
-from pyg_recmetrics.ranking.models import evaluation_mode, read_message_passing
+from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.estimates import AverageOver, check_average_over
-from pyg_recmetrics.results.result import Separator
+from pyg_recmetrics.results.result import Separator, spell
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
 if TYPE_CHECKING:
-    from lightning.pytorch import Callback
+    from lightning.pytorch import Callback, LightningModule, Trainer
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
 #: What a row of a result is.
-Per: TypeAlias = Literal["user", "edge"]
+Per: TypeAlias = Literal["user", "edge", "person"]
 
 
 def evaluate(
@@ -52,27 +45,17 @@ def evaluate(
     *,
     convention: str | Convention = "standard",
     empty_target_action: EmptyTargetAction | None = None,
-    population: Population | None = None,
     per: Per = "user",
-    average_over: AverageOver = "user",
-    edge_index: EdgesLike | None = None,
-    edge_weight: TensorLike | None = None,
-    edge_type: EdgeType | None = None,
     num_users: int | None = None,
     num_items: int | None = None,
+    edge_index: EdgesLike | None = None,
     exclude_seen: bool | None = None,
-    threshold: float | None = None,
     catalogue: Catalogue | None = None,
-    item_embedding: TensorLike | None = None,
-    item_category: TensorLike | None = None,
-    propensity: TensorLike | None = None,
-    batch_size: int | None = None,
-    keep_items: bool | int = False,
     ties: Ties | None = None,
     seed: int = 0,
-    margin: float | Mapping[str, float] | None = None,
-    level: float = 0.95,
-    max_users: int | None = None,
+    keep_items: bool | int = False,
+    batch_size: int | None = None,
+    margin: float | Mapping[str, float] | Margin | None = None,
     progress: bool = False,
 ) -> EvaluationResult:
     r"""Evaluates a recommender: ranks every ground-truth edge once, and measures.
@@ -101,74 +84,51 @@ def evaluate(
             :func:`metrics.names` for all names. (default: `("r_precision", "precision@20",
             "recall@20", "ndcg@20")`)
         convention (str or Convention, optional): The library whose definitions of these metrics
-            are used, see :mod:`~pyg_recmetrics.conventions`. (default: `"standard"`, those of PyG)
+            are used, see :mod:`~pyg_recmetrics.conventions`. It also says who is evaluated:
+            `conventions.get("standard").with_population(Population(min_pos_test=5))` evaluates
+            those with five relevant items or more. (default: `"standard"`, those of PyG)
         empty_target_action (str, optional): What users without ground truth count as in a mean:
             `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, and `"error"`
             raises an error. (default: `None`, as the convention says; the standard convention
             says `"skip"`)
-        population (Population, optional): Which users are evaluated, such as
-            `Population(min_pos_test=5)` for those with five relevant items or more.
-            (default: `None`, as the convention says; the standard convention evaluates all users)
-        per (str, optional): What a row of the result is. With `"edge"`, every ground-truth edge is
-            ranked without the other truth of its user, as in the filtered setting of knowledge
-            graphs, see :meth:`RankedEdges.each_edge`. Row `r` is then edge `r` of the `truth` of
-            the task. Intervals draw users, or persons if they are known. (default: `"user"`)
-        average_over (str, optional): What the means are over: `"user"` for all rows alike, or
-            `"person"` for the mean over persons of the mean over the rows of each. A task says
-            which `person` a row belongs to; with `per="edge"`, it is the user if no person is
-            known. (default: `"user"`)
-        edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
-            over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
-            are weights, unless all of them are one. (default: `None`, the message-passing edges of
-            the data)
-        edge_weight (torch.Tensor, optional): The weights of these edges, of shape `[num_edges]`.
-            (default: `None`)
-        edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
-            nodes)
+        per (str, optional): What a row of the result is, or whom its means are over. With
+            `"edge"`, every ground-truth edge is ranked without the other truth of its user, as in
+            the filtered setting of knowledge graphs, see :meth:`RankedEdges.each_edge`. Row `r` is
+            then edge `r` of the `truth` of the task. With `"person"`, means are over persons, of
+            the mean over the rows of each; a task says which `person` a row belongs to. Intervals
+            draw persons wherever they are known. (default: `"user"`)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
             first, or behind edges. (default: `None`, the `num_users` of the data)
         num_items (int, optional): The number of items behind edges. (default: `None`, those of a
             LightGCN, of embeddings or of scores)
+        edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
+            over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
+            are weights, unless all of them are one. (default: `None`, the message-passing edges of
+            the data, with its `edge_weight` if it has one)
         exclude_seen (bool, optional): Whether the items that users have seen are left out of their
             rankings, see :class:`RankingTask`. (default: `None`, as a task says, and otherwise
             `True`)
-        threshold (float, optional): The smallest `edge_label` of an edge that is ground truth, as
-            in "at least 4 stars". Graded metrics keep the ratings as weights; see
-            :class:`RankingTask`. (default: `None`, all edges of positive label are ground truth)
         catalogue (Catalogue, optional): What is known about the items, for metrics that look at
-            them. Where it has no seen edges, those of the task count. (default: `None`)
-        item_embedding (torch.Tensor, optional): A short way to a catalogue: floating-point features
-            of every item, of shape `[num_items, num_features]`, for metrics that compare items.
-            (default: `None`)
-        item_category (torch.Tensor, optional): The category of every item, of shape `[num_items]`,
-            or a matrix `[num_items, num_categories]` of the categories it has; see
-            :class:`Catalogue`. (default: `None`)
-        propensity (torch.Tensor, optional): How likely an interaction with each item was to be
-            observed, of shape `[num_items]`, for metrics that correct for it, such as
-            `recall(average=micro,propensity=given)@20`; see :class:`Catalogue`.
-            (default: `None`)
-        batch_size (int, optional): The number of users to rank at once. It does not change any
-            result. (default: `None`, as many as fit into 256 MB of scratch memory)
-        keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
-            integer keeps that many items of each. Metrics of lists, such as
-            `coverage@20`, keep at least as many as they need. Lists take memory for all users of
-            the task. (default: `False`)
+            them, such as `Catalogue(num_items, item_category=category)`. Where it has no seen
+            edges, those of the task count. (default: `None`)
         ties (str, optional): How equal scores are ranked: `"index"` ranks the lower item id first;
             `"best"` and `"worst"` rank relevant items first and last; `"mean"` gives them the mean
             of these two ranks; and `"random"` gives them random places. See
             :meth:`RankedEdges.with_ties`. (default: `None`, as the convention says; the standard
             convention says `"index"`)
-        seed (int, optional): The seed of `ties="random"`, and of the order of users for a margin.
-            (default: `0`)
-        margin (float or dict, optional): How exactly to know the mean of each metric, or of some,
-            as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is known so
-            well; all of them if half would not do. :meth:`EvaluationResult.bounds` says what is
-            known. The metrics need to be means over users of bounded values.
+        seed (int, optional): The seed of `ties="random"`. (default: `0`)
+        keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
+            integer keeps that many items of each. Metrics of lists, such as
+            `coverage@20`, keep at least as many as they need. Lists take memory for all users of
+            the task. (default: `False`)
+        batch_size (int, optional): The number of users to rank at once. It does not change any
+            result. (default: `None`, as many as fit into 256 MB of scratch memory)
+        margin (float, dict or Margin, optional): How exactly to know the mean of each metric, or of
+            some, as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is
+            known so well; all of them if half would not do. :meth:`EvaluationResult.bounds` says
+            what is known. The metrics need to be means over users of bounded values. A
+            :class:`Margin` also has a level of confidence and a largest number of users.
             (default: `None`, all users are ranked)
-        level (float, optional): The level of confidence with which all means are known to their
-            margins together. (default: `0.95`)
-        max_users (int, optional): How many users to rank at most for a margin. (default: `None`)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:
@@ -193,36 +153,11 @@ def evaluate(
         >>> result["recall@2"], result.per_user["recall@2"]
         (1.0, tensor([1., 1.], dtype=torch.float64))
     """
-    num_users, num_items = complete_counts(recommender, data, num_users, num_items)
+    options = dict(locals())
+    counts = complete_counts(options.pop("recommender"), data, num_users, num_items)
+    options["num_users"], options["num_items"] = counts
     with processes.fail_together():
-        evaluator = Evaluator(
-            data,
-            metrics,
-            convention=convention,
-            empty_target_action=empty_target_action,
-            population=population,
-            per=per,
-            average_over=average_over,
-            edge_index=edge_index,
-            edge_weight=edge_weight,
-            edge_type=edge_type,
-            num_users=num_users,
-            num_items=num_items,
-            exclude_seen=exclude_seen,
-            threshold=threshold,
-            catalogue=catalogue,
-            item_embedding=item_embedding,
-            item_category=item_category,
-            propensity=propensity,
-            batch_size=batch_size,
-            keep_items=keep_items,
-            ties=ties,
-            seed=seed,
-            margin=margin,
-            level=level,
-            max_users=max_users,
-            progress=progress,
-        )
+        evaluator = Evaluator(**options)
     return evaluator(recommender)
 
 
@@ -279,27 +214,17 @@ class Evaluator(Frozen):
         *,
         convention: str | Convention = "standard",
         empty_target_action: EmptyTargetAction | None = None,
-        population: Population | None = None,
         per: Per = "user",
-        average_over: AverageOver = "user",
-        edge_index: EdgesLike | None = None,
-        edge_weight: TensorLike | None = None,
-        edge_type: EdgeType | None = None,
         num_users: int | None = None,
         num_items: int | None = None,
+        edge_index: EdgesLike | None = None,
         exclude_seen: bool | None = None,
-        threshold: float | None = None,
         catalogue: Catalogue | None = None,
-        item_embedding: TensorLike | None = None,
-        item_category: TensorLike | None = None,
-        propensity: TensorLike | None = None,
-        batch_size: int | None = None,
-        keep_items: bool | int = False,
         ties: Ties | None = None,
         seed: int = 0,
-        margin: float | Mapping[str, float] | None = None,
-        level: float = 0.95,
-        max_users: int | None = None,
+        keep_items: bool | int = False,
+        batch_size: int | None = None,
+        margin: float | Mapping[str, float] | Margin | None = None,
         progress: bool = False,
         monitor: str | Metric | None = None,
         patience: int | None = None,
@@ -308,43 +233,33 @@ class Evaluator(Frozen):
         _check_options(empty_target_action, batch_size, keep_items, ties, seed, progress)
         task = as_task(
             data,
-            edge_index=edge_index,
-            edge_weight=edge_weight,
-            edge_type=edge_type,
             num_users=num_users,
             num_items=num_items,
+            edge_index=edge_index,
             exclude_seen=exclude_seen,
-            threshold=threshold,
         )
         self.metrics = parse_all(metrics)
         self._convention = conventions.get(convention)
-        if population is not None:
-            self._convention = replace(self._convention, population=population)
-        self._catalogue = _read_catalogue(
-            task,
-            catalogue,
-            item_embedding=item_embedding,
-            item_category=item_category,
-            propensity=propensity,
-        )
-        self._edge_index, self._edge_weight = read_message_passing(
-            edge_index, edge_weight, task.num_users + task.num_items
-        )
+        self._catalogue = _read_catalogue(task, catalogue)
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
-        self._per = _check_per(per, self._resolved, keep_items)
-        person = task.truth[0] if per == "edge" else task.person
-        self._average_over = check_average_over(average_over, person)
+        self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
         self.task, self._num_left_out = _select_eligible(task, self._convention.population)
         self._empty_target_action = empty_target_action
-        self._needs_degree = any(metric.k is None for metric in self._resolved)
-        self._batch_size = batch_size
-        self._kept_items = self._items_to_keep(keep_items)
         self._ties, self._seed = ties, seed
-        self._progress = progress
-        self._margins = Margins.read(margin, self.metrics, level, max_users)
+        k = self._depth()
+        #: How users are ranked.
+        self._how: dict[str, Any] = {
+            "k": k,
+            "full": k is None,
+            "batch_size": batch_size,
+            "keep_items": self._items_to_keep(keep_items),
+            "progress": progress,
+            "needs_degree": any(metric.k is None for metric in self._resolved),
+        }
+        self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = self._make_frame()
         #: How many users it took to know the means to their margins, in each call.
         self._nums_ranked: list[int] = []
@@ -390,9 +305,7 @@ class Evaluator(Frozen):
             device(type='cpu')
         """
         moved = copy.copy(self)
-        for name in ("task", "_catalogue", "_edge_index", "_edge_weight"):
-            value = getattr(self, name)
-            settle(moved, **{name: None if value is None else value.to(device)})
+        settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
         settle(moved, _frame=moved._make_frame())
         return moved
 
@@ -430,20 +343,41 @@ class Evaluator(Frozen):
             >>> evaluator = Evaluator(task, "mrr", patience=3)
             >>> callbacks = [evaluator.as_callback(lambda module: module.model)]  # of `pl.Trainer`
         """
-        return make_callback(self, recommender, every_n_epochs, sep)
+        with requires_extra("Lightning", None, "as_callback"):
+            from lightning.pytorch import Callback
+        every_n_epochs = check_positive_integer(every_n_epochs, "every_n_epochs")
+        spell(self.metrics, sep)  # which raises now, and not after the first epoch
+        if recommender is not None and not callable(recommender):
+            raise TypeError(
+                f"'recommender' needs to be a function of the module "
+                f"(got {type(recommender).__name__})"
+            )
+        evaluator = self
+
+        class EvaluatorCallback(Callback):
+            def on_train_epoch_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+                if (trainer.current_epoch + 1) % every_n_epochs:
+                    return
+                evaluated = pl_module if recommender is None else recommender(pl_module)
+                result = evaluator.to(pl_module.device)(evaluated)
+                # The processes of a trainer rank together, so they already agree.
+                pl_module.log_dict(result.to_dict(sep), sync_dist=True)
+                trainer.should_stop = trainer.should_stop or evaluator.should_stop
+
+        return EvaluatorCallback()
 
     def _make_frame(self) -> Frame | None:
         """Returns the users in random order, if means are to be known to a margin."""
-        if self._margins is None:
+        if self._margin is None:
             return None
         if self._per == "edge":
             raise ValueError(
                 "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
         definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
-        check_can_sample(self._margins, definitions, self.task, self._convention)
+        check_can_sample(self._margin, definitions, self.task, self._convention)
         action = self._empty_target_action or self._convention.empty_target_action
-        return Frame(self.task, self._margins, action, self._seed)
+        return Frame(self.task, self._margin, action, self._margin.seed)
 
     def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
@@ -453,23 +387,10 @@ class Evaluator(Frozen):
             seed=self._seed,
             empty_target_action=self._empty_target_action,
             per=self._per,
-            average_over=self._average_over,
-            margin=self._margins,
+            margin=self._margin,
             catalogue=self._catalogue,
         )
-        k = self._depth()
-        ranking = OpenRanking(
-            recommender,
-            self.task,
-            k=k,
-            full=k is None,
-            edge_index=self._edge_index,
-            edge_weight=self._edge_weight,
-            batch_size=self._batch_size,
-            keep_items=self._kept_items,
-            progress=self._progress,
-            needs_degree=self._needs_degree,
-        )
+        ranking = OpenRanking(recommender, self.task, **self._how)
         if self._per == "edge":
             _check_lists_of_edges(ranking)
         return ranking
@@ -491,7 +412,7 @@ class Evaluator(Frozen):
         if None in depths:
             return None
         deepest = max(depth for depth in depths if depth)
-        if self._per == "user":
+        if self._per != "edge":
             return deepest
         # So many other relevant items may come before an edge.
         return deepest + max(self._max_degree, 1) - 1
@@ -524,7 +445,7 @@ class Evaluator(Frozen):
             empty_target_action=self._empty_target_action,
             convention=self._convention,
             num_left_out=self._num_left_out + num_left_out,
-            average_over=self._average_over,
+            average_over="person" if self._per == "person" else "user",
             sampling=sampling,
         )
 
@@ -564,21 +485,27 @@ def _check_options(
     check_boolean(progress, "progress")
 
 
-def _check_per(per: Per, metrics: Sequence[Metric], keep_items: bool | int) -> Per:
+def _check_per(
+    per: Per, metrics: Sequence[Metric], keep_items: bool | int, person: Tensor | None
+) -> Per:
     """Returns what a row is if all metrics can be measured on such rows."""
     check_choice(per, "per", get_args(Per))
-    if per == "user":
-        return per
-    if keep_items is not False:
+    if per == "person" and person is None:
+        raise ValueError("'per' needs a task with the 'person' of each user (got 'person')")
+    if per == "edge" and keep_items is not False:
         raise ValueError(
             f"'keep_items' needs to be False with per='edge': an edge has no list of its own "
             f"(got {keep_items!r})"
         )
     for metric in metrics:
-        if "items" in metric.needs:
+        if per == "edge" and "items" in metric.needs:
             raise ValueError(
                 f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
                 f"of its own (got '{metric}')"
+            )
+        if per == "person" and metric.is_pooled:
+            raise ValueError(
+                f"'metrics' needs to hold means over rows with per='person' (got '{metric}')"
             )
     return per
 
@@ -601,26 +528,15 @@ def _select_eligible(task: RankingTask, population: Population) -> tuple[Ranking
     if not num_left_out:
         return task, 0
     users = task.users[is_eligible]
-    return task.of_users(users, *task.truth_of(users)), num_left_out
+    return task._of_users(users), num_left_out
 
 
-def _read_catalogue(
-    task: RankingTask, catalogue: Catalogue | None, **facts: TensorLike | None
-) -> Catalogue:
-    """Returns what is known about the items of a task, and checks that nothing is given twice."""
-    if catalogue is None and not any(value is not None for value in facts.values()):
-        return task.catalogue
+def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue:
+    """Returns what is known about the items of a task."""
     if catalogue is None:
-        known = Catalogue(task.num_items, seen=task.catalogue.seen, **facts)
-    elif not isinstance(catalogue, Catalogue):
+        return task.catalogue
+    if not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
-    else:
-        for name, value in facts.items():
-            if value is not None:
-                raise ValueError(
-                    f"'{name}' and 'catalogue' exclude each other: write "
-                    f"Catalogue({task.num_items}, {name}=...) (got both)"
-                )
-        known = catalogue.of_task(task.num_items, task.catalogue.seen)
-    known.check_device(task.device, "truth")
+    known = catalogue._of_task(task.num_items, task.catalogue.seen)
+    known._check_device(task.device, "truth")
     return known

@@ -2,15 +2,22 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics import processes
-from pyg_recmetrics.checks import check_finite_number, check_level, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_finite_number,
+    check_level,
+    check_natural_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.frozen import FrozenDict, settle
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
@@ -34,57 +41,55 @@ from pyg_recmetrics.task import Catalogue, RankingTask
 
 
 @dataclass(frozen=True)
-class Margins:
-    """To which margin the mean of each metric is to be known.
+class Margin:
+    """How exactly means are to be known: users are ranked in random order until they are.
 
-    Attributes:
-        sizes (mapping): The margin of each metric.
-        level (float): The level of confidence of all of them together.
-        max_users (int or None): How many users may be ranked at most.
+    Args:
+        size (float or dict): The margin of every mean, or those of some metrics, as in
+            `{"ndcg@20": 0.002}`.
+        level (float, optional): The level of confidence with which all means are known to their
+            margins together. (default: `0.95`)
+        max_users (int, optional): How many users to rank at most. (default: `None`)
+        seed (int, optional): The seed of the order of users. (default: `0`)
+
+    Raises:
+        TypeError: If `size` is neither a number nor a mapping.
+        ValueError: If a margin is not positive, a metric is named twice or does not exist, `level`
+            is not between 0 and 1, `max_users` is not a positive integer, or `seed` is negative.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Margin, RankingTask, evaluate
+        >>> users = torch.arange(20_000)
+        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=20_000, num_items=4)
+        >>> margin = Margin(0.05, level=0.99, max_users=10_000)
+        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1", margin=margin)
+        >>> result.sampling.level, result.sampling.stopped
+        (0.99, 'margin')
     """
 
-    sizes: Mapping[str, float]
-    level: float
-    max_users: int | None
+    size: float | Mapping[str, float]
+    level: float = 0.95
+    max_users: int | None = None
+    seed: int = 0
 
-    @classmethod
-    def read(
-        cls,
-        margin: object,
-        metrics: Iterable[Metric],
-        level: object,
-        max_users: object,
-    ) -> "Margins | None":
-        """Reads a margin for all metrics, or one for each of some; `None` if there is none.
+    def __post_init__(self) -> None:
+        size: float | Mapping[str, float]
+        if isinstance(self.size, Mapping):
+            size = FrozenDict({str(parse(name)): _size(x) for name, x in self.size.items()})
+            if not 0 < len(size) == len(self.size):
+                raise ValueError(f"'margin' needs to name each metric once (got {list(self.size)})")
+        else:
+            size = _size(self.size)
+        if self.max_users is not None:
+            settle(self, max_users=check_positive_integer(self.max_users, "max_users"))
+        level, seed = check_level(self.level), check_natural_number(self.seed, "seed")
+        settle(self, size=size, level=level, seed=seed)
 
-        Raises:
-            TypeError: If `margin` is neither a number nor a mapping.
-            ValueError: If a margin is not positive or is that of a metric that is not evaluated,
-                `level` is not between 0 and 1, or `max_users` is not a positive integer or is
-                given without a margin.
-        """
-        level = check_level(level)
-        if max_users is not None:
-            max_users = check_positive_integer(max_users, "max_users")
-        if margin is None:
-            if max_users is not None:
-                raise ValueError(
-                    f"'max_users' needs a 'margin' to which means are to be known "
-                    f"(got {max_users} without one)"
-                )
-            return None
-        names = [str(metric) for metric in metrics]
-        if not isinstance(margin, Mapping):
-            return cls(dict.fromkeys(names, _size(margin)), level, max_users)
-        sizes = {str(parse(name)): _size(size) for name, size in margin.items()}
-        if len(sizes) < len(margin):
-            raise ValueError(f"'margin' needs to name each metric once (got {list(margin)})")
-        if not sizes or (unknown := sizes.keys() - set(names)):
-            wrong = sorted(unknown) if sizes else "none"
-            raise ValueError(
-                f"'margin' needs to name metrics that are evaluated, of {names} (got {wrong})"
-            )
-        return cls(sizes, level, max_users)
+    @property
+    def sizes(self) -> Mapping[str, float]:
+        """The margin of each metric, if there is one for each."""
+        return cast("Mapping[str, float]", self.size)
 
     @property
     def alpha(self) -> float:
@@ -99,13 +104,31 @@ def _size(margin: object) -> float:
     return size
 
 
+def read_margin(margin: float | Mapping[str, float] | Margin, metrics: Iterable[Metric]) -> Margin:
+    """Returns a margin with a size for each metric that has one.
+
+    Raises:
+        TypeError: If it is neither a margin, a number nor a mapping.
+        ValueError: If it names a metric that is not among the given ones.
+    """
+    read = margin if isinstance(margin, Margin) else Margin(margin)
+    names = [str(metric) for metric in metrics]
+    if not isinstance(read.size, Mapping):
+        return replace(read, size=dict.fromkeys(names, read.size))
+    if unknown := sorted(read.size.keys() - set(names)):
+        raise ValueError(
+            f"'margin' needs to name metrics that are evaluated, of {names} (got {unknown})"
+        )
+    return read
+
+
 def check_can_sample(
-    margins: Margins, definitions: Mapping[str, Metric], task: RankingTask, convention: Convention
+    margins: Margin, definitions: Mapping[str, Metric], task: RankingTask, convention: Convention
 ) -> None:
     """Raises if a sample of users does not tell the means of a metric, and says why.
 
     Args:
-        margins (Margins): The margins.
+        margins (Margin): The margins.
         definitions (mapping): What is computed under the name of each metric.
         task (RankingTask): The task.
         convention (Convention): Who is evaluated, and how ties are ranked.
@@ -156,13 +179,13 @@ class Frame:
 
     Args:
         task (RankingTask): The task.
-        margins (Margins): The margins.
+        margins (Margin): The margins.
         action (str): What users without ground truth count as.
         seed (int): The seed of the order.
     """
 
     def __init__(
-        self, task: RankingTask, margins: Margins, action: EmptyTargetAction, seed: int
+        self, task: RankingTask, margins: Margin, action: EmptyTargetAction, seed: int
     ) -> None:
         degree = task.degree
         self.order = UserOrder(task.users, degree[task.users] > 0, seed)

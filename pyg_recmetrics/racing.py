@@ -15,7 +15,7 @@ from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_finite_number
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Frame, Margins, measure
+from pyg_recmetrics.margins import Frame, Margin, measure
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import RecommenderLike
@@ -61,10 +61,7 @@ def race(
     data: RankingTask | Data | HeteroData | EdgesLike,
     metric: str | Metric,
     *,
-    equivalence: float,
-    level: float = 0.95,
-    seed: int = 0,
-    max_users: int | None = None,
+    equivalence: float | Margin,
     **options: Any,
 ) -> Race:
     r"""Finds the best of several recommenders, with as few users as it takes to be sure.
@@ -72,7 +69,7 @@ def race(
     All of them rank the same users, in a random order that is drawn beforehand. A recommender is
     dropped as soon as another one is better with certainty, and the race ends when every two that
     are left are told apart or are equivalent. With many recommenders this is successive halving
-    with a proof: the best is never dropped, with a probability of `level`, and no verdict is wrong.
+    with a proof: with a probability of `level`, the best is never dropped and no verdict is wrong.
 
     Differences between users cancel out, so a race takes far fewer users than to know each mean.
     How many it takes depends on how much two recommenders differ from user to user, and hardly on
@@ -85,11 +82,9 @@ def race(
         data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on, see
             :func:`evaluate`.
         metric (str or Metric): The metric, a mean over users of bounded values.
-        equivalence (float): The smallest difference that matters, in units of the metric.
-        level (float, optional): The level of confidence of all verdicts together.
-            (default: `0.95`)
-        seed (int, optional): The seed of the order of users. (default: `0`)
-        max_users (int, optional): How many users to rank at most. (default: `None`, all)
+        equivalence (float or Margin): The smallest difference that matters, in units of the
+            metric. A :class:`Margin` of this size also has the level of confidence of all verdicts
+            together, the largest number of users, and the seed of their order.
         **options: Other options of :func:`evaluate`, such as `num_users` and `convention`: all but
             `keep_items` and `margin`.
 
@@ -123,9 +118,10 @@ def race(
     named = by_name(recommenders, object, "recommender", "recommenders")
     if len(named) < 2:
         raise ValueError(f"'recommenders' needs to hold two or more (got {list(named)})")
-    equivalence = check_finite_number(equivalence, "equivalence")
-    if equivalence <= 0:
-        raise ValueError(f"'equivalence' needs to be a positive number (got {equivalence:g})")
+    if not isinstance(equivalence, Margin):
+        if check_finite_number(equivalence, "equivalence") <= 0:
+            raise ValueError(f"'equivalence' needs to be a positive number (got {equivalence:g})")
+        equivalence = Margin(equivalence)
     given = (options.pop(name, None) for name in ("num_users", "num_items"))
     name, first = next(iter(named.items()))
     with _naming(name):
@@ -134,9 +130,6 @@ def race(
         data,
         metric,
         margin=equivalence,
-        level=level,
-        seed=seed,
-        max_users=max_users,
         num_users=num_users,
         num_items=num_items,
         **options,
@@ -149,7 +142,7 @@ def race(
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
         processes.check_same(recommenders=tuple(named), equivalence=equivalence)
-        return _Racing(evaluator, named, equivalence).run()
+        return _Racing(evaluator, named).run()
 
 
 @contextmanager
@@ -206,17 +199,15 @@ class _Racing:
     Args:
         evaluator (Evaluator): What is evaluated, and by which margin.
         recommenders (mapping): The recommenders by name.
-        equivalence (float): The smallest difference that matters.
     """
 
-    def __init__(
-        self, evaluator: Evaluator, recommenders: Mapping[str, RecommenderLike], equivalence: float
-    ) -> None:
-        self.evaluator, self.equivalence = evaluator, equivalence
+    def __init__(self, evaluator: Evaluator, recommenders: Mapping[str, RecommenderLike]) -> None:
+        self.evaluator = evaluator
         (self.metric,) = evaluator.metrics
         # There are both, since the smallest difference that matters is a margin.
-        self.frame, margins = cast("Frame", evaluator._frame), cast("Margins", evaluator._margins)
-        self.level = margins.level
+        self.frame, margin = cast("Frame", evaluator._frame), cast("Margin", evaluator._margin)
+        self.level = margin.level
+        (self.equivalence,) = margin.sizes.values()
         (resolved,) = evaluator._resolved
         self.is_counted = self.frame.counted(
             resolved, evaluator._convention.population, evaluator._catalogue

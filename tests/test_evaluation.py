@@ -3,12 +3,14 @@
 import math
 
 import pytest
+import scipy.sparse
 import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import (
+    Catalogue,
     EvaluationResult,
     Evaluator,
     RankingTask,
@@ -81,7 +83,7 @@ class TestEvaluate:
         *_, test = RandomLinkSplit(edge_types=("user", "rates", "item"))(data)
         model = LightGCN(90, embedding_dim=8, num_layers=2)
         task = RankingTask.from_data(test)
-        result = evaluate(model, test, edge_type=("user", "rates", "item"))
+        result = evaluate(model, test)
         user, item = model.get_embedding(task.edge_index).detach().split([50, 40])
         assert result.to_dict() == evaluate((user, item), task).to_dict()
         homogeneous = Data(
@@ -96,8 +98,14 @@ class TestEvaluate:
         weight = torch.tensor([1.0, 1.0, 0.1, 0.1])
         model = LightGCN(7, embedding_dim=8, num_layers=2, normalize=False)
         embedding = model.get_embedding(edge_index, weight).detach()
-        got = evaluate(model, self.task, edge_index=edge_index, edge_weight=weight)
-        assert got.to_dict() == evaluate((embedding[:4], embedding[4:]), self.task).to_dict()
+        wanted = evaluate((embedding[:4], embedding[4:]), self.task).to_dict()
+        matrix = scipy.sparse.coo_array((weight.numpy(), edge_index.numpy()), shape=(7, 7))
+        assert evaluate(model, self.task, edge_index=matrix).to_dict() == wanted
+        data = Data(edge_index=edge_index, edge_weight=weight, num_nodes=7)
+        data.edge_label_index = self.task.truth + torch.tensor([[0], [4]])
+        asked = evaluate(model, data, num_users=4, exclude_seen=False)
+        wanted = evaluate((embedding[:4], embedding[4:]), asked.task)
+        assert asked.to_dict() == wanted.to_dict()
 
     @pytest.mark.parametrize(
         ("action", "mean"), [("skip", 1 / 2), ("neg", 1 / 4), ("pos", 3 / 4), ("error", None)]
@@ -147,7 +155,8 @@ class TestEvaluate:
         data.edge_label = torch.tensor([5.0, 2.0, 4.0, 0.0])
         scores = torch.tensor([[0.0, 0.5, 0.9, 0.1], [0.2, 0.0, 0.1, 0.3]])
         metrics = ["recall@1", "recall@2", "dcg@2"]
-        result = evaluate(scores, data, metrics, num_users=2, threshold=4)
+        task = RankingTask.from_data(data, num_users=2, threshold=4)
+        result = evaluate(scores, task, metrics)
         # The first user has items 1 (5 stars) and 2, at ranks 2 and 1; the second 0, at rank 2.
         assert result.per_user["recall@1"].tolist() == [0, 0]
         assert result.per_user["recall@2"].tolist() == [1, 1]
@@ -155,19 +164,16 @@ class TestEvaluate:
         assert result.per_user["dcg@2"].tolist() == pytest.approx([5 / discount, 4 / discount])
         recipe = " ".join(result.recipe().split())
         assert "relevant items of a user, those of weight 4 or more." in recipe
-        evaluator = Evaluator(data, metrics, num_users=2, threshold=4)
-        assert evaluator(scores) == result
+        assert Evaluator(task, metrics)(scores) == result
         with pytest.warns(UserWarning, match="^1 edges have a rating of zero"):
             everything = evaluate(scores, data, metrics, num_users=2)
         assert everything.per_user["recall@1"].tolist() == [0.5, 0]
-        with pytest.raises(ValueError, match=r"'threshold' says how to read a graph.*\(got 4\)"):
-            evaluate(self.scores, self.task, threshold=4)
 
     def test_options_that_do_not_apply_are_named(self):
         with pytest.raises(ValueError, match=r"'num_users' says how to read a graph.*\(got 4\)"):
             evaluate(self.scores, self.task, num_users=4)
-        with pytest.raises(ValueError, match="'edge_type' says how to read a graph"):
-            evaluate(self.scores, self.task, edge_type=("a", "b", "c"))
+        with pytest.raises(ValueError, match="'exclude_seen' says how to read a graph"):
+            evaluate(self.scores, self.task, exclude_seen=False)
         with pytest.raises(TypeError, match=r"'data' needs to be .*\(got str\)"):
             evaluate(self.scores, "data")
         with pytest.raises(ValueError, match=r"such as \['recall'"):
@@ -223,13 +229,13 @@ class TestEvaluator:
             Evaluator(TASK, ["recall@2"], monitor="recall@3")
 
     def test_on_another_device_it_adds_to_the_same_history(self, device):
-        category = torch.zeros(TASK.num_items, dtype=torch.long)
-        names = ["recall@2", "diversity@2"]
-        evaluator = Evaluator(TASK, names, edge_weight=torch.ones(2), item_category=category)
+        items = Catalogue(TASK.num_items, item_category=[0] * TASK.num_items)
+        matrix = scipy.sparse.eye_array(TASK.num_users + TASK.num_items) * 2.0
+        evaluator = Evaluator(TASK, ["recall@2", "diversity@2"], edge_index=matrix, catalogue=items)
         moved = evaluator.to(device)
         moved(GOOD_SCORES.to(device))
         assert moved.task.device.type == device.type
-        assert moved._edge_weight.device.type == device.type
+        assert moved.task.edge_weight.device.type == device.type
         assert len(evaluator.history) == 1
         assert evaluator.task.device.type == "cpu"
 

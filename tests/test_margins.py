@@ -9,10 +9,12 @@ import torch
 from pyg_recmetrics import (
     EvaluationResult,
     Evaluator,
+    Margin,
     Population,
     RankingTask,
     Runs,
     compare,
+    conventions,
     datasets,
     evaluate,
     race,
@@ -35,6 +37,10 @@ def make_task(num_users=NUM_USERS, without_truth=0, **options):
     truth = (draw < 0.08).nonzero().t()
     seen = (draw > 0.95).nonzero().t()
     return RankingTask(truth, num_users=num_users, num_items=NUM_ITEMS, seen=seen, **options)
+
+
+def some(**conditions):
+    return conventions.get("standard").with_population(Population(**conditions))
 
 
 def make_scores(seed=1, num_users=NUM_USERS):
@@ -91,7 +97,7 @@ class TestMeans:
         assert again.ranked.users.equal(sampled.ranked.users)
         wider = evaluate(make_scores(2), TASK, METRICS, margin=0.04)
         assert torch.isin(wider.ranked.users, sampled.ranked.users).all()
-        other = evaluate(SCORES, TASK, METRICS, margin=0.02, seed=1)
+        other = evaluate(SCORES, TASK, METRICS, margin=Margin(0.02, seed=1))
         assert not other.ranked.users.equal(sampled.ranked.users)
 
     def test_all_are_ranked_if_half_of_them_would_not_do(self):
@@ -110,7 +116,7 @@ class TestMeans:
         assert (result.sampling.stopped, result.sampling.forecasts) == ("all", ())
 
     def test_there_may_be_a_largest_number_of_users(self):
-        result = evaluate(SCORES, TASK, METRICS, margin=0.001, max_users=700)
+        result = evaluate(SCORES, TASK, METRICS, margin=Margin(0.001, max_users=700))
         assert (result.sampling.stopped, result.sampling.num_ranked) == ("max_users", 700)
         low, high = result.bounds("ndcg@5")
         assert low <= FULL["ndcg@5"] <= high
@@ -131,7 +137,9 @@ class TestMeans:
 
     def test_samples_without_users_in_common_are_not_compared(self):
         samples = {
-            f"seed {seed}": evaluate(SCORES, TASK, METRICS, margin=0.1, max_users=5, seed=seed)
+            f"seed {seed}": evaluate(
+                SCORES, TASK, METRICS, margin=Margin(0.1, max_users=5, seed=seed)
+            )
             for seed in (0, 1)
         }
         with pytest.raises(ValueError, match=r"ranked \(got none for seed 0, seed 1; with a 'mar"):
@@ -152,8 +160,7 @@ class TestMeans:
         assert_same_values(result, full, result.ranked.users)
 
     def test_users_for_whom_a_metric_is_undefined_are_none_of_all(self):
-        population = Population(few_candidates="undefined")
-        options = {"population": population, "metrics": ["recall@36"]}
+        options = {"convention": some(few_candidates="undefined"), "metrics": ["recall@36"]}
         full = evaluate(SCORES, TASK, **options)
         undefined = full.per_user["recall@36"].isnan()
         assert undefined.any()
@@ -202,7 +209,7 @@ class TestUsersWithoutTruth:
     @pytest.mark.parametrize("action", ["neg", "pos"])
     @pytest.mark.parametrize("max_users", [1, 513, 1000])
     def test_means_are_those_of_users_with_truth_in_their_share(self, action, max_users):
-        options = {"empty_target_action": action, "margin": 0.001, "max_users": max_users}
+        options = {"empty_target_action": action, "margin": Margin(0.001, max_users=max_users)}
         result = evaluate(SCORES, self.task, METRICS, **options)
         share = 4000 / NUM_USERS
         for name in METRICS:
@@ -226,7 +233,7 @@ class TestUsersWithoutTruth:
         truth, seen = torch.stack([users, users % 7]), torch.stack([users, users * 0 + 8])
         task = RankingTask(truth, num_users=3000, num_items=9, seen=seen)
         options = {"empty_target_action": action, "margin": {"mrr": 0.05}}
-        options["population"] = Population(few_candidates="undefined")
+        options["convention"] = some(few_candidates="undefined")
         result = evaluate(torch.arange(9.0), task, ["mrr", "recall@9"], **options)
         assert result.sampling.num_counted == {"mrr": 3000, "recall@9": 0}
         assert math.isnan(result["recall@9"])
@@ -255,7 +262,7 @@ class TestUsersWithoutTruth:
 
 class TestWhoIsMeant:
     def test_runs_say_whose_mean_they_are(self, sampled):
-        other = evaluate(make_scores(2), TASK, METRICS, margin=0.02, seed=7)
+        other = evaluate(make_scores(2), TASK, METRICS, margin=Margin(0.02, seed=7))
         shared = (~sampled.per_user["ndcg@5"].isnan() & ~other.per_user["ndcg@5"].isnan()).sum()
         runs = Runs([sampled, other])
         assert (~runs.values_of("ndcg@5")[0].isnan()).sum() == shared
@@ -411,7 +418,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match="'margin' needs users who are drawn one by one"):
             Evaluator(TASK.with_person(torch.arange(NUM_USERS) // 2), METRICS, margin=0.01)
         with pytest.raises(ValueError, match="'margin' needs to know before the ranking who"):
-            Evaluator(TASK, METRICS, margin=0.01, population=Population(constant_scores=False))
+            Evaluator(TASK, METRICS, margin=0.01, convention=some(constant_scores=False))
 
     @pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
     def test_scores_that_decide_for_whom_a_metric_is_defined(self):
@@ -423,7 +430,7 @@ class TestRefusals:
                 TASK,
                 "recall@20",
                 margin=0.1,
-                population=Population(few_candidates="undefined"),
+                convention=some(few_candidates="undefined"),
             )
         masked = evaluate(scores, TASK, METRICS, margin=0.02)
         with warnings.catch_warnings():
@@ -438,15 +445,24 @@ class TestRefusals:
             ({"margin": -0.1}, r"'margin' needs to be a positive number \(got -0.1\)"),
             ({"margin": "small"}, r"'margin' needs to be a finite number \(got 'small'\)"),
             ({"margin": {"mrr": 0.1}}, r"'margin' needs to name metrics .* \(got \['mrr'\]\)"),
-            ({"margin": {}}, r"'margin' needs to name metrics .* \(got none\)"),
-            ({"margin": 0.1, "level": 1}, "'level' needs to be a number between 0 and 1"),
-            ({"margin": 0.1, "max_users": 0}, "'max_users' needs to be a positive integer"),
-            ({"max_users": 10}, "'max_users' needs a 'margin'"),
+            ({"margin": {}}, r"'margin' needs to name each metric once \(got \[\]\)"),
         ],
     )
     def test_odd_arguments(self, options, message):
         with pytest.raises(ValueError, match=message):
             Evaluator(TASK, METRICS, **options)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"level": 1}, "'level' needs to be a number between 0 and 1"),
+            ({"max_users": 0}, "'max_users' needs to be a positive integer"),
+            ({"seed": -1}, "'seed' needs to be a non-negative integer"),
+        ],
+    )
+    def test_odd_margins(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            Margin(0.1, **options)
 
 
 def test_random_ties_of_a_sample_are_those_of_all():
@@ -478,8 +494,6 @@ def test_users_are_ranked_batch_by_batch_as_all_at_once(options, keep_items, for
             OpenRanking(
                 recommender,
                 task,
-                edge_index=None,
-                edge_weight=None,
                 batch_size=None,
                 keep_items=keep_items,
                 progress=False,
@@ -515,7 +529,7 @@ def test_bounds_hold_from_beginning_to_end():
     full = evaluate(scores, task, METRICS)
     num_wrong = 0
     for seed in range(150):
-        result = evaluate(scores, task, METRICS, margin=0.014, seed=seed)
+        result = evaluate(scores, task, METRICS, margin=Margin(0.014, seed=seed))
         bounds = [result.bounds(name) for name in METRICS]
         num_wrong += any(
             not low <= full[name] <= high for name, (low, high) in zip(METRICS, bounds, strict=True)

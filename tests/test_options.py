@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -88,10 +88,11 @@ class TestOptions:
 
     def test_both_apply_them_alike(self):
         options = {
-            "convention": conventions.Convention("mine", "me", None),
+            "convention": conventions.Convention("mine", "me", None).with_population(
+                Population(min_items_pool=2)
+            ),
             "empty_target_action": "pos",
-            "population": Population(min_items_pool=2),
-            "item_category": torch.arange(4),
+            "catalogue": Catalogue(4, item_category=torch.arange(4)),
             "batch_size": 1,
             "keep_items": 3,
         }
@@ -99,13 +100,8 @@ class TestOptions:
         expected = evaluate(GOOD_SCORES, TASK, names, **options)
         result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
         assert result == expected
-        assert result.convention == expected.convention
-        assert result.convention == replace(options["convention"], population=options["population"])
-        assert (
-            result.ranked.lists.to_matrix().size(1)
-            == expected.ranked.lists.to_matrix().size(1)
-            == 3
-        )
+        assert result.convention == expected.convention == options["convention"]
+        assert result.ranked.lists.width == expected.ranked.lists.width == 3
         assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
 
 
@@ -114,11 +110,13 @@ class TestPopulation:
     task = RankingTask(torch.tensor([[0, 0, 1, 1, 2], [0, 1, 2, 3, 0]]), num_users=4, num_items=4)
     scores = torch.tensor([0.4, 0.3, 0.2, 0.1])
     few = Population(min_pos_test=2)
+    convention = conventions.get("standard").with_population(few)
 
     @pytest.mark.parametrize("convention", ["standard", "recometrics", "ranx"])
     def test_it_replaces_that_of_the_convention(self, convention):
         names = ["recall@2", "mrr@1"]
-        result = evaluate(self.scores, self.task, names, convention=convention, population=self.few)
+        own = conventions.get(convention).with_population(self.few)
+        result = evaluate(self.scores, self.task, names, convention=own)
         assert result.convention.population == self.few
         assert result.convention.name == convention
         assert (result["recall@2"], result["mrr@1"]) == (0.5, 0.5)
@@ -129,13 +127,12 @@ class TestPopulation:
     def test_the_convention_decides_without_it(self):
         result = evaluate(self.scores, self.task, "recall@2", convention="recometrics")
         assert result.convention == conventions.get("recometrics")
-        everybody = evaluate(
-            self.scores, self.task, "recall@4", convention="recometrics", population=Population()
-        )
+        convention = conventions.get("recometrics").with_population(Population())
+        everybody = evaluate(self.scores, self.task, "recall@4", convention=convention)
         assert everybody["recall@4"] == 1.0  # undefined for users with four candidates otherwise
 
     def test_the_words_of_a_result_say_it(self):
-        result = evaluate(self.scores, self.task, "recall@2", population=self.few)
+        result = evaluate(self.scores, self.task, "recall@2", convention=self.convention)
         assert "and at least 2 relevant items (2 others excluded)" in " ".join(
             result.recipe().split()
         )
@@ -144,7 +141,9 @@ class TestPopulation:
     @pytest.mark.parametrize("min_pos_test", [2, np.int64(2)])
     def test_a_saved_result_keeps_it(self, tmp_path, min_pos_test):
         population = Population(min_pos_test=min_pos_test, constant_scores=False)
-        result = evaluate(self.scores, self.task, ["recall@2", "rbp(p=0.9)"], population=population)
+        convention = conventions.get("standard").with_population(population)
+        names = ["recall@2", "rbp(p=0.9)"]
+        result = evaluate(self.scores, self.task, names, convention=convention)
         result.save(tmp_path / "result")
         loaded = EvaluationResult.load(tmp_path / "result")
         assert loaded.convention.population == population
@@ -154,11 +153,8 @@ class TestPopulation:
 
     @pytest.mark.parametrize("population", [{"min_pos_test": 2}, 5, "standard", Population])
     def test_anything_else_is_an_error(self, population):
-        message = "'population' needs to be a 'Population'"
-        with pytest.raises(TypeError, match=message):
-            evaluate(self.scores, self.task, population=population)
-        with pytest.raises(TypeError, match=message):
-            Evaluator(self.task, population=population)
+        with pytest.raises(TypeError, match="'population' needs to be a 'Population'"):
+            self.convention.with_population(population)
 
 
 class TestCatalogue:
@@ -179,15 +175,19 @@ class TestCatalogue:
     other_seen = torch.tensor([[0, 1, 5], [1, 1, 2]])
 
     @pytest.mark.usefixtures("expect_few_observations")
-    def test_it_says_what_the_short_arguments_say(self):
-        in_short = evaluate(GOOD_SCORES, self.task, self.names, **self.facts)
-        for catalogue in (Catalogue(4, **self.facts), Catalogue(4, seen=self.seen, **self.facts)):
-            result = evaluate(GOOD_SCORES, self.task, self.names, catalogue=catalogue)
-            evaluator = Evaluator(self.task, self.names, catalogue=catalogue)
-            assert evaluator(GOOD_SCORES) == result == in_short
-            for name, value in in_short.per_user.items():
-                assert torch.equal(result.per_user[name].isnan(), value.isnan()), name
-                assert torch.equal(result.per_user[name].nan_to_num(), value.nan_to_num()), name
+    def test_the_seen_edges_of_the_task_count_if_it_has_none(self):
+        results = [
+            asked(GOOD_SCORES)
+            for catalogue in (Catalogue(4, **self.facts, seen=seen) for seen in (None, self.seen))
+            for asked in (
+                Evaluator(self.task, self.names, catalogue=catalogue),
+                partial(evaluate, data=self.task, metrics=self.names, catalogue=catalogue),
+            )
+        ]
+        for result in results[1:]:
+            assert result == results[0]
+            for name, value in results[0].per_user.items():
+                assert torch.equal(result.per_user[name].nan_to_num(-1), value.nan_to_num(-1)), name
 
     def test_its_own_seen_edges_count_and_those_of_the_task_otherwise(self):
         def count(catalogue):
@@ -202,11 +202,6 @@ class TestCatalogue:
         result = evaluate(GOOD_SCORES, self.task, "recall@2", catalogue=catalogue)
         assert result == evaluate(GOOD_SCORES, self.task, "recall@2")
         assert torch.equal(result.task.seen, self.task.seen)
-
-    @pytest.mark.parametrize("name", facts)
-    def test_a_fact_that_is_given_twice_is_named(self, name):
-        with pytest.raises(ValueError, match=f"'{name}' and 'catalogue' exclude each other"):
-            Evaluator(self.task, catalogue=Catalogue(4), **{name: self.facts[name]})
 
     def test_the_items_of_another_task_are_refused(self):
         message = r"'catalogue' needs to hold the items of the task, 4 \(got num_items=5\)"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pyg_recmetrics import Population, RankingTask, evaluate, race
+from pyg_recmetrics import Margin, RankingTask, conventions, evaluate, race
 from tests.test_margins import NUM_ITEMS, NUM_USERS, TASK, make_scores
 
 BASE = make_scores(1)
@@ -90,7 +90,10 @@ class TestVerdicts:
 
     def test_there_may_be_a_largest_number_of_users(self):
         result = race(
-            {"a": BASE, "b": make_scores(2)}, TASK, "ndcg@5", equivalence=1e-4, max_users=300
+            {"a": BASE, "b": make_scores(2)},
+            TASK,
+            "ndcg@5",
+            equivalence=Margin(1e-4, max_users=300),
         )
         (pair,) = result
         assert (pair.verdict, pair.num_users) == ("undecided", 300)
@@ -126,10 +129,10 @@ class TestVerdicts:
             "embeddings": (user, item),
             "lists": (user @ item.t()).argsort(descending=True),
         }
-        result = race(forms, TASK, "recall@5", equivalence=0.01, seed=4)
+        result = race(forms, TASK, "recall@5", equivalence=Margin(0.01, seed=4))
         assert {pair.verdict for pair in result} == {"equivalent"}
         assert len({each.mean for each in result.entrants}) == 1
-        again = race(forms, TASK, "recall@5", equivalence=0.01, seed=5)
+        again = race(forms, TASK, "recall@5", equivalence=Margin(0.01, seed=5))
         assert again.entrants[0].mean != result.entrants[0].mean
 
 
@@ -199,8 +202,8 @@ class TestRefusals:
             ({"metric": "coverage@5"}, "'margin' needs means of bounded values"),
             ({"metric": ["ndcg@5", "mrr"]}, r"'metric' needs to be one metric \(got \['ndcg@5'"),
             ({"metric": "dcg@5"}, "'margin' needs means of bounded values"),
-            ({"level": 2}, "'level' needs to be a number between 0 and 1"),
-            ({"population": Population(constant_scores=False)}, "'margin' needs to know before"),
+            ({"equivalence": Margin({"mrr": 0.1})}, "'margin' needs to name metrics that are"),
+            ({"convention": conventions.get("recometrics")}, "'margin' needs to know before"),
         ],
     )
     def test_odd_arguments(self, changes, message):
@@ -219,7 +222,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         "name",
-        ["margin", "metrics", "patience", "monitor", "keep_items", "size"],
+        ["margin", "metrics", "patience", "monitor", "keep_items", "level"],
     )
     def test_what_has_no_meaning_in_a_race_is_told_before_it_starts(self, name):
         def fail(users):
@@ -256,7 +259,7 @@ def test_verdicts_are_hardly_ever_wrong():
     full = {name: evaluate(each, TASK, "ndcg@5")["ndcg@5"] for name, each in scores.items()}
     num_wrong = 0
     for seed in range(100):
-        result = race(scores, TASK, "ndcg@5", equivalence=0.01, seed=seed)
+        result = race(scores, TASK, "ndcg@5", equivalence=Margin(0.01, seed=seed))
         true = [full[pair.a] - full[pair.b] for pair in result]
         num_wrong += any(
             not pair.low <= x <= pair.high for pair, x in zip(result, true, strict=True)

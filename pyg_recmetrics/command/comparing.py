@@ -1,7 +1,7 @@
 """The subcommands on saved results: `compare`, `report` and `gate`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +11,12 @@ from pyg_recmetrics.reporting import report as write_report
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs
 from pyg_recmetrics.results import compare as compare_results
 
-#: The options that `pyg_recmetrics.compare` takes by the same name.
-_PASSED_ON = ("baseline", "deterministic", "equivalence", "level", "primary", "seed", "test")
-
 _STATUS = {"better": notes.DONE, "equivalent": notes.DONE, "worse": notes.WORSE}
 
 
 def compare(options: argparse.Namespace) -> int:
     """Compares saved results, and prints their differences."""
-    comparison = compare_results(
-        _by_name(options.results),
-        metrics=options.metrics,
-        simultaneous=options.simultaneous,
-        **_passed_on(options),
-    )
+    comparison = _compare(_by_name(options.results), options)
     as_json = {"claims": comparison.claims(), "differences": _to_json(comparison)}
     print_result(comparison, as_json, options)
     return notes.DONE
@@ -34,9 +26,8 @@ def report(options: argparse.Namespace) -> int:
     """Writes a page about saved results."""
     check_output(options.output, map(_path_of, options.results))
     results = _by_name(options.results)
-    passed_on, comparison = _passed_on(options), None
-    if passed_on and len(results) > 1:
-        comparison = compare_results(results, **passed_on)
+    is_asked = notes.same_options(compare_results, options).keys() - {"results"}
+    comparison = _compare(results, options) if is_asked and len(results) > 1 else None
     title = {} if options.title is None else {"title": options.title}
     page = write_report(results, options.output, comparison=comparison, **title)
     note(f"wrote {page}")
@@ -70,9 +61,8 @@ def gate(options: argparse.Namespace) -> int:
     return status
 
 
-def _passed_on(options: argparse.Namespace) -> dict[str, Any]:
-    given = {name: getattr(options, name, None) for name in _PASSED_ON}
-    return {name: value for name, value in given.items() if value not in (None, [])}
+def _compare(results: Mapping[str, Sequence[EvaluationResult]], options: Any) -> Comparison:
+    return compare_results(**notes.same_options(compare_results, options) | {"results": results})
 
 
 def _to_json(comparison: Comparison) -> list[dict[str, Any]]:

@@ -17,11 +17,6 @@ from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.task import RankingTask
 
-#: The options that `pyg_recmetrics.evaluate` takes by the same name, if they are given.
-_PASSED_ON = (
-    "metrics", "convention", "empty_target_action", "ties", "seed", "batch_size", "margin"
-)  # fmt: skip
-
 #: The options that name one file, or an array in it.
 _READ = ("test", "lists", "run", "users", "items", "scores", "item_bias", "user_ids", "item_ids")
 
@@ -30,7 +25,7 @@ class _Given(NamedTuple):
     """What recommends, as it is read.
 
     Attributes:
-        parts: A frame of users and items, best first; or arrays.
+        parts: A frame of users and items, with ranks or best first; or arrays.
         rows: The id of each row of the arrays, or all ids that an option names, for `"user"` and
             for `"item"`.
         sides: What the dimensions of each array are: `"user"` or `"item"`.
@@ -54,14 +49,9 @@ def evaluate(options: argparse.Namespace) -> int:
     notes.remember_file("truth", options.test)
     given = _read_recommender(options)
     task = _make_task([truth, *seen], given.rows.get("item"), options)
-    passed_on = {name: getattr(options, name) for name in _PASSED_ON}
-    result = measure(
-        _in_order(given, task, options),
-        task,
-        keep_items=options.keep_items,
-        progress=notes.is_terminal(),
-        **{name: value for name, value in passed_on.items() if value is not None},
-    )
+    recommender = _in_order(given, task, options)
+    passed_on = notes.same_options(measure, options)
+    result = measure(recommender, task, progress=notes.is_terminal(), **passed_on)
     if options.output is not None:
         result.save(options.output)
     notes.print_result(result, _to_json(result), options)
@@ -135,7 +125,7 @@ def _in_order(given: _Given, task: RankingTask, options: argparse.Namespace) -> 
         for kind, rows in given.rows.items()
     }
     if not given.sides:
-        return _by_user(given.parts[0], ids)
+        return _by_ids(given.parts[0], ids)
     arrays = []
     for array, sides in zip(given.parts, given.sides, strict=True):
         for dim, kind in enumerate(sides):
@@ -164,15 +154,17 @@ def _rows_of(ids: Any, rows: Texts, kind: str, file: str) -> Numbers:
     return np.asarray(row_of, dtype=np.int64)
 
 
-def _by_user(lists: pd.DataFrame, ids: dict[str, Any]) -> dict[Any, list[Any]]:
-    """Returns the list of each user, by ids that are of the same type as those of a task."""
+def _by_ids(lists: pd.DataFrame, ids: dict[str, Any]) -> pd.DataFrame:
+    """Returns ranked items, by ids that are of the same type as those of a task."""
     for kind in ("user", "item"):
         if all(isinstance(id_, int) for id_ in ids[kind]):
             lists = lists.assign(**{kind: lists[kind].map(reading.as_id).astype(object)})
-    by_user = {user: rows.tolist() for user, rows in lists.groupby("user", sort=False)["item"]}
-    if num_others := len(by_user.keys() - {*ids["user"]}):
+    if num_others := int((~lists["user"].drop_duplicates().isin(ids["user"])).sum()):
         note(f"the lists of {num_others:,} users without interactions are left out")
-    return by_user
+    if "rank" not in lists:
+        lists = lists.assign(rank=lists.groupby("user", sort=False).cumcount() + 1)
+    columns = {"user": "user_id", "item": "item_id", "rank": "rank"}
+    return lists[[*columns]].rename(columns=columns)
 
 
 def _read_recommender(options: argparse.Namespace) -> _Given:
@@ -269,7 +261,7 @@ def _lists_of_rows(file: str, options: argparse.Namespace) -> pd.DataFrame:
 
 
 def _read_lists(table: TableFile, options: argparse.Namespace) -> pd.DataFrame:
-    """Returns users and items, best first."""
+    """Returns users and items, with ranks or best first."""
     # Scores come first in a run, as in trec_eval, which ignores its ranks.
     kinds = ("score", "rank") if table.in_words == "TREC" else ("rank", "score")
     given = [kind for kind in kinds if getattr(options, f"{kind}_column") is not None]
@@ -288,20 +280,14 @@ def _read_lists(table: TableFile, options: argparse.Namespace) -> pd.DataFrame:
 
 
 def _best_first(table: TableFile, by: str, options: argparse.Namespace) -> pd.DataFrame:
-    """Returns users and items by rank or score. Of equal scores, the lower id comes first."""
+    """Returns users and items, with ranks or best first. Of equal scores, the lower id is first."""
     frame = table.read(options, by)
-    value = frame[by].to_numpy()
+    if by == "rank":
+        return frame
     ties = reading.number_ids([frame["item"]])[1][0]
     if table.in_words == "TREC":  # where the first line does
         ties = np.arange(len(frame))
-    order = np.lexsort((ties, -value if by == "score" else value))
-    frame, value = frame.iloc[order], value[order]
-    wanted = frame.groupby("user", sort=False).cumcount().to_numpy() + 1
-    if by == "rank" and (is_wrong := value != wanted).any():
-        row = int(is_wrong.argmax())
-        got = f"got {value[row]:g} in place of {wanted[row]} for user {frame['user'].iloc[row]!r}"
-        raise ValueError(f"{table.path}: ranks of a user need to be 1, 2, 3 and so on ({got})")
-    return frame
+    return frame.iloc[np.lexsort((ties, -frame["score"].to_numpy()))]
 
 
 def _to_json(result: EvaluationResult) -> dict[str, Any]:

@@ -24,25 +24,12 @@ def metrics(options: argparse.Namespace) -> int:
         print_result(table, described, options)
         return DONE
     name = _name_of(options.name)
-    described_one = _describe(name)
     definition = all_metrics.definition(name)
-    elsewhere = _elsewhere(name)
     parameters = {
         parameter: ", ".join(map(str, about.words)) or "a number"
         for parameter, about in definition.parameters.items()
     }
-    rows = [
-        ["what it says", described_one["summary"]],
-        ["formula", described_one["formula"]],
-        ["range", described_one["range"]],
-        ["better", "higher" if definition.higher_is_better else "lower"],
-        ["other names", ", ".join(definition.aliases) or "-"],
-        *(["argument", f"{parameter}: {values}"] for parameter, values in parameters.items()),
-        *([f"in {library}", spelled] for library, spelled in elsewhere.items()),
-    ]
-    table = Table([described_one["spelling"], ""], rows, num_left=2)
-    print_result(table, described_one | {"parameters": parameters, "elsewhere": elsewhere}, options)
-    return DONE
+    return _print(_describe(name) | {"parameters": parameters, "in": _elsewhere(name)}, options)
 
 
 def conventions(options: argparse.Namespace) -> int:
@@ -51,15 +38,18 @@ def conventions(options: argparse.Namespace) -> int:
         known = [_describe_convention(each) for each in all_conventions.CONVENTIONS.values()]
         print_result(all_conventions.table(), known, options)
         return DONE
-    convention = all_conventions.get(options.name)
-    described = _describe_convention(convention)
-    rows = [[name, spelled] for name, spelled in described["metrics"].items()]
-    about = f"{convention.source}. {convention.note}".rstrip()
-    notes = [about, f"users without ground truth: {convention.empty_target_action}"]
-    if conditions := convention.population.describe():
-        notes.append(f"evaluates users with {', '.join(conditions)}")
-    head = [f"in {convention.name}", "the same spelled out"]
-    print_result(Table(head, rows, tuple(notes), num_left=2), described, options)
+    return _print(_describe_convention(all_conventions.get(options.name)), options)
+
+
+def _print(described: dict[str, Any], options: argparse.Namespace) -> int:
+    """Prints what is known, a line each."""
+    rows = []
+    for name, value in described.items():
+        within = value if isinstance(value, dict) else {"": value}
+        for key, each in within.items():
+            words = ", ".join(map(str, each)) if isinstance(each, list) else str(each)
+            rows.append([f"{name.replace('_', ' ')} {key}".rstrip(), words or "-"])
+    print_result(Table(rows[0], rows[1:], num_left=2), described, options)
     return DONE
 
 
@@ -73,6 +63,7 @@ def _describe(name: str) -> dict[str, Any]:
         "formula": definition.docstring.formula,
         "range": f"{low:g} to {high:g}",
         "bounds": [as_number(low), as_number(high)],
+        "better": "higher" if definition.higher_is_better else "lower",
         "aliases": list(definition.aliases),
     }
 
@@ -94,6 +85,7 @@ def _describe_convention(convention: Convention) -> dict[str, Any]:
         "source": convention.source,
         "note": convention.note,
         "empty_target_action": convention.empty_target_action,
+        "population": convention.population.describe(),
         "metrics": {name: _resolved(convention, name) for name in names},
     }
 

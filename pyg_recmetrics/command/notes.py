@@ -4,10 +4,11 @@ Results alone go to standard output, and everything else to standard error.
 """
 
 import argparse
+import inspect
 import json
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,13 @@ def note(text: str) -> None:
 def show_warning(message: Any, *_: Any, **__: Any) -> None:
     """Shows a warning without the line of code that gave it, in place of that of Python."""
     print(f"pyg-recmetrics: warning: {by_files(str(message))}", file=sys.stderr)
+
+
+def same_options(function: Callable[..., object], options: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options that are given and that a public function takes by the same name."""
+    given = vars(options)
+    names = inspect.signature(function).parameters.keys() & given.keys()
+    return {name: given[name] for name in names if given[name] not in (None, [])}
 
 
 def is_terminal() -> bool:

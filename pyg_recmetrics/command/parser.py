@@ -77,7 +77,7 @@ def find_mistake(options: argparse.Namespace) -> str | None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    # An option that `evaluate` takes by the same name is added here and to `_PASSED_ON` there.
+    # What the public function takes by the same name is passed on.
     add = _adder(parser, "interactions")
     add("--test FILE", "held-out interactions, the ground truth", required=True, type=Path)
     seen = "what users have seen, which is left out of their rankings"
@@ -104,7 +104,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--metrics NAME@K ..", "such as ndcg@20 recall@20; the subcommand 'metrics' lists all")
     add("--convention NAME", "the library whose definitions count")
     add("--ties HOW", "index, best, worst, mean or random")
-    add("--seed N", "the seed of random ties, and of a margin", type=int)
+    add("--seed N", "the seed of random ties", type=int)
     empty = "what users without ground truth count as: skip, neg, pos or error"
     add("--empty-target-action HOW", empty)
     add("--batch-size N", "how many users to rank at once", type=int)

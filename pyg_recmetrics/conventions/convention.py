@@ -1,7 +1,7 @@
 """Convention: the definitions of one library, and who is evaluated by it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -60,10 +60,11 @@ class Population:
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import Population, RankingTask, evaluate
+        >>> from pyg_recmetrics import Population, RankingTask, conventions, evaluate
         >>> task = RankingTask(torch.tensor([[0, 0, 1], [1, 2, 0]]), num_users=2, num_items=3)
         >>> scores = torch.tensor([0.1, 0.9, 0.5])
-        >>> evaluate(scores, task, "recall@2", population=Population(min_pos_test=2))
+        >>> mine = conventions.get("standard").with_population(Population(min_pos_test=2))
+        >>> evaluate(scores, task, "recall@2", convention=mine)
         EvaluationResult(recall@2: 1.0000)
     """
 
@@ -236,6 +237,23 @@ class Convention:
             # A cut-off of one, since whether there is one does not matter here.
             k = 1 if definition(name).has_cut_off else None
             Metric(name, k, tuple(spelled_out.items()))
+
+    def with_population(self, population: Population) -> "Convention":
+        """Returns the same definitions for other users.
+
+        Args:
+            population (Population): Who is evaluated.
+
+        Raises:
+            TypeError: If `population` is not a `Population`.
+
+        Example:
+            >>> from pyg_recmetrics import Population, conventions
+            >>> mine = conventions.get("standard").with_population(Population(min_pos_test=5))
+            >>> mine.name, mine.population.min_pos_test
+            ('standard', 5)
+        """
+        return replace(self, population=population)
 
     def resolve(
         self, asked: str | Metric, deepest: int | None = None, *, knows_ties: bool = True

@@ -440,7 +440,7 @@ class RankedEdges:
             )
         if catalogue is self.catalogue:
             return self
-        catalogue.check_device(self.rank.device, "ranked")
+        catalogue._check_device(self.rank.device, "ranked")
         self._check_num_items(catalogue.num_items, "catalogue")
         ranked = dataclasses.replace(self, catalogue=catalogue)
         settle(ranked, _grouped=self._grouped)

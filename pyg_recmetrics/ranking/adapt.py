@@ -25,7 +25,6 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.inputs import (
-    EdgesLike,
     TensorLike,
     as_tensor,
     is_edges_like,
@@ -44,7 +43,6 @@ from pyg_recmetrics.ranking.models import (
     Recommend,
     find_doubt,
     find_model,
-    read_message_passing,
     state_of,
 )
 from pyg_recmetrics.ranking.recommenders import (
@@ -418,24 +416,13 @@ RecommenderLike: TypeAlias = (
     | Recommend
 )
 
-#: Edges as they are passed to :func:`as_recommender`, and their weights.
-_GivenEdges: TypeAlias = tuple[EdgesLike | None, TensorLike | None]
 
-
-def as_recommender(
-    value: RecommenderLike,
-    task: RankingTask,
-    edge_index: EdgesLike | None = None,
-    edge_weight: TensorLike | None = None,
-) -> Recommender:
+def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
     """Converts `value` to a recommender, and checks that it fits the task.
 
     Args:
         value: What to rank, see :func:`pyg_recmetrics.rank`.
-        task (RankingTask): The task.
-        edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
-            over. (default: `None`, those of the task)
-        edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
+        task (RankingTask): The task, with the edges that a model propagates over.
 
     Raises:
         TypeError: If `value` has none of the forms that can be ranked.
@@ -452,7 +439,7 @@ def as_recommender(
             recommender.mask.allows_empty = True
         return recommender
     if model := find_model(value):
-        return _from_model(model, task, (edge_index, edge_weight))
+        return _from_model(model, task)
     if (kge_model := find_kge_model(value)) is not None:
         return from_kge_model(kge_model, task)
     if isinstance(value, torch.nn.Module | type):
@@ -472,12 +459,7 @@ def as_recommender(
     raise unknown_form(value)
 
 
-def ask_model(
-    value: object,
-    task: RankingTask,
-    edge_index: EdgesLike | None = None,
-    edge_weight: TensorLike | None = None,
-) -> Recommender:
+def ask_model(value: object, task: RankingTask) -> Recommender:
     """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
 
     The arguments are those of :func:`as_recommender`.
@@ -492,23 +474,23 @@ def ask_model(
             f"'recommender' needs to be a model with a method 'recommend' for "
             f"algorithm='recommend' (got {describe(value)})"
         )
-    return _ask(model, task, (edge_index, edge_weight))
+    return _ask(model, task)
 
 
-def _ask(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
-    edges = _message_passing(model, task, given)
+def _ask(model: FoundModel, task: RankingTask) -> Recommender:
+    edges = _message_passing(model, task)
     recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.names)
     recommender.in_words = f"{model.form} of {model.name}"
     recommender.state = _state(model, *edges)
     return recommender
 
 
-def _from_model(model: FoundModel, task: RankingTask, given: _GivenEdges) -> Recommender:
+def _from_model(model: FoundModel, task: RankingTask) -> Recommender:
     if model.lightgcn is None:
-        return _ask(model, task, given)
+        return _ask(model, task)
     _check_num_nodes(model.lightgcn.num_nodes, task)
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
-    edges = _message_passing(model, task, given)
+    edges = _message_passing(model, task)
     embedding = model.lightgcn.get_embedding(*edges)
     embedding = check_scores(embedding, "recommender.get_embedding()")
     shape = (task.num_users + task.num_items, *embedding.shape[1:])
@@ -542,18 +524,13 @@ def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:
         )
 
 
-def _message_passing(
-    model: FoundModel, task: RankingTask, given: _GivenEdges
-) -> tuple[Adj | None, Tensor | None]:
+def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
     """Returns the edges that a model propagates over, and their weights, after checking them."""
     if isinstance(model.bound_object, torch.nn.Module):
         parameter = next(model.bound_object.parameters(), None)
         if parameter is not None:
             check_device(parameter, "recommender", task.device, "task")
-    num_nodes = task.num_users + task.num_items
-    edges, weight = read_message_passing(*given, num_nodes)
-    if edges is None:
-        edges, weight = task.edge_index, task.edge_weight if weight is None else weight
+    edges, weight = task.edge_index, task.edge_weight
     if edges is None and model.takes_edges:
         raise ValueError(
             f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
@@ -561,7 +538,7 @@ def _message_passing(
         )
     if edges is not None and not is_sparse(edges):
         plain = check_edges(edges, "edge_index")
-        check_ids(plain, "edge_index", "node", num_nodes)
+        check_ids(plain, "edge_index", "node", task.num_users + task.num_items)
         check_device(plain, "edge_index", task.device, "task")
         if weight is not None:
             check_device(weight, "edge_weight", task.device, "task")

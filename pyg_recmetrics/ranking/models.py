@@ -14,13 +14,12 @@ from torch import Tensor
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import is_lazy
 from torch.optim.swa_utils import AveragedModel
-from torch_geometric import EdgeIndex
 from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics.checks import check_device, check_integers, check_matrix, check_weighted_edges
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, to_coordinates
+from pyg_recmetrics.checks import check_device, check_integers
+from pyg_recmetrics.inputs import as_tensor, to_coordinates
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
 from pyg_recmetrics.ranking.schedule import Chunk
@@ -295,24 +294,6 @@ class _EdgeCounts(NamedTuple):
     item_to_user: int
     between_users: int
     between_items: int
-
-
-def read_message_passing(
-    edge_index: EdgesLike | None, edge_weight: TensorLike | None, num_nodes: int
-) -> tuple[Adj | None, Tensor | None]:
-    """Returns message-passing edges and their weights, as models take them."""
-    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
-    # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
-    if edge_index is None or isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
-        edges, weight = edge_index, edge_weight
-    else:
-        edges, weight = check_weighted_edges(edge_index, edge_weight, "edge_index", "edge_weight")
-    return edges, None if weight is None else _as_floats(as_tensor(weight, "edge_weight"))
-
-
-def _as_floats(weight: Tensor) -> Tensor:
-    """Returns integers as floats, by which messages can be multiplied."""
-    return weight if weight.is_floating_point() else weight.to(torch.get_default_dtype())
 
 
 def find_doubt(edge_index: Adj, num_users: int) -> str | None:

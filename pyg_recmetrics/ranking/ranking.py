@@ -9,12 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.typing import EdgeType
 from tqdm import tqdm
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
-from pyg_recmetrics.inputs import EdgesLike, TensorLike
+from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, sort_edges
@@ -43,17 +42,14 @@ def rank(
     *,
     k: int | None = None,
     full: bool = False,
-    edge_index: EdgesLike | None = None,
-    edge_weight: TensorLike | None = None,
-    edge_type: EdgeType | None = None,
     num_users: int | None = None,
     num_items: int | None = None,
+    edge_index: EdgesLike | None = None,
     exclude_seen: bool | None = None,
-    threshold: float | None = None,
-    batch_size: int | None = None,
-    keep_items: bool | int = False,
     ties: Ties = "index",
     seed: int = 0,
+    keep_items: bool | int = False,
+    batch_size: int | None = None,
     algorithm: Algorithm = "auto",
     progress: bool = False,
 ) -> RankedEdges:
@@ -112,25 +108,20 @@ def rank(
             relevant items of a user)
         full (bool, optional): Whether every rank is wanted, however deep. There is then no `k`.
             (default: `False`)
-        edge_index (torch.Tensor or SparseTensor, optional): The edges a model propagates over, in
-            its own numbering. The values of a matrix of SciPy are weights, unless all of them are
-            one. (default: `None`, the message-passing edges of the data that the task was read
-            from)
-        edge_weight (torch.Tensor, optional): Their weights. (default: `None`)
-        edge_type (tuple, optional): See :meth:`RankingTask.from_data`. (default: `None`)
         num_users (int, optional): See :func:`evaluate`. (default: `None`)
         num_items (int, optional): See :func:`evaluate`. (default: `None`)
+        edge_index (torch.Tensor or SparseTensor, optional): See :func:`evaluate`.
+            (default: `None`, the message-passing edges of the data that the task was read from)
         exclude_seen (bool, optional): See :func:`evaluate`. (default: `None`)
-        threshold (float, optional): See :class:`RankingTask`. (default: `None`)
-        batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
-            fit into 256 MB of scratch memory, or more on a GPU)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
-            users of the task, as deep as ranks are wanted; or how many items of each list to keep.
-            (default: `False`)
         ties (str, optional): How equal scores are ranked: `"index"`, `"best"`, `"worst"`, `"mean"`
             or `"random"`, see :meth:`RankedEdges.with_ties`. Lists keep the lower item id first.
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
+        keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
+            users of the task, as deep as ranks are wanted; or how many items of each list to keep.
+            (default: `False`)
+        batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
+            fit into 256 MB of scratch memory, or more on a GPU)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
             items, and sorts or counts them. `"search"` finds the few items that may matter to ranks
             and lists down to a depth (:mod:`pyg_recmetrics.kernels.fast.searching`): by products of
@@ -170,13 +161,10 @@ def rank(
     num_users, num_items = complete_counts(recommender, data, num_users, num_items)
     task = as_task(
         data,
-        edge_index=edge_index,
-        edge_weight=edge_weight,
-        edge_type=edge_type,
         num_users=num_users,
         num_items=num_items,
+        edge_index=edge_index,
         exclude_seen=exclude_seen,
-        threshold=threshold,
     )
     with evaluation_mode(recommender):
         ranking = OpenRanking(
@@ -184,8 +172,6 @@ def rank(
             task,
             k=k,
             full=full,
-            edge_index=edge_index,
-            edge_weight=edge_weight,
             batch_size=batch_size,
             keep_items=keep_items,
             ties=ties,
@@ -214,8 +200,6 @@ class OpenRanking:
         *,
         k: int | None,
         full: bool,
-        edge_index: EdgesLike | None,
-        edge_weight: TensorLike | None,
         batch_size: int | None,
         keep_items: bool | int,
         ties: Ties = "index",
@@ -234,8 +218,8 @@ class OpenRanking:
             list_width = _list_width(task, depth, keep_items)
             adapt = ask_model if algorithm == "recommend" else as_recommender
             is_candidate = task.is_candidate
-            present = task.without_missing(is_candidate)
-            ranker = adapt(recommender, present, edge_index, edge_weight)
+            present = task._without_missing(is_candidate)
+            ranker = adapt(recommender, present)
             max_degree = _largest(task.degree) if needs_degree else 0
             ranker.needed_depth = min(max(depth, max_degree), task.num_items)
             _warn_about_short_lists(ranker)

@@ -218,9 +218,8 @@ class _Users:
         if self.is_one_task:
             order = truth[0].argsort(stable=True)  # those of each user are sorted by item
             users = torch.cat([task.users for task in self.tasks]).sort().values
-            return self.first.of_users(
-                users, truth[:, order], None if weight is None else weight[order]
-            )
+            weight = None if weight is None else weight[order]
+            return self.first._with(users=users, truth=truth[:, order], weight=weight)
         candidates, offsets = self.first.candidates, zip(self.tasks, self.offsets, strict=True)
         if candidates is not None and candidates.dim() > 1:
             candidates = self.edges("candidates")

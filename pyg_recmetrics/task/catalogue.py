@@ -27,12 +27,10 @@ from pyg_recmetrics.task.edges import coalesce_edges
 _HOW_TO_GIVE = {
     "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
     "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
-    "item_category": "the category of every item: give 'item_category' to 'evaluate' (or to the "
-    "'Catalogue')",
-    "item_embedding": "the embedding of every item: give 'item_embedding' to 'evaluate' (or to "
-    "the 'Catalogue')",
-    "propensity": "the propensity of every item: give 'propensity' to 'evaluate' (or to the "
-    "'Catalogue')",
+    "item_category": "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
+    "item_embedding": "the embedding of every item: pass catalogue=Catalogue(..., "
+    "item_embedding=...)",
+    "propensity": "the propensity of every item: pass catalogue=Catalogue(..., propensity=...)",
 }
 
 #: The smallest propensity. The inverses of smaller ones would be too large to be added up.
@@ -43,8 +41,8 @@ class Catalogue(Frozen):
     r"""What is known about the items: how often they were seen, and what they are like.
 
     Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
-    :func:`~pyg_recmetrics.evaluate` adds embeddings, categories and propensities. For lists that
-    come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+    :func:`~pyg_recmetrics.evaluate` takes one with embeddings, categories and propensities. For
+    lists that come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
 
     Args:
         num_items (int): The number of items.
@@ -152,7 +150,7 @@ class Catalogue(Frozen):
         value: Tensor = getattr(self, name)
         return value
 
-    def of_task(self, num_items: int, seen: Tensor | None) -> "Catalogue":
+    def _of_task(self, num_items: int, seen: Tensor | None) -> "Catalogue":
         """Returns the same for the items of a task, whose seen edges fill in if it has none.
 
         Raises:
@@ -165,7 +163,7 @@ class Catalogue(Frozen):
             )
         return self if self.seen is not None else type(self)(**self.to_dict() | {"seen": seen})
 
-    def check_device(self, device: torch.device, owner: str) -> None:
+    def _check_device(self, device: torch.device, owner: str) -> None:
         """Raises if a tensor is on another device than its `owner`."""
         for name, value in self._tensors().items():
             check_device(value, name, device, owner)

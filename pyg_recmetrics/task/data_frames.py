@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import list_some
+from pyg_recmetrics.messages import list_some, warn
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -22,26 +22,6 @@ class FrameLike(Protocol):
     @property
     def columns(self) -> Any:
         """Returns the names of its columns."""
-
-
-class FrameInteractions(NamedTuple):
-    """The interactions of two data frames, in numbers.
-
-    Attributes:
-        truth: The edges of the test frame, of shape `[2, num_rows]`.
-        rating: Their ratings, of shape `[num_rows]`.
-        seen: The edges of the training frame, of shape `[2, num_rows]`.
-        user_ids: The original id of every user.
-        item_ids: The original id of every item.
-        only_in_test: The kinds of ids that only the test frame has, in words.
-    """
-
-    truth: Tensor
-    rating: Tensor | None
-    seen: Tensor | None
-    user_ids: tuple[Hashable, ...]
-    item_ids: tuple[Hashable, ...]
-    only_in_test: tuple[str, ...]
 
 
 class _Numbered(NamedTuple):
@@ -65,8 +45,10 @@ def read_frames(
     user: str,
     item: str,
     rating: str | None,
-) -> FrameInteractions:
-    """Reads the interactions of one or two data frames.
+) -> dict[str, Any]:
+    """Reads the arguments of a task from one or two data frames.
+
+    A warning names ids that only the test frame has.
 
     Raises:
         ImportError: If narwhals is not installed.
@@ -83,23 +65,26 @@ def read_frames(
     if len(frames["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
     truth, *seen = (torch.stack(edges) for edges in zip(users.numbers, items.numbers, strict=True))
-    ratings = None
+    weight = None
     if rating is not None:
-        ratings = as_tensor(
-            read_column(frames["test"], "rating", rating, "test").to_numpy(), "rating"
+        column = read_column(frames["test"], "rating", rating, "test")
+        weight = as_tensor(column.to_numpy(), "rating")
+    kinds = ((users, "user"), (items, "item"))
+    new = [_in_words(each.only_in_test, kind) for each, kind in kinds if each.only_in_test]
+    if new and train is not None:
+        warn(
+            f"'test' has {' and '.join(new)} that 'train' does not have, so nothing could be "
+            f"learned about them"
         )
-    return FrameInteractions(
-        truth=truth,
-        rating=ratings,
-        seen=seen[0] if seen else None,
-        user_ids=users.ids,
-        item_ids=items.ids,
-        only_in_test=tuple(
-            _in_words(numbered.only_in_test, kind)
-            for numbered, kind in ((users, "user"), (items, "item"))
-            if numbered.only_in_test and train is not None
-        ),
-    )
+    return {
+        "truth": truth,
+        "weight": weight,
+        "seen": seen[0] if seen else None,
+        "num_users": len(users.ids),
+        "num_items": len(items.ids),
+        "user_ids": users.ids,
+        "item_ids": items.ids,
+    }
 
 
 def as_frame(frame: Any, name: str, needed_by: str) -> "nw.DataFrame[Any]":

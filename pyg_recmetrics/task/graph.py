@@ -1,13 +1,15 @@
 """Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, EdgeStorage
-from torch_geometric.typing import EdgeType
+from torch_geometric.typing import Adj, EdgeType
+from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.checks import (
     check_device,
@@ -20,7 +22,7 @@ from pyg_recmetrics.checks import (
     check_weight,
     check_weighted_edges,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor, is_sparse_matrix, shape_of
+from pyg_recmetrics.inputs import EdgesLike, as_tensor, is_sparse_matrix, shape_of
 from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
 
 #: What is missing in data that has not been split.
@@ -298,37 +300,14 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     return bipartite
 
 
-class GivenEdges(NamedTuple):
-    """Edges in local ids, and message-passing edges as they were given.
-
-    Attributes:
-        num_users: The number of users.
-        num_items: The number of items.
-        truth: The ground truth, of shape `[2, num_edges]`.
-        weight: Its weights, if it came as a matrix of them.
-        seen: What users have seen, if message-passing edges were given.
-        edge_index: The message-passing edges, in the numbering of the model.
-        edge_weight: Their weights.
-    """
-
-    num_users: int
-    num_items: int
-    truth: Tensor
-    weight: Tensor | None
-    seen: Tensor | None = None
-    edge_index: Tensor | None = None
-    edge_weight: Tensor | None = None
-
-
 def read_given_edges(
     truth: EdgesLike,
     edge_index: EdgesLike | None,
-    edge_weight: TensorLike | None,
     *,
     num_users: int | None,
     num_items: int | None,
-) -> GivenEdges:
-    """Reads ground-truth edges, and the message-passing edges of a model.
+) -> dict[str, Any]:
+    """Reads the arguments of a task from its edges, and from message-passing edges what is seen.
 
     Raises:
         TypeError: If edges do not hold numbers.
@@ -342,19 +321,26 @@ def read_given_edges(
     else:
         edges = _to_local(edges, num_users, num_items)
         check_pairs(edges, "data", num_users, num_items)
-    given = GivenEdges(num_users, num_items, edges, weight)
-    if edge_index is None:
-        return given
-    edge_index, message_weight = check_weighted_edges(
-        edge_index, edge_weight, "edge_index", "edge_weight"
-    )
-    check_ids(edge_index, "edge_index", "node", num_users + num_items)
-    check_device(edge_index, "edge_index", edges.device, "data")
-    return given._replace(
-        seen=to_bipartite(edge_index, "edge_index", num_users),
-        edge_index=edge_index,
-        edge_weight=message_weight,
-    )
+    seen = None
+    if edge_index is not None:
+        nodes = check_edges(edge_index, "edge_index")
+        check_ids(nodes, "edge_index", "node", num_users + num_items)
+        check_device(nodes, "edge_index", edges.device, "data")
+        seen = to_bipartite(nodes, "edge_index", num_users)
+    counts = {"num_users": num_users, "num_items": num_items}
+    return {"truth": edges, "weight": weight, "seen": seen, **counts}
+
+
+def read_message_passing(edge_index: EdgesLike, num_nodes: int) -> tuple[Adj, Tensor | None]:
+    """Returns message-passing edges and their weights, as models take them."""
+    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
+    # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
+    if isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
+        return edge_index, None
+    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight")
+    if weight is not None and not weight.is_floating_point():  # by which messages are multiplied
+        weight = weight.to(torch.get_default_dtype())
+    return edges, weight
 
 
 def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> tuple[int, int]:

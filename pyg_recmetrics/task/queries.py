@@ -340,32 +340,17 @@ class Edges(NamedTuple):
     item: Tensor
 
 
-class Triples(NamedTuple):
-    """What a task of triples is made of.
-
-    Attributes:
-        test: The queries that are asked, with their answers.
-        known: All answers that are known from elsewhere; `None` if there are none.
-        candidates: The items of each query, or those of all; `None` for all items.
-        num_relations: The number of relations.
-    """
-
-    test: Edges
-    known: Edges | None
-    candidates: Edges | TensorLike | None
-    num_relations: int
-
-
 def read_triples(
     test: TriplesLike,
     known: Any,
     candidates: TensorLike | None,
-    *,
     num_entities: int,
     num_relations: int | None,
     directions: Directions,
-) -> Triples:
-    """Reads triples, and warns if none of the training are known.
+) -> tuple[int, dict[str, Any]]:
+    """Reads the number of relations, and the arguments of :meth:`RankingTask.from_queries`.
+
+    A warning is given if no triples of the training are known.
 
     Raises:
         TypeError: If triples do not hold numbers.
@@ -388,12 +373,10 @@ def read_triples(
             "'test'. For filtered ranks, pass the parts of the split, as in known=[train, valid]"
         )
     edges = _edges(asked, num_relations, directions)
-    return Triples(
-        test=edges,
-        known=_edges(torch.cat(others, dim=1), num_relations, directions) if others else None,
-        candidates=_read_candidates(candidates, edges, num_entities, num_relations, directions),
-        num_relations=num_relations,
-    )
+    seen = _edges(torch.cat(others, dim=1), num_relations, directions) if others else None
+    read = _read_candidates(candidates, edges, num_entities, num_relations, directions)
+    asked_for = {"num_items": num_entities, "seen": seen, "candidates": read}
+    return num_relations, edges._asdict() | asked_for
 
 
 def _parts(known: Any) -> list[Any]:

@@ -28,7 +28,13 @@ from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.task.graph import is_reversed, read_data, read_given_edges, to_homogeneous
+from pyg_recmetrics.task.graph import (
+    is_reversed,
+    read_data,
+    read_given_edges,
+    read_message_passing,
+    to_homogeneous,
+)
 from pyg_recmetrics.task.preparation import Missing
 from pyg_recmetrics.task.queries import (
     Directions,
@@ -342,9 +348,9 @@ class RankingTask(Frozen):
             )
         num_users, num_items = truth.shape
         return cls._of_interactions(
-            truth.edges,
-            None if threshold is None and bool((truth.value == 1).all()) else truth.value,
-            None if seen is None else seen.edges,
+            truth=truth.edges,
+            weight=None if threshold is None and bool((truth.value == 1).all()) else truth.value,
+            seen=None if seen is None else seen.edges,
             num_users=num_users,
             num_items=num_items,
             exclude_seen=exclude_seen,
@@ -409,22 +415,7 @@ class RankingTask(Frozen):
                 f"'threshold' needs a column of ratings, which 'rating' names (got {threshold!r})"
             )
         read = read_frames(test, train, user=user, item=item, rating=rating)
-        if read.only_in_test:
-            warn(
-                f"'test' has {' and '.join(read.only_in_test)} that 'train' does not have, so "
-                f"nothing could be learned about them"
-            )
-        return cls._of_interactions(
-            read.truth,
-            read.rating,
-            read.seen,
-            num_users=len(read.user_ids),
-            num_items=len(read.item_ids),
-            exclude_seen=exclude_seen,
-            threshold=threshold,
-            user_ids=read.user_ids,
-            item_ids=read.item_ids,
-        )
+        return cls._of_interactions(**read, exclude_seen=exclude_seen, threshold=threshold)
 
     @classmethod
     def from_queries(
@@ -562,18 +553,10 @@ class RankingTask(Frozen):
             >>> task.truth.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [[0, 1], [3, 3]])
         """
-        read = read_triples(
-            test,
-            known,
-            candidates,
-            num_entities=num_entities,
-            num_relations=num_relations,
-            directions=directions,
+        num_relations, read = read_triples(
+            test, known, candidates, num_entities, num_relations, directions
         )
-        task = cls.from_queries(
-            *read.test, num_items=num_entities, seen=read.known, candidates=read.candidates
-        )
-        return task._with(num_relations=read.num_relations)
+        return cls.from_queries(**read)._with(num_relations=num_relations)
 
     @classmethod
     def from_events(
@@ -647,12 +630,10 @@ class RankingTask(Frozen):
         )
 
     @classmethod
-    def _of_interactions(
-        cls, truth: Tensor, weight: Tensor | None, seen: Tensor | None, **fields: Any
-    ) -> "RankingTask":
+    def _of_interactions(cls, **fields: Any) -> "RankingTask":
         """Returns a task whose message-passing edges are what users have seen."""
-        task = cls(truth, weight=weight, seen=seen, **fields)
-        if seen is None:
+        task = cls(**fields)
+        if fields["seen"] is None:
             return task
         return task._with(edge_index=to_homogeneous(task.seen, task.num_users))
 
@@ -696,7 +677,7 @@ class RankingTask(Frozen):
         is_candidate = preparation.are_candidates(self.truth, self.candidates, self.num_items)
         return None if bool(is_candidate.all()) else is_candidate
 
-    def without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
+    def _without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
         """Returns the same task without truth that is no candidate; the degrees stay as they are.
 
         Args:
@@ -731,7 +712,7 @@ class RankingTask(Frozen):
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
         truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
-        return self.of_users(chosen, truth, weight)
+        return self._with(users=chosen, truth=truth, weight=weight)
 
     def part(self, index: int, num_parts: int) -> "RankingTask":
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
@@ -766,17 +747,14 @@ class RankingTask(Frozen):
                 f"(got {num_parts})"
             )
         users = self.users[index::num_parts]
-        part = self.of_users(users, *self.truth_of(users))
+        part = self._of_users(users)
         settle(part, max_degree=self.max_degree)
         return part
 
-    def of_users(self, users: Tensor, truth: Tensor, weight: Tensor | None) -> "RankingTask":
-        """Returns the same task for other users and their truth, of which there may be none."""
+    def _of_users(self, users: Tensor) -> "RankingTask":
+        """Returns the same task for some of its users, who may have no truth."""
+        truth, weight = preparation.truth_of(self.truth, self.weight, users, self.num_users)
         return self._with(users=users, truth=truth, weight=weight)
-
-    def truth_of(self, users: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Returns the truth of some users, and its weights."""
-        return preparation.truth_of(self.truth, self.weight, users, self.num_users)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
         """Returns the same task, with the person to whom each row of users belongs.
@@ -829,12 +807,10 @@ class RankingTask(Frozen):
             >>> task.to("cpu").device
             device(type='cpu')
         """
-        moved = {
-            name: value.to(device)
-            for name, value in vars(self).items()
-            if isinstance(value, Tensor | Catalogue)
-        }
-        return self._with(**moved)
+        task = copy.copy(self)
+        for name, value in vars(self).items():
+            settle(task, **{name: value.to(device) if hasattr(value, "to") else value})
+        return task
 
     def __repr__(self) -> str:
         parts = [f"num_users={self.num_users}", f"num_items={self.num_items}"]
@@ -861,8 +837,8 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        for name in ("degree", "max_degree", "users_with_truth"):  # which depend on the others
-            vars(task).pop(name, None)
+        for name in ("degree", "max_degree", "users_with_truth") if "truth" in changes else ():
+            vars(task).pop(name, None)  # which depend on the others
         settle(task, **changes)
         return task
 
@@ -870,67 +846,55 @@ class RankingTask(Frozen):
 def as_task(
     data: RankingTask | Data | HeteroData | EdgesLike,
     *,
-    edge_index: EdgesLike | None = None,
-    edge_weight: TensorLike | None = None,
-    edge_type: EdgeType | None = None,
     num_users: int | None = None,
     num_items: int | None = None,
+    edge_index: EdgesLike | None = None,
     exclude_seen: bool | None = None,
-    threshold: float | None = None,
 ) -> RankingTask:
     """Returns the task of one part of a split, or of ground-truth edges; a task as it is.
 
-    Message-passing edges are what users have seen if the ground truth comes as edges. A graph has
-    its own.
+    Message-passing edges take the place of those of a graph or a task. They are what users have
+    seen if the ground truth comes as edges.
 
     Raises:
         TypeError: If `data` is neither a task nor a graph, nor holds edges.
         ValueError: If there is no task in it, or an option is given that says how to read something
             else.
     """
+    task = _read(data, num_users, num_items, edge_index, exclude_seen)
+    if edge_index is None:
+        return task
+    edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)
+    return task._with(edge_index=edges, edge_weight=weight)
+
+
+def _read(
+    data: RankingTask | Data | HeteroData | EdgesLike,
+    num_users: int | None,
+    num_items: int | None,
+    edge_index: EdgesLike | None,
+    exclude_seen: bool | None,
+) -> RankingTask:
+    given = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
     if isinstance(data, RankingTask):
-        _check_not_given(
-            "says how to read a graph or edges, and needs to be None for a 'RankingTask', which "
-            "has been read already",
-            edge_type=edge_type,
-            num_users=num_users,
-            num_items=num_items,
-            exclude_seen=exclude_seen,
-            threshold=threshold,
-        )
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"'{name}' says how to read a graph or edges, and needs to be None for a "
+                    f"'RankingTask', which has been read already (got {value!r})"
+                )
         return data
     exclude_seen = True if exclude_seen is None else exclude_seen
     if isinstance(data, Data | HeteroData):
-        _check_not_given("needs to be None for a graph, which knows its items", num_items=num_items)
-        return RankingTask.from_data(
-            data,
-            edge_type,
-            num_users=num_users,
-            exclude_seen=exclude_seen,
-            threshold=threshold,
-        )
+        if num_items is not None:
+            raise ValueError(
+                f"'num_items' needs to be None for a graph, which knows its items (got {num_items})"
+            )
+        return RankingTask.from_data(data, num_users=num_users, exclude_seen=exclude_seen)
     if not is_edges_like(data):
         raise TypeError(
             f"'data' needs to be a 'RankingTask', a 'Data', a 'HeteroData' or ground-truth edges "
             f"(got {type(data).__name__})"
         )
-    _check_not_given("applies to 'HeteroData' only", edge_type=edge_type)
-    edges = read_given_edges(
-        data, edge_index, edge_weight, num_users=num_users, num_items=num_items
-    )
-    task = RankingTask(
-        edges.truth,
-        weight=edges.weight,
-        num_users=edges.num_users,
-        num_items=edges.num_items,
-        seen=edges.seen,
-        exclude_seen=exclude_seen,
-        threshold=threshold,
-    )
-    return task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
-
-
-def _check_not_given(why: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(f"'{name}' {why} (got {value!r})")
+    edges = read_given_edges(data, edge_index, num_users=num_users, num_items=num_items)
+    return RankingTask(**edges, exclude_seen=exclude_seen)

@@ -114,7 +114,7 @@ class TestKinds:
         person = torch.arange(120) % 60
         task = random_task(120, 15, truth_share=0.2, seen_share=0.1, person=person)
         sets = {
-            "persons": {"average_over": "user"},
+            "persons": {"per": "user"},
             "edges": {"per": "edge"},
         }
         results = {

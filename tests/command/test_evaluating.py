@@ -332,8 +332,8 @@ def test_the_order_of_lists_is_as_documented(ann, run, name, content, first):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("l.csv", "user,item,rank\nann,9,1\nann,10,3\n", "ranks of a user need to be 1, 2, 3 and"),
-        ("l.csv", "user,item,rank\nann,9,0\nann,10,1\n", "(got 0 in place of 1 for user 'ann')"),
+        ("l.csv", "user,item,rank\nann,9,1\nann,10,3\n", "rank the items of every user as 1, 2, 3"),
+        ("l.csv", "user,item,rank\nann,9,0\nann,10,1\n", "without gaps (got 2 other ranks)"),
         ("l.csv", "user,item\nann,9\n", "the order of items needs a column that --rank-column"),
         ("l.csv", "user,item,rank\nann,9,1\nann,9,2\n", "'l.csv' needs to list every item once"),
         ("l.csv", "user,item,rank\nbob,9,1\n", "'l.csv' needs to hold lists by the original ids"),

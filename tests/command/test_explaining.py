@@ -27,7 +27,7 @@ def test_names_elsewhere_are_spelled_out(run):
     _, out, _ = run("metrics NDCG@5 --json")
     found = json.loads(out, parse_constant=pytest.fail)
     assert found["name"] == "ndcg"
-    assert found["elsewhere"]["rectools"] == "ndcg(gain=binary,ideal=k)@10"
+    assert found["in"]["rectools"] == "ndcg(gain=binary,ideal=k)@10"
     assert found["bounds"] == [0, 1]
     assert json.loads(run("metrics mean_rank --json")[1])["bounds"][1] is None
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import (
+    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
@@ -142,14 +143,13 @@ class TestEvaluate:
             asked = [
                 f"{name}@2" if metrics.definition(name).has_cut_off else name for name in names
             ]
-            category, embedding = torch.arange(4), torch.eye(4)
+            items = Catalogue(4, item_category=torch.arange(4), item_embedding=torch.eye(4))
             result = evaluate(
                 score,
                 task_of_mixed_users(),
                 asked,
                 convention=convention,
-                item_category=category,
-                item_embedding=embedding,
+                catalogue=items,
             )
             assert len(result) == len(asked)
             assert convention.name in result.recipe()

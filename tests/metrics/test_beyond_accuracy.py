@@ -354,9 +354,8 @@ class TestEvaluate:
 
     def test_every_metric_of_lists_can_be_evaluated(self):
         names = [str(metric) for metric in metrics_of_lists(2)]
-        evaluator = Evaluator(
-            self.task(), names, item_category=self.category, item_embedding=torch.eye(4)
-        )
+        items = Catalogue(4, item_category=self.category, item_embedding=torch.eye(4))
+        evaluator = Evaluator(self.task(), names, catalogue=items)
         result = evaluator(self.scores)
         assert list(result) == list(dict.fromkeys(names))
         assert all(math.isfinite(value) for value in result.values())
@@ -366,8 +365,8 @@ class TestEvaluate:
     @pytest.mark.parametrize(
         ("metric", "message"),
         [
-            ("diversity@2", "'diversity@2' needs the category of every item: give 'item_category'"),
-            ("diversity(over=embedding)@2", "'item_embedding' to 'evaluate'"),
+            ("diversity@2", "'diversity@2' needs the category of every item: pass catalogue=Cata"),
+            ("diversity(over=embedding)@2", r"catalogue=Catalogue\(..., item_embedding=...\)"),
             ("calibration@2", "'calibration@2' needs the category of every item"),
         ],
     )
@@ -416,5 +415,6 @@ def test_embeddings_of_any_size_have_an_angle(scale):
     for other, wanted in (([1.0, 1.0], 0), ([1.0, -1.0], 1), ([-1.0, -1.0], 2)):
         embedding = torch.tensor([[1.0, 1.0], other, [0.0, 0.0]], dtype=torch.double) * scale
         scores = torch.tensor([3.0, 2.0, 1.0])
-        result = evaluate(scores, task, "diversity(over=embedding)@2", item_embedding=embedding)
+        items = Catalogue(3, item_embedding=embedding)
+        result = evaluate(scores, task, "diversity(over=embedding)@2", catalogue=items)
         assert result["diversity(over=embedding)@2"] == pytest.approx(wanted, abs=1e-12)

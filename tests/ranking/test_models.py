@@ -538,8 +538,8 @@ class TestForms:
             got.append(edges)
             return best(src_index, dst_index, k)
 
-        options = {"edge_index": EDGES, "edge_weight": edge_weight}
-        ranked = rank(make(record), TASK_OF_FOUND_MODEL, k=2, batch_size=2, **options)
+        task = TASK_OF_FOUND_MODEL._with(edge_index=EDGES, edge_weight=edge_weight)
+        ranked = rank(make(record), task, k=2, batch_size=2)
         assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
         (edges,) = got
         return edges
@@ -617,8 +617,8 @@ class TestForms:
         def recommend(src_index, dst_index, k):
             return best(src_index, dst_index, k)
 
-        for options in ({}, {"edge_index": EDGES, "edge_weight": WEIGHT}):
-            ranked = rank(recommend, TASK_OF_FOUND_MODEL, k=2, **options)
+        for edges in ({}, {"edge_index": EDGES, "edge_weight": WEIGHT}):
+            ranked = rank(recommend, TASK_OF_FOUND_MODEL._with(**edges), k=2)
             assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
 
     def test_with_edges_that_were_given_before(self):

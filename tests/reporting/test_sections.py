@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import (
+    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
@@ -92,7 +93,8 @@ def test_lists_of_samples_are_scaled_up_to_all_users(parts, samples):
 
 def test_how_many_observations_means_with_propensities_rest_on(parts, task):
     name = "recall(average=micro,propensity=given)@10"
-    result = evaluate(torch.rand(60), task, name, propensity=torch.full((60,), 0.5))
+    items = Catalogue(60, propensity=torch.full((60,), 0.5))
+    result = evaluate(torch.rand(60), task, name, catalogue=items)
     (means,) = parts("Means", result)
     num_edges = result.ranked.rank.numel()
     assert f"on average, {num_edges:,} in total" in str(means.table)

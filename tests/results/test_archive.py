@@ -56,9 +56,12 @@ def make_rich_result():
         task,
         ["recall@2", "ndcg@2", "coverage@2", "diversity(over=embedding)@2", "calibration@2"],
         keep_items=True,
-        item_category=torch.arange(7) % 3,
-        # NumPy has no such numbers.
-        item_embedding=torch.randn(7, 2, generator=torch.Generator().manual_seed(0)).bfloat16(),
+        catalogue=Catalogue(
+            7,
+            item_category=torch.arange(7) % 3,
+            # NumPy has no such numbers.
+            item_embedding=torch.randn(7, 2, generator=torch.Generator().manual_seed(0)).bfloat16(),
+        ),
         convention=convention,
     )
 

@@ -61,7 +61,7 @@ def test_the_mean_is_that_of_the_means_of_persons(case, data):
     )
     task = case.task(person=torch.tensor(person))
     over_rows = evaluate(case.score_matrix, task, METRICS)
-    result = evaluate(case.score_matrix, task, METRICS, average_over="person")
+    result = evaluate(case.score_matrix, task, METRICS, per="person")
     for metric in METRICS:
         wanted = means_by_loop(over_rows.per_user[metric].tolist(), person)
         assert result[metric] == pytest.approx(statistics.fmean(wanted))
@@ -87,7 +87,7 @@ def made(scores=None, **options):
 @pytest.mark.usefixtures("expect_lost_truth")
 @OF_AVERAGES_1
 def test_intervals_draw_persons():
-    result = made(average_over="person")
+    result = made(per="person")
     values = result.values_of("recall@2")[0]
     margin = 2.200985 * statistics.stdev(values.tolist()) / math.sqrt(12)
     low, high = result.confidence_interval("recall@2")
@@ -100,7 +100,7 @@ def test_intervals_draw_persons():
 @pytest.mark.usefixtures("expect_lost_truth")
 @OF_AVERAGES_1
 def test_groups_are_of_persons():
-    result = made(average_over="person")
+    result = made(per="person")
     cohorts = result.by([number % 2 for number in range(12)])
     values = result.values_of("recall@2")[0]
     assert cohorts[0]["recall@2"].value == pytest.approx(float(values[::2].mean()))
@@ -111,7 +111,7 @@ def test_groups_are_of_persons():
 @pytest.mark.usefixtures("expect_lost_truth")
 @OF_AVERAGES_1
 def test_pairs_are_persons():
-    first, second = made(average_over="person"), made(torch.rand(60, 8), average_over="person")
+    first, second = made(per="person"), made(torch.rand(60, 8), per="person")
     (pair,) = compare({"a": first, "b": second})
     difference = first.values_of("recall@2")[0] - second.values_of("recall@2")[0]
     assert pair.difference == pytest.approx(float(difference.mean()))
@@ -122,7 +122,7 @@ def test_pairs_are_persons():
 @pytest.mark.usefixtures("expect_lost_truth")
 @OF_AVERAGES_1
 def test_it_is_saved(tmp_path):
-    result = made(average_over="person")
+    result = made(per="person")
     result.save(tmp_path / "result.npz")
     assert str(EvaluationResult.load(tmp_path / "result.npz")) == str(result)
 
@@ -142,22 +142,24 @@ def test_rankings_without_a_task_know_their_persons():
 @pytest.mark.usefixtures("expect_lost_truth")
 @OF_AVERAGES_1
 def test_what_has_no_mean_over_persons_is_named():
-    with pytest.raises(ValueError, match=r"'average_over' needs to be 'user' where persons"):
+    with pytest.raises(ValueError, match=r"'per' needs a task with the 'person'"):
         evaluate(
             torch.rand(4),
             RankingTask([[0], [1]], num_users=1, num_items=4),
             "mrr",
-            average_over="person",
+            per="person",
         )
     result = made()
     with pytest.raises(ValueError, match=r"for 'recall\(average=micro\)@2'"):
         EvaluationResult(
             result.ranked, "recall(average=micro)@2", task=result.task, average_over="person"
         )
+    with pytest.raises(ValueError, match=r"'metrics' .* \(got 'recall\(average=micro\)@2'\)"):
+        evaluate(torch.rand(8), result.task, "recall(average=micro)@2", per="person")
     with pytest.raises(ValueError, match="'by_degree' needs means over rows"):
-        made(average_over="person").by_degree()
-    with pytest.raises(ValueError, match="'average_over' needs to be one of"):
-        made(average_over="query")
+        made(per="person").by_degree()
+    with pytest.raises(ValueError, match="'per' needs to be one of"):
+        made(per="query")
 
 
 def sample(num_users, num_hits=None, person=None):

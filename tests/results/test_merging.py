@@ -7,7 +7,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics import EvaluationResult, PairScorer, RankingTask, evaluate, merge
+from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    PairScorer,
+    RankingTask,
+    conventions,
+    evaluate,
+    merge,
+)
 from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.ranked_edges import fields_of
 from tests.support.cases.random_tasks import random_task
@@ -63,6 +71,10 @@ TASKS = {
 }
 
 
+def some(convention="standard"):
+    return conventions.get(convention).with_population(Population(min_pos_test=2))
+
+
 @st.composite
 def evaluations(draw):
     """A task with the arguments of an evaluation, which `evaluate` may refuse."""
@@ -87,10 +99,10 @@ def evaluations(draw):
         convention = draw(st.sampled_from([None, "recometrics", "rectools"]))
         if convention:
             arguments |= {"convention": convention, "metrics": ["ndcg@4", "map@3"]}
-    if kind == "persons" and not {"coverage@3"} & set(arguments["metrics"]):
-        arguments["average_over"] = draw(st.sampled_from(["user", "person"]))
+    if kind == "persons" and "coverage@3" not in arguments["metrics"] and per == "user":
+        arguments["per"] = draw(st.sampled_from(["user", "person"]))
     if draw(st.booleans()):
-        arguments["population"] = Population(min_pos_test=2)
+        arguments["convention"] = some(arguments.get("convention", "standard"))
     return make_task(**options), RECOMMENDERS[name], arguments
 
 
@@ -199,7 +211,7 @@ def test_each_edge_is_known_as_deep_in_a_part_as_in_the_whole(seed, num_items):
     draw = torch.rand(9, num_items, generator=torch.Generator().manual_seed(seed))
     share = torch.tensor([0.6, 0.1, 0.05] * 3).unsqueeze(1)  # some users have many relevant items
     task = RankingTask((draw < share).nonzero().t(), num_users=9, num_items=num_items)
-    options = {"metrics": ["mrr@4"], "per": "edge", "population": Population(min_pos_test=2)}
+    options = {"metrics": ["mrr@4"], "per": "edge", "convention": some()}
     whole = evaluate(draw.mul(20).round(), task, **options)
     merged = merge(
         evaluate(draw.mul(20).round(), task.part(index, 3), **options) for index in range(3)
@@ -276,7 +288,10 @@ class TestRefused:
             ({"per": "edge", "metrics": ["ndcg@4"]}, "per"),
             ({"keep_items": True}, "keep_items"),
             ({"recommender": (make_scores(0), torch.eye(NUM_ITEMS))}, "recommender"),
-            ({"item_category": torch.arange(NUM_ITEMS)}, "item_category"),
+            (
+                {"catalogue": Catalogue(NUM_ITEMS, item_category=torch.arange(NUM_ITEMS))},
+                "item_category",
+            ),
             ({"task": {"item_ids": [f"item {number}" for number in range(NUM_ITEMS)]}}, "item_ids"),
             ({"task": {"exclude_seen": False}}, "exclude_seen"),
             ({"task": {"seed": 3}}, "seen"),

@@ -117,7 +117,6 @@ def test_edges_of_queries_are_called_so():
     [
         ({}, "queries", "queries"),
         ({"per": "edge"}, "edges", "queries"),
-        ({"per": "edge", "average_over": "person"}, "queries", "queries"),
     ],
 )
 def test_comparisons_and_runs_say_what_they_are_over(options, means, drawn):
@@ -144,10 +143,10 @@ def test_persons_behind_queries_are_called_so():
     task, scores = queries(person=0)
     result = evaluate(scores, task, "mrr", per="edge")
     assert result.nouns == ("queries", "edges", "edges", "persons")
-    averaged = evaluate(scores, task, "mrr", per="edge", average_over="person")
+    averaged = evaluate(scores, task, "mrr", per="person")
     assert averaged.nouns.means == "persons"
     assert "interval of the mean over persons" in str(averaged)
-    assert "means are over 6 persons, each with the mean of its edges" in " ".join(
+    assert "means are over 6 persons, each with the mean of its queries" in " ".join(
         averaged.recipe().split()
     )
 
@@ -158,7 +157,7 @@ def test_pictures_name_what_they_count():
     for options, noun, pronoun in (
         ({}, "queries", "that"),
         ({"per": "edge"}, "edges", "that"),
-        ({"average_over": "person"}, "persons", "who"),
+        ({"per": "person"}, "persons", "who"),
     ):
         result = evaluate(scores, task, "recall@2", **options)
         counted = f"{int((~result.values_of('recall@2')[0].isnan()).sum())} {noun}"
@@ -208,6 +207,7 @@ def task_of(num_observed, num_users=4, num_items=12):
 
 SCORES = torch.arange(12.0)
 SAME = torch.full((12,), 0.5)
+SAME_ITEMS = Catalogue(12, propensity=SAME)
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
@@ -245,7 +245,8 @@ class TestNotes:
         # Weights of 10, 2 and 2: 196 / 108 for each of four users, and four times that in all.
         propensity = torch.full((12,), 0.5)
         propensity[0] = 0.1
-        result = evaluate(SCORES, task_of(3), names, propensity=propensity)
+        items = Catalogue(12, propensity=propensity)
+        result = evaluate(SCORES, task_of(3), names, catalogue=items)
         of_given = "effective number of observations with propensity=given"
         assert result.table().notes[-2:] == (
             f"{of_given}: 1.81 per user on average, 7 in total",
@@ -266,7 +267,7 @@ class TestNotes:
         task = RankingTask(truth, num_users=3, num_items=12, users=torch.tensor([1, 2]))
         name = "recall(average=micro,propensity=given)@3"
         assert (
-            evaluate(SCORES, task, name, propensity=SAME)
+            evaluate(SCORES, task, name, catalogue=SAME_ITEMS)
             .table()
             .notes[-1]
             .endswith("4.00 per user on average, 4 in total")
@@ -274,16 +275,16 @@ class TestNotes:
 
     def test_on_any_device(self, device):
         names = [f"recall(average=micro,propensity=given{clip})@3" for clip in ("", ",clip=0.3")]
-        propensity = torch.linspace(0.1, 1, 12)
-        of_cpu = evaluate(SCORES, task_of(3), names, propensity=propensity)
-        task, propensity = task_of(3).to(device), propensity.to(device)
-        result = evaluate(SCORES.to(device), task, names, propensity=propensity)
+        items = Catalogue(12, propensity=torch.linspace(0.1, 1, 12))
+        of_cpu = evaluate(SCORES, task_of(3), names, catalogue=items)
+        task, items = task_of(3).to(device), items.to(device)
+        result = evaluate(SCORES.to(device), task, names, catalogue=items)
         assert result.table().notes[-2:] == of_cpu.table().notes[-2:]
         assert dict(result) == pytest.approx(dict(of_cpu))
 
     def test_a_loaded_result_says_the_same(self, tmp_path):
         name = "recall(average=micro,propensity=given,clip=0.2)@3"
-        result = evaluate(SCORES, task_of(3), name, propensity=SAME)
+        result = evaluate(SCORES, task_of(3), name, catalogue=SAME_ITEMS)
         result.save(tmp_path / "result")
         assert str(EvaluationResult.load(tmp_path / "result")) == str(result)
 
@@ -302,7 +303,7 @@ class TestWarning:
     def test_of_few_observations_per_user(self):
         name = "recall(propensity=given)@3"
         with pytest.warns(UserWarning, match=FEW) as warned:
-            evaluate(SCORES, task_of(2), name, propensity=SAME)
+            evaluate(SCORES, task_of(2), name, catalogue=SAME_ITEMS)
         assert [str(warning.message) for warning in warned] == [
             "recall(propensity=given)@3 may name the wrong winner: the estimate of a user rests on "
             "2.00 effective observations on average, and is biased towards what is often observed "
@@ -312,8 +313,8 @@ class TestWarning:
 
     def test_the_line_that_is_blamed_is_the_callers(self):
         name = "recall(propensity=given)@3"
-        evaluator = Evaluator(task_of(2), name, propensity=SAME)
-        for call in (evaluator, lambda x: evaluate(x, task_of(2), name, propensity=SAME)):
+        evaluator = Evaluator(task_of(2), name, catalogue=SAME_ITEMS)
+        for call in (evaluator, lambda x: evaluate(x, task_of(2), name, catalogue=SAME_ITEMS)):
             with pytest.warns(UserWarning, match=FEW) as warned:
                 call(SCORES)
             assert [warning.filename for warning in warned] == [__file__]
@@ -322,7 +323,7 @@ class TestWarning:
         names = [f"recall(propensity=given)@{k}" for k in range(1, 6)]
         names += ["recall(average=micro,propensity=given)@3", "recall@3"]
         with pytest.warns(UserWarning, match=r"@4 and 1 more may name the wrong") as warned:
-            evaluate(SCORES, task_of(2), names, propensity=SAME)
+            evaluate(SCORES, task_of(2), names, catalogue=SAME_ITEMS)
         assert len(warned) == 1
 
     @pytest.mark.parametrize(
@@ -344,21 +345,22 @@ class TestWarning:
         seen = torch.tensor([[0, 1], [11, 11]])
         task = RankingTask(task_of(2).truth, num_users=4, num_items=12, seen=seen)
         with pytest.warns(UserWarning, match=FEW) as warned:
-            evaluate(SCORES, task, spelling, propensity=SAME)
+            evaluate(SCORES, task, spelling, catalogue=SAME_ITEMS)
         assert str(warned[0].message).endswith(f"such as '{instead}'")
         assert str(metrics.parse(instead)) == instead
 
     def test_five_are_enough(self):
         names = ["recall(propensity=given)@3", "dcg(propensity=given)@3"]
         for chance in (0.1, 0.3, 0.5, 0.7):  # whose sums are not exact
-            evaluate(SCORES, task_of(5), names, propensity=torch.full((12,), chance))
+            evaluate(SCORES, task_of(5), names, catalogue=Catalogue(12, propensity=[chance] * 12))
+        # Weights of 2, 2, 2, 2 and 1: 81 / 17.
+        items = Catalogue(12, propensity=SAME.index_fill(0, torch.tensor(4), 1))
         with pytest.warns(UserWarning, match=r"rests on 4\.76 effective"):
-            # Weights of 2, 2, 2, 2 and 1: 81 / 17.
-            evaluate(SCORES, task_of(5), names, propensity=SAME.index_fill(0, torch.tensor(4), 1))
+            evaluate(SCORES, task_of(5), names, catalogue=items)
 
     def test_no_word_of_a_micro_average(self):
         name = "recall(average=micro,propensity=given)@3"
-        result = evaluate(SCORES, task_of(1), name, propensity=SAME)
+        result = evaluate(SCORES, task_of(1), name, catalogue=SAME_ITEMS)
         assert "1.00 per user on average, 4 in total" in str(result)
 
     def test_no_word_of_a_metric_with_a_propensity_of_its_own(self, monkeypatch):
@@ -406,8 +408,9 @@ class TestSimulation:
     macro, micro = "recall(propensity=given)@20", "recall(average=micro,propensity=given)@20"
 
     def estimates(self, observed, chance, scores, name):
+        items = Catalogue(observed.num_items, propensity=chance)
         return {
-            recommender: evaluate(score, observed, name, propensity=chance)[name]
+            recommender: evaluate(score, observed, name, catalogue=items)[name]
             for recommender, score in scores.items()
         }
 
@@ -439,6 +442,7 @@ class TestSimulation:
 @pytest.mark.usefixtures("expect_few_observations")
 def test_the_documentation_has_the_numbers_of_a_simulation():
     complete, observed, chance, scores = simulate(2, seed=0)
+    items = Catalogue(observed.num_items, propensity=chance)
     names = ["recall@20", TestSimulation.macro, TestSimulation.micro]
     page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
     for score, words in (
@@ -447,7 +451,7 @@ def test_the_documentation_has_the_numbers_of_a_simulation():
     ):
         row = page.partition(f"| {words} |")[2].partition(" |\n")[0]
         truth = evaluate(score, complete, "recall@20")["recall@20"]
-        wanted = [truth, *evaluate(score, observed, names, propensity=chance).values()]
+        wanted = [truth, *evaluate(score, observed, names, catalogue=items).values()]
         assert [float(cell) for cell in row.split("|")] == pytest.approx(wanted, abs=0.0051)
 
 

@@ -13,29 +13,40 @@ LISTS = SCORES.argsort(descending=True).expand(3, -1)
 
 
 def result_of(metrics="diversity@3", scores=SCORES, **options):
-    given = {"item_category": ITEMS, "ties": "best"} | options
+    given = {"catalogue": Catalogue(6, item_category=ITEMS), "ties": "best"} | options
     return evaluate(scores, TASK, metrics, keep_items=True, **given)
 
 
 DIFFERING = [
     ({"ties": "worst"}, {}, "ties"),
     ({"ties": "random", "seed": 1}, {"ties": "random", "seed": 2}, "seed of ties"),
-    ({"item_category": ITEMS % 2}, {}, "item_category"),
+    ({"catalogue": Catalogue(6, item_category=ITEMS % 2)}, {}, "item_category"),
     (
-        {"metrics": "diversity(over=embedding)@3", "item_embedding": torch.eye(6)},
-        {"metrics": "diversity(over=embedding)@3", "item_embedding": torch.rand(6, 2)},
+        {
+            "metrics": "diversity(over=embedding)@3",
+            "catalogue": Catalogue(6, item_embedding=torch.eye(6)),
+        },
+        {
+            "metrics": "diversity(over=embedding)@3",
+            "catalogue": Catalogue(6, item_embedding=torch.rand(6, 2)),
+        },
         "item_embedding",
     ),
     (
-        {"metrics": "recall(propensity=given)@3", "propensity": torch.full((6,), 0.5)},
-        {"metrics": "recall(propensity=given)@3", "propensity": torch.arange(1, 7) / 8},
+        {
+            "metrics": "recall(propensity=given)@3",
+            "catalogue": Catalogue(6, propensity=torch.full((6,), 0.5)),
+        },
+        {
+            "metrics": "recall(propensity=given)@3",
+            "catalogue": Catalogue(6, propensity=torch.arange(1, 7) / 8),
+        },
         "propensity",
     ),
     (
-        {"metrics": "novelty@3", "item_category": None},
+        {"metrics": "novelty@3", "catalogue": None},
         {
             "metrics": "novelty@3",
-            "item_category": None,
             "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]]),
         },
         "seen",
@@ -66,7 +77,9 @@ class TestDifferences:
 
     def test_facts_that_no_metric_looks_at_may_differ(self):
         one = result_of("recall@2")
-        compare({"a": one, "b": result_of("recall@2", item_category=ITEMS % 2)})
+        compare(
+            {"a": one, "b": result_of("recall@2", catalogue=Catalogue(6, item_category=ITEMS % 2))}
+        )
 
     def test_lists_know_no_ties(self):
         one = result_of("recall@2")

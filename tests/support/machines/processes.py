@@ -20,6 +20,7 @@ from torch_geometric.nn.kge import DistMult, RotatE, TransE
 
 from pyg_recmetrics import (
     Catalogue,
+    Margin,
     PairScorer,
     RankingTask,
     distributed,
@@ -155,7 +156,9 @@ def samples():
     results = {
         "margin": evaluate((user, item), task, **options),
         "margin with lists": evaluate(masked, task, keep_items=3, **options),
-        "margin of some": evaluate(lambda users: scores[users], task, max_users=700, **options),
+        "margin of some": evaluate(
+            lambda users: scores[users], task, **options | {"margin": Margin(0.05, max_users=700)}
+        ),
     }
     raced = race({"a": (user, item), "b": scores + masked}, task, "ndcg@5", equivalence=0.01)
     return {
@@ -265,7 +268,9 @@ def differences(me):
     )
     found["kept items"] = outcome(lambda: rank((user, item), small_task(), k=5, keep_items=2 + me))
     found["metric"] = outcome(lambda: evaluate_it(f"map@{5 + me}"))
-    found["level"] = outcome(lambda: evaluate_it("mrr@3", margin=0.1, level=0.9 + 0.04 * me))
+    found["level"] = outcome(
+        lambda: evaluate_it("mrr@3", margin=Margin(0.1, level=0.9 + 0.04 * me))
+    )
     two = {"a": (user, item), "b": (user, item)}
     found["equivalence"] = outcome(
         lambda: race(two, small_task(), "mrr@3", equivalence=0.1 + 0.1 * me)
@@ -278,7 +283,8 @@ def differences(me):
         for value in same.parameters():
             value.fill_(1.0)
         found[f"edges of a {name}"] = outcome(partial(rank, same, small_task(), edge_index=edges))
-    found["category"] = outcome(lambda: evaluate_it("diversity@3", item_category=category))
+    items = Catalogue(NUM_ITEMS, item_category=category)
+    found["category"] = outcome(lambda: evaluate_it("diversity@3", catalogue=items))
     return found
 
 
