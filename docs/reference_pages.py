@@ -145,6 +145,7 @@ FOR_THE_PACKAGE = {
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),
+    "Evaluator": ("runner",),
     "History": ("append", "clear"),
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
