@@ -154,7 +154,7 @@ FOR_THE_PACKAGE = {
     "RankedEdges": ("from_dict", "from_ranks", "lists_down_to", "select_edges", "to_dict"),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "of_users", "to_dict", "truth_of", "without_missing"),
-    "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict", "weighted"),
+    "Sampling": ("from_dict", "mean_over_all", "to_dict"),
     "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
     "UserCounts": ("of", "of_all"),
 }

@@ -111,7 +111,7 @@ def check_can_sample(
         convention (Convention): Who is evaluated, and how ties are ranked.
     """
     for name, metric in definitions.items():
-        if reason := _why_no_sample(metric) or (name in margins.sizes and _why_no_bounds(metric)):
+        if reason := _why_not(metric, needs_bounds=name in margins.sizes):
             raise ValueError(f"'margin' needs means of bounded values (got '{name}', {reason})")
     if task.person is not None:
         raise ValueError(
@@ -125,28 +125,21 @@ def check_can_sample(
         )
 
 
-def _why_no_sample(metric: Metric) -> str | None:
-    """Returns why the mean over a sample is no estimate of the metric; `None` if it is one."""
-    arguments = metric.all_arguments
-    if metric.is_aggregate:
-        return "which has one value for all users together"
-    if metric.is_pooled:
-        return "which is a ratio of two sums over users"
-    if not metric.needs_truth:
-        return "which is a mean over those who turn out to have a list, with or without truth"
-    if arguments.get("users") == "hit":
-        return "which is a mean over those who turn out to have a hit"
-    return None
-
-
-def _why_no_bounds(metric: Metric) -> str | None:
-    """Returns why nothing can be guaranteed about the mean of a metric; `None` if it can."""
-    low, high = metric.definition.bounds
-    if not high < torch.inf or not low > -torch.inf:
-        return "whose values have no upper bound"
-    if metric.all_arguments.get("propensity", "none") != "none":
-        return "whose weights have no bound"
-    return None
+def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
+    """Returns why a sample tells no mean of a metric, or no bounds on it; `None` if it does."""
+    arguments, limits = metric.all_arguments, metric.definition.bounds
+    has_weights = arguments.get("propensity", "none") != "none"
+    reasons = {
+        "which has one value for all users together": metric.is_aggregate,
+        "which is a ratio of two sums over users": metric.is_pooled,
+        "which is a mean over those who turn out to have a list, with or without truth": (
+            not metric.needs_truth
+        ),
+        "which is a mean over those who turn out to have a hit": arguments.get("users") == "hit",
+        "whose values have no upper bound": needs_bounds and torch.inf in map(abs, limits),
+        "whose weights have no bound": needs_bounds and has_weights,
+    }
+    return next((reason for reason, is_so in reasons.items() if is_so), None)
 
 
 class Frame:
@@ -175,9 +168,9 @@ class Frame:
         seed: int,
     ) -> None:
         check_can_sample(margins, convention.resolve_all(metrics), task, convention)
-        self.order = UserOrder(task.users, task.degree[task.users] > 0, seed)
         self.task, self.metrics, self.margins, self.convention = task, metrics, margins, convention
         self.catalogue, self.action, self.seed = catalogue, action, seed
+        self.order = UserOrder(task.users, task.degree[task.users] > 0, seed)
         self.num_users = self.order.with_truth.numel()
         self.num_without_truth = self.order.without_truth.numel()
         check_num_without_truth(self.num_without_truth, action)
@@ -197,7 +190,7 @@ class Frame:
         """Returns how many of all users the mean of a metric is over."""
         return int(self.counted(metric).sum()) + num_filled(self.num_without_truth, self.action)
 
-    def scale(self, metric: Metric) -> tuple[float, float]:
+    def scale_and_shift(self, metric: Metric) -> tuple[float, float]:
         """Returns the part of users with truth in the mean of a metric, and what the others add."""
         return weight_of_truth(self.num_in_mean(metric), self.num_without_truth, self.action)
 
@@ -286,7 +279,7 @@ class Runner:
 
     def mean(self, name: str) -> float:
         """Returns the mean over all users, as far as those so far tell it."""
-        scale, shift = self.frame.scale(self.definitions[name])
+        scale, shift = self.frame.scale_and_shift(self.definitions[name])
         return scale * float(self.values[name].nanmean()) + shift
 
     def to_ranked_edges(self) -> RankedEdges:
@@ -345,7 +338,7 @@ class Question:
         if num_counted == 0:
             raise ValueError(f"'margin' needs users for whom '{name}' is defined (got none)")
         self._rate = num_counted / frame.num_users
-        self._scale, self._shift = frame.scale(metric)
+        self._scale, self._shift = frame.scale_and_shift(metric)
         self.margin = frame.margins.sizes[name]
         self.limits, sequence = metric.definition.bounds, ConfidenceSequence
         if len(runners) == 2:

@@ -41,6 +41,7 @@ from pyg_recmetrics.results.runs import (
     runs_of,
     tie_range_of_runs,
 )
+from pyg_recmetrics.results.sampling import note_on_bounds, note_on_sampling
 from pyg_recmetrics.tables import Best, Faint, Table, format_mean
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
@@ -386,7 +387,7 @@ def _notes_on_means(contents: Contents) -> Iterator[str]:
     yield from _of_each(contents, _summarize_users)
     yield from Observations(first.ranked, first.definitions).notes()
     yield from _of_each(
-        contents, lambda run: None if run.sampling is None else run.sampling.note(run.nouns)
+        contents, lambda run: run.sampling and note_on_sampling(run.sampling, run.nouns)
     )
 
 
@@ -396,7 +397,7 @@ def _notes_on_margins(contents: Contents) -> Iterator[str]:
     interval = note_on_intervals(0.95, first.person, first.nouns)
     for name, result in contents.recommenders.items():
         sample = sample_of(result)
-        note = interval if sample is None else sample.note_on_bounds(first.nouns)
+        note = interval if sample is None else note_on_bounds(sample, first.nouns)
         names_of.setdefault(note, []).append(name)
     for note, names in names_of.items():
         yield note if len(names_of) == 1 else note.replace("±", f"± of {_named(names)}", 1)

@@ -63,7 +63,12 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.sampling import (
+    Sampling,
+    describe_sampling,
+    note_on_bounds,
+    note_on_sampling,
+)
 from pyg_recmetrics.sums import exact_mean, exact_sums
 from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
 from pyg_recmetrics.task import RankingTask
@@ -540,7 +545,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
         if sampling is None:
             return means
         return [
-            sampling.weighted(name, mean, self.empty_target_action)
+            sampling.mean_over_all(name, mean, self.empty_target_action)
             for name, mean in zip(self.per_user, means, strict=True)
         ]
 
@@ -1231,7 +1236,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
                 self.ranked.ranked_by,
                 num_seen,
             ),
-            None if self.sampling is None else self.sampling.describe(self.nouns),
+            None if self.sampling is None else describe_sampling(self.sampling, self.nouns),
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -1321,7 +1326,7 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
     def _intervals(self, level: float, method: IntervalMethod = "t") -> Intervals:
         sample = None
         if self.sampling is not None and not self.sampling.is_complete:
-            sample = self.sampling.note(self.nouns)
+            sample = note_on_sampling(self.sampling, self.nouns)
         return Intervals(self.person, level, method, self.nouns, sample)
 
     def _sample(self, metric: str | Metric) -> Sample:
@@ -1425,9 +1430,9 @@ class EvaluationResult(Frozen, Tabular, Mapping[str, float]):
             )
         notes += [*self._notes_on_missing(), *self._observations.notes()]
         if self.sampling is not None:
-            notes.insert(1, self.sampling.note(self.nouns))
+            notes.insert(1, note_on_sampling(self.sampling, self.nouns))
         if sampling is not None:
-            notes.insert(0, sampling.note_on_bounds(self.nouns))
+            notes.insert(0, note_on_bounds(sampling, self.nouns))
         elif note := self._caution(self.per_user):
             notes.insert(0, note)
         if sampling is None and not all(math.isnan(margin) for margin in margins.values()):

@@ -16,6 +16,8 @@ from pyg_recmetrics import (
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Prose, Remarks
 from pyg_recmetrics.reporting.sections import first_screen, summary
+from pyg_recmetrics.results.recipe import USERS
+from pyg_recmetrics.results.sampling import note_on_bounds
 from tests.support.machines.missing_packages import hide_package
 from tests.support.references.variance_components import margin_over_runs
 
@@ -66,7 +68,7 @@ def test_users_of_samples_are_not_those_of_the_first(parts, samples):
     )
     notes = parts("Means", both)[0].table.notes
     assert notes[:3] == (
-        samples["few"].sampling.note_on_bounds(),
+        note_on_bounds(samples["few"].sampling, USERS),
         f"few: {few} users evaluated",
         f"more: {more} users evaluated",
     )
