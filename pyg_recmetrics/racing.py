@@ -193,11 +193,12 @@ class _Racing:
         a, b = question.runners
         if not question.has_values:
             return RacedPair(a.name, b.name, "undecided", 0.0, *question.limits, 0)
-        verdict = self._verdict(question)
-        return RacedPair(a.name, b.name, verdict, question.answer, *question.bounds, a.num_ranked)
+        bounds = question.bounds
+        verdict = self._verdict(question, *bounds)
+        return RacedPair(a.name, b.name, verdict, question.answer, *bounds, a.num_ranked)
 
-    def _verdict(self, question: Question) -> RaceVerdict:
-        (low, high), rounding = question.bounds, _ROUNDING * question.limits[1]
+    def _verdict(self, question: Question, low: float, high: float) -> RaceVerdict:
+        rounding = _ROUNDING * question.limits[1]
         if low > rounding or high < -rounding:
             return "better" if (low > 0) == self.is_higher_better else "worse"
         furthest = max(-low, high)

@@ -182,16 +182,12 @@ class TestIntervals:
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf])
-def test_values_outside_the_bounds_are_an_error(value):
+def test_values_outside_the_limits_or_too_many_are_an_error(value):
     sequence = ConfidenceSequence(10, 0.05)
     with pytest.raises(ValueError, match=r"a value needs to be between 0 and 1 \(got"):
         sequence.add(torch.tensor([0.5, value]), margin=0.1)
-
-
-def test_more_values_than_users_are_an_error():
-    sequence = ConfidenceSequence(2, 0.05)
-    with pytest.raises(ValueError, match="there are 2 values"):
-        sequence.add(torch.zeros(3), margin=0.1)
+    with pytest.raises(ValueError, match="there are 10 values"):
+        sequence.add(torch.zeros(11), margin=0.1)
 
 
 def test_the_number_depends_on_the_variance_and_hardly_on_the_population():
@@ -263,23 +259,21 @@ def test_a_limit_on_stakes_counts_from_where_it_binds():
     assert needed_users(0.0, margin, 0.05, 1e5) == 0
 
 
-def test_all_are_ranked_where_half_would_not_be_enough():
-    assert num_to_rank(512, 5001, 10_000) == 10_000
-    assert num_to_rank(512, 5000, 10_000) == 1024
-
-
 @pytest.mark.parametrize(
-    ("num_ranked", "num_needed", "wanted"),
-    [(512, 700, 700), (512, 700.1, 701), (512, 4000, 1024), (1600, 1000, 1700), (1600, 1601, 1700)],
+    ("num_ranked", "num_needed", "num_users", "wanted"),
+    [
+        (512, 5001, 10_000, 10_000),  # half would not be enough
+        (512, 5000, 10_000, 1024),
+        (512, 700, 10**6, 700),
+        (512, 700.1, 10**6, 701),
+        (512, 4000, 10**6, 1024),  # no more than a doubling
+        (1600, 1000, 10**6, 1700),  # no tiny batch
+        (1600, 1601, 10**6, 1700),
+        (995, 400, 1000, 1000),  # there are no more than all
+    ],
 )
-def test_a_batch_is_what_is_needed_and_neither_tiny_nor_more_than_a_doubling(
-    num_ranked, num_needed, wanted
-):
-    assert num_to_rank(num_ranked, num_needed, 10**6) == wanted
-
-
-def test_there_are_no_more_than_all():
-    assert num_to_rank(995, 400, 1000) == 1000
+def test_a_batch_is_what_is_needed_within_limits(num_ranked, num_needed, num_users, wanted):
+    assert num_to_rank(num_ranked, num_needed, num_users) == wanted
 
 
 USERS = torch.arange(100, 160)
