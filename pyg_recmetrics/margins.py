@@ -340,13 +340,13 @@ class Question:
         self._rate = num_counted / frame.num_users
         self._scale, self._shift = frame.scale_and_shift(metric)
         self.margin = frame.margins.sizes[name]
-        self.limits, sequence = metric.definition.bounds, ConfidenceSequence
-        if len(runners) == 2:
-            low, high = self.limits
-            self.limits, self._shift = (low - high, high - low), 0.0
-            sequence = ConfidenceSequence.of_differences
         alpha = (1 - frame.margins.level) / num_questions
-        self._sequence = sequence(num_counted, alpha, self.limits)
+        low, high = self.limits = metric.definition.bounds
+        if len(runners) == 2:
+            self.limits, self._shift = (low - high, high - low), 0.0
+            self._sequence = ConfidenceSequence.of_differences(num_counted, alpha, self.limits)
+        else:
+            self._sequence = ConfidenceSequence(num_counted, alpha, self.limits)
         self._num_added = 0
 
     def add(self) -> None:

@@ -387,7 +387,8 @@ def _notes_on_means(contents: Contents) -> Iterator[str]:
     yield from _of_each(contents, _summarize_users)
     yield from Observations(first.ranked, first.definitions).notes()
     yield from _of_each(
-        contents, lambda run: run.sampling and note_on_sampling(run.sampling, run.nouns)
+        contents,
+        lambda run: None if run.sampling is None else note_on_sampling(run.sampling, run.nouns),
     )
 
 
