@@ -144,6 +144,7 @@ FOR_THE_PACKAGE = {
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_together", "mask", "needs_with"),
+    "Evaluator": ("runner",),
     "History": ("append", "clear"),
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
@@ -151,7 +152,7 @@ FOR_THE_PACKAGE = {
     "Protocol": ("notes", "notes_on_data_set"),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "to_dict"),
-    "Sampling": ("describe", "from_dict", "note", "note_on_bounds", "to_dict", "weighted"),
+    "Sampling": ("from_dict", "mean_over_all", "to_dict"),
     "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
     "UserCounts": ("of", "of_all"),
 }

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
@@ -14,7 +15,7 @@ from pyg_recmetrics.conventions import Convention, Population
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Frame, Margin, Sampler, check_can_sample, read_margin
+from pyg_recmetrics.margins import Frame, Margin, Runner, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
@@ -276,11 +277,10 @@ class Evaluator(Frozen):
             recommender: What to evaluate.
         """
         with evaluation_mode(recommender):
-            ranking = self._open(recommender)
             if self._frame is None:
-                result = self._rank_all(ranking)
+                result = self._rank_all(self._open(recommender))
             else:
-                result = self._sample(ranking, self._frame)
+                result = self._sample(self.runner(recommender))
         self.history.append(result)
         return result
 
@@ -374,10 +374,20 @@ class Evaluator(Frozen):
             raise ValueError(
                 "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
-        definitions = dict(zip(map(str, self.metrics), self._resolved, strict=True))
-        check_can_sample(self._margin, definitions, self.task, self._convention)
-        action = self._empty_target_action or self._convention.empty_target_action
-        return Frame(self.task, self._margin, action, self._margin.seed)
+        return Frame(
+            self.task,
+            self.metrics,
+            self._margin,
+            self._convention,
+            self._catalogue,
+            self._empty_target_action or self._convention.empty_target_action,
+        )
+
+    def runner(self, recommender: RecommenderLike, name: str = "") -> Runner:
+        """Returns what ranks users in random order, which takes a margin."""
+        if self._frame is None:
+            raise ValueError("'margin' needs to be known if users are drawn (got None)")
+        return Runner(self._frame, partial(self._open, recommender), self._with_ties, name)
 
     def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
@@ -422,12 +432,11 @@ class Evaluator(Frozen):
         with processes.fail_together():
             return self._measure(self._with_ties(ranking.to_ranked_edges()))
 
-    def _sample(self, ranking: OpenRanking, frame: Frame) -> EvaluationResult:
+    def _sample(self, runner: Runner) -> EvaluationResult:
         """Ranks random users until the means are known to their margins."""
-        sampler = Sampler(frame, self._convention, self.metrics, self._catalogue, self._with_ties)
-        num_first = max(self._nums_ranked, default=0)
-        ranked, sampling = sampler.rank(ranking, num_first)
+        sampling = sample(runner, num_first=max(self._nums_ranked, default=0))
         self._nums_ranked.append(sampling.num_ranked)
+        ranked = runner.to_ranked_edges()
         with processes.fail_together():
             return self._measure(ranked, sampling)
 

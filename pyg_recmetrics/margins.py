@@ -1,7 +1,12 @@
-"""Ranking users until means are known to a margin: which margins there can be, and the loop."""
+"""Ranking users in random order until questions about means are answered, as margins and races do.
+
+A mean is a question about one recommender, and a difference is one about two.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -16,7 +21,7 @@ from pyg_recmetrics.checks import (
     check_natural_number,
     check_positive_integer,
 )
-from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import FrozenDict, settle
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.empty_target_action import (
@@ -35,7 +40,7 @@ from pyg_recmetrics.sequential import (
     ConfidenceSequence,
     Forecast,
     UserOrder,
-    forecast,
+    num_to_rank,
 )
 from pyg_recmetrics.task import Catalogue, RankingTask
 
@@ -91,11 +96,6 @@ class Margin:
         """The margin of each metric, if there is one for each."""
         return cast("Mapping[str, float]", self.size)
 
-    @property
-    def alpha(self) -> float:
-        """The probability that the bounds on one metric are ever wrong."""
-        return (1 - self.level) / len(self.sizes)
-
 
 def _size(margin: object) -> float:
     size = check_finite_number(margin, "margin")
@@ -134,7 +134,7 @@ def check_can_sample(
         convention (Convention): Who is evaluated, and how ties are ranked.
     """
     for name, metric in definitions.items():
-        if reason := _why_no_sample(metric) or (name in margins.sizes and _why_no_bounds(metric)):
+        if reason := _why_not(metric, needs_bounds=name in margins.sizes):
             raise ValueError(f"'margin' needs means of bounded values (got '{name}', {reason})")
     if task.person is not None:
         raise ValueError(
@@ -148,28 +148,21 @@ def check_can_sample(
         )
 
 
-def _why_no_sample(metric: Metric) -> str | None:
-    """Returns why the mean over a sample is no estimate of the metric; `None` if it is one."""
-    arguments = metric.all_arguments
-    if metric.is_aggregate:
-        return "which has one value for all users together"
-    if metric.is_pooled:
-        return "which is a ratio of two sums over users"
-    if not metric.needs_truth:
-        return "which is a mean over those who turn out to have a list, with or without truth"
-    if arguments.get("users") == "hit":
-        return "which is a mean over those who turn out to have a hit"
-    return None
-
-
-def _why_no_bounds(metric: Metric) -> str | None:
-    """Returns why nothing can be guaranteed about the mean of a metric; `None` if it can."""
-    low, high = metric.definition.range
-    if not high < torch.inf or not low > -torch.inf:
-        return "whose values have no upper bound"
-    if metric.all_arguments.get("propensity", "none") != "none":
-        return "whose weights have no bound"
-    return None
+def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
+    """Returns why a sample tells no mean of a metric, or no bounds on it; `None` if it does."""
+    arguments, limits = metric.all_arguments, metric.definition.range
+    has_weights = arguments.get("propensity", "none") != "none"
+    reasons = {
+        "which has one value for all users together": metric.is_aggregate,
+        "which is a ratio of two sums over users": metric.is_pooled,
+        "which is a mean over those who turn out to have a list, with or without truth": (
+            not metric.needs_truth
+        ),
+        "which is a mean over those who turn out to have a hit": arguments.get("users") == "hit",
+        "whose values have no upper bound": needs_bounds and torch.inf in map(abs, limits),
+        "whose weights have no bound": needs_bounds and has_weights,
+    }
+    return next((reason for reason, is_so in reasons.items() if is_so), None)
 
 
 class Frame:
@@ -179,33 +172,55 @@ class Frame:
 
     Args:
         task (RankingTask): The task.
+        metrics (tuple of Metric): The metrics.
         margins (Margin): The margins.
+        convention (Convention): How metrics are defined.
+        catalogue (Catalogue): What is known about items.
         action (str): What users without ground truth count as.
-        seed (int): The seed of the order.
     """
 
     def __init__(
-        self, task: RankingTask, margins: Margin, action: EmptyTargetAction, seed: int
+        self,
+        task: RankingTask,
+        metrics: tuple[Metric, ...],
+        margins: Margin,
+        convention: Convention,
+        catalogue: Catalogue,
+        action: EmptyTargetAction,
     ) -> None:
-        degree = task.degree
-        self.order = UserOrder(task.users, degree[task.users] > 0, seed)
-        self.task, self.margins, self.action, self.seed = task, margins, action, seed
+        check_can_sample(margins, convention.resolve_all(metrics), task, convention)
+        self.task, self.metrics, self.margins, self.convention = task, metrics, margins, convention
+        self.catalogue, self.action = catalogue, action
+        self.order = UserOrder(task.users, task.degree[task.users] > 0, margins.seed)
         self.num_users = self.order.with_truth.numel()
         self.num_without_truth = self.order.without_truth.numel()
         check_num_without_truth(self.num_without_truth, action)
         self.most = min(self.num_users, margins.max_users or self.num_users)
         self._counted: dict[Metric, Tensor] = {}
 
-    def counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
+    def counted(self, metric: Metric) -> Tensor:
         """Returns whether a metric is defined for each user, in their order: `[num_users]`.
 
         This is known before anything is ranked, from a ranking that could not be better.
         """
         if metric not in self._counted:
-            self._counted[metric] = self._find_counted(metric, population, catalogue)
+            self._counted[metric] = self._find_counted(metric)
         return self._counted[metric]
 
-    def _find_counted(self, metric: Metric, population: Population, catalogue: Catalogue) -> Tensor:
+    def num_in_mean(self, metric: Metric) -> int:
+        """Returns how many of all users the mean of a metric is over."""
+        return int(self.counted(metric).sum()) + num_filled(self.num_without_truth, self.action)
+
+    def scale_and_shift(self, metric: Metric) -> tuple[float, float]:
+        """Returns the part of users with truth in the mean of a metric, and what the others add."""
+        return weight_of_truth(self.num_in_mean(metric), self.num_without_truth, self.action)
+
+    def measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
+        """Returns the value of every user, `[task.num_users]`; `NaN` where it is undefined."""
+        is_defined = self.convention.population.is_defined(metric, ranked)
+        return metric(ranked).masked_fill(~is_defined, torch.nan)
+
+    def _find_counted(self, metric: Metric) -> Tensor:
         if "items" in metric.needs:
             return torch.ones_like(self.order.with_truth, dtype=torch.bool)
         user = self.task.truth[0]
@@ -218,196 +233,242 @@ class Frame:
             ptr,
             weight=self.task.weight,
             num_candidates=self.task.num_candidates,
-            catalogue=catalogue,
+            catalogue=self.catalogue,
             num_above=above,
             num_tied=torch.zeros_like(above),
         )
-        return ~measure(metric, perfect, population)[self.order.with_truth].isnan()
-
-    def weight(self, num_counted: int) -> tuple[float, float]:
-        """Returns the share of those who count and have truth, and what the others add."""
-        number = self.num_in_mean(num_counted)
-        return weight_of_truth(number, self.num_without_truth, self.action)
-
-    def num_in_mean(self, num_counted: int) -> int:
-        """Returns how many users a mean is over, given how many with truth count in it."""
-        return num_counted + num_filled(self.num_without_truth, self.action)
+        return ~self.measure(metric, perfect)[self.order.with_truth].isnan()
 
 
-def measure(metric: Metric, ranked: RankedEdges, population: Population) -> Tensor:
-    """Returns the value of every user, of shape `[num_users]`; `NaN` where it is undefined."""
-    return metric(ranked).masked_fill(~population.is_defined(metric, ranked), torch.nan)
-
-
-class _Known:
-    """What is known of the mean of one metric.
+class Runner:
+    """A recommender that ranks the first users of a random order, and more of them if need be.
 
     Args:
         frame (Frame): The users.
-        name (str): The name of the metric.
-        metric (Metric): What is computed under it.
-        population (Population): For whom it is defined.
-        catalogue (Catalogue): What is known about items.
-    """
-
-    def __init__(
-        self, frame: Frame, name: str, metric: Metric, population: Population, catalogue: Catalogue
-    ) -> None:
-        self.name, self.metric, self._population = name, metric, population
-        self._order = frame.order.with_truth
-        self._is_counted = frame.counted(metric, population, catalogue)
-        num_counted = int(self._is_counted.sum())
-        if num_counted == 0:
-            raise ValueError(f"'margin' needs users for whom '{name}' is defined (got none)")
-        self._share_of_order = num_counted / frame.num_users
-        self._share, self._shift = frame.weight(num_counted)
-        self._sequence = ConfidenceSequence(
-            num_counted, frame.margins.alpha, bounds=metric.definition.range
-        )
-
-    def add(self, values: Tensor, first: int, last: int, margin: float) -> None:
-        """Adds the values of users from one place in the order to another."""
-        is_counted = self._is_counted[first:last]
-        value = values[self._order[first:last]]
-        if not torch.equal(~value.isnan(), is_counted):
-            odd = int(self._order[first:last][value.isnan() == is_counted][0])
-            raise ValueError(
-                f"'margin' needs to know before the ranking for whom '{self.name}' is defined "
-                f"(got scores or lists that decide it for user {odd})"
-            )
-        try:
-            self._sequence.add(value[is_counted], margin / self._share)
-        except ValueError as error:
-            raise ValueError(f"'margin' needs bounded values of '{self.name}': {error}") from None
-
-    def is_known(self, margin: float) -> bool:
-        """Returns whether the mean is known to a margin."""
-        return self._sequence.num_known > 0 and self._share * self._sequence.reach() <= margin
-
-    def num_needed(self, margin: float) -> float:
-        """Returns how many users of the order a margin is expected to take."""
-        return self._sequence.forecast(margin / self._share) / self._share_of_order
-
-    @property
-    def bounds(self) -> Interval:
-        """The bounds on the mean over all users."""
-        low, high = self._sequence.interval()
-        return Interval(self._share * low + self._shift, self._share * high + self._shift)
-
-
-class Sampler:
-    """Ranks users in random order, until the means are known to their margins.
-
-    Args:
-        frame (Frame): The users and the margins.
-        convention (Convention): How metrics are defined.
-        metrics (tuple of Metric): The metrics.
-        catalogue (Catalogue): What is known about items.
+        prepare (callable): Prepares the recommender to rank.
         with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
+        name (str): What an error calls the recommender; empty if there is only one.
+
+    Attributes:
+        definitions (dict): What is computed under the name of each metric.
+        values (dict): The values of the users so far, in their order, of each metric with a margin.
+        num_ranked (int): How many users these are.
+        seconds (float): How long it has worked.
+        is_out (bool): Whether it ranks no more users.
     """
 
     def __init__(
         self,
         frame: Frame,
-        convention: Convention,
-        metrics: tuple[Metric, ...],
-        catalogue: Catalogue,
+        prepare: Callable[[], OpenRanking],
         with_ties: Callable[[RankedEdges], RankedEdges],
+        name: str,
     ) -> None:
-        self.frame, self.convention, self.metrics = frame, convention, metrics
-        self.catalogue, self.with_ties = catalogue, with_ties
+        self.frame, self.name, self._with_ties = frame, name, with_ties
+        self.num_ranked, self.seconds, self.is_out = 0, 0.0, False
+        with self._at_work():
+            self._ranking = prepare()
+        knows_ties = self._ranking.recommender.has_scores
+        self.definitions = frame.convention.resolve_all(frame.metrics, knows_ties=knows_ties)
+        none = torch.zeros(0, dtype=torch.double, device=frame.task.device)
+        self.values = dict.fromkeys(frame.margins.sizes, none)
 
-    def rank(self, ranking: OpenRanking, num_first: int) -> tuple[RankedEdges, Sampling]:
-        """Ranks users, and returns the ranking with what is known by it.
-
-        Args:
-            ranking (OpenRanking): What ranks.
-            num_first (int): How many users to rank first, as many as it took in an earlier epoch;
-                zero if there was none.
-        """
-        frame, margins = self.frame, self.frame.margins
-        known: list[_Known] = []
-        forecasts: list[Forecast] = []
-        num_ranked = 0
-        while True:
-            num_next = self._num_next(known, num_ranked, num_first, forecasts)
-            if num_next == num_ranked:
-                break
-            users = self._between(num_ranked, num_next)
-            ranking.rank(users)
+    def rank(self, num_users: int) -> None:
+        """Ranks users until there are so many, and measures them."""
+        users = self.frame.order.with_truth[self.num_ranked : num_users]
+        sorted_users = users.sort().values
+        with self._at_work():
+            self._ranking.rank(sorted_users)
             with processes.fail_together():
-                ranked = ranking.to_ranked_edges(users).with_catalogue(self.catalogue)
-                ranked = self.with_ties(ranked)
-                known = known or self._known(knows_ties=ranked.num_tied is not None)
-                self._add(known, ranked, num_ranked, num_next)
-            num_ranked = num_next
-        ranked = self._ranked(ranking, num_ranked)
-        return ranked, Sampling(
-            num_users=frame.num_users,
-            num_ranked=num_ranked,
-            num_without_truth=frame.num_without_truth,
-            num_counted=self._num_counted(knows_ties=ranked.num_tied is not None),
-            margins=margins.sizes,
-            bounds={each.name: each.bounds for each in known},
-            level=margins.level,
-            seed=frame.seed,
-            stopped=self._stopped(known, num_ranked),
-            forecasts=tuple(forecasts),
-        )
+                ranked = self._with_ties(self._ranking.to_ranked_edges(sorted_users))
+                ranked = ranked.with_catalogue(self.frame.catalogue)
+                for name, values in self.values.items():
+                    self.values[name] = torch.cat([values, self._measure(name, ranked, users)])
+        self.num_ranked = num_users
 
-    def _num_next(
-        self, known: list[_Known], num_ranked: int, num_first: int, forecasts: list[Forecast]
-    ) -> int:
-        """Returns how many users are to be ranked after the next batch; as many if it is enough."""
-        frame, sizes = self.frame, self.frame.margins.sizes
-        if not known:
-            is_small = frame.num_users <= FEW_USERS
-            return min(num_first or (frame.num_users if is_small else FIRST_BATCH), frame.most)
-        num_next = num_ranked
-        if not all(each.is_known(sizes[each.name]) for each in known):
-            needed = max(each.num_needed(sizes[each.name]) for each in known)
-            forecasts.append(Forecast(num_ranked, math.ceil(needed)))
-            num_next = min(forecast(num_ranked, needed, frame.num_users), frame.most)
-        # All processes have the same values. Should they round differently, one goes on for all.
-        return max(processes.collect(max(num_next, num_ranked)))
+    def _measure(self, name: str, ranked: RankedEdges, users: Tensor) -> Tensor:
+        """Returns the values of the users who come next in the order."""
+        metric, first = self.definitions[name], self.num_ranked
+        values = self.frame.measure(metric, ranked)[users]
+        is_odd = values.isnan() == self.frame.counted(metric)[first : first + users.numel()]
+        if bool(is_odd.any()):
+            raise ValueError(
+                f"'margin' needs to know before the ranking for whom '{name}' is defined (got "
+                f"scores or lists that decide it for user {int(users[is_odd][0])})"
+            )
+        return values
 
-    def _known(self, *, knows_ties: bool) -> list[_Known]:
-        definitions = self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
-        population = self.convention.population
-        return [
-            _Known(self.frame, name, definitions[name], population, self.catalogue)
-            for name in self.frame.margins.sizes
-        ]
+    def mean(self, name: str) -> float:
+        """Returns the mean over all users, as far as those so far tell it."""
+        scale, shift = self.frame.scale_and_shift(self.definitions[name])
+        return scale * float(self.values[name].nanmean()) + shift
 
-    def _num_counted(self, *, knows_ties: bool) -> dict[str, int]:
-        """Returns how many of all users count in the mean of each metric."""
-        frame, population = self.frame, self.convention.population
-        definitions = self.convention.resolve_all(self.metrics, knows_ties=knows_ties)
-        return {
-            name: frame.num_in_mean(int(frame.counted(metric, population, self.catalogue).sum()))
-            for name, metric in definitions.items()
-        }
+    def to_ranked_edges(self) -> RankedEdges:
+        """Returns the ranking of the users so far, and of as many without truth as they stand for.
 
-    def _add(self, known: list[_Known], ranked: RankedEdges, first: int, last: int) -> None:
-        sizes = self.frame.margins.sizes
-        for each in known:
-            values = measure(each.metric, ranked, self.convention.population)
-            each.add(values, first, last, sizes[each.name])
+        This is the end. Those without truth have lists, if lists are kept.
+        """
+        users = self.frame.order.sample(self.num_ranked)
+        self._ranking.rank(users[self.frame.task.degree[users] == 0])
+        if self.num_ranked == self.frame.num_users:
+            return self._with_ties(self._ranking.to_ranked_edges())
+        self.warn()
+        return self._with_ties(self._ranking.to_ranked_edges(users))
 
-    def _between(self, first: int, last: int) -> Tensor:
-        """Returns the users whom a larger sample has in addition, sorted."""
-        larger = self.frame.order.sample(last)
-        return larger[~torch.isin(larger, self.frame.order.sample(first))] if first else larger
+    def warn(self) -> None:
+        """Warns of what is odd about the ranking."""
+        self._ranking.warn()
 
-    def _stopped(self, known: list[_Known], num_ranked: int) -> Stopped:
-        if num_ranked == self.frame.num_users:
-            return "all"
-        sizes = self.frame.margins.sizes
-        return "margin" if all(each.is_known(sizes[each.name]) for each in known) else "max_users"
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        start = time.perf_counter()
+        with naming(self.name):
+            yield
+        self.seconds += time.perf_counter() - start
 
-    def _ranked(self, ranking: OpenRanking, num_ranked: int) -> RankedEdges:
-        """Returns the ranking of all users so far."""
-        if num_ranked == self.frame.num_users:
-            return self.with_ties(ranking.to_ranked_edges())
-        ranking.warn()
-        return self.with_ties(ranking.to_ranked_edges(self.frame.order.sample(num_ranked)))
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Says in an error which recommender it is about, and leaves its type as it is."""
+    try:
+        yield
+    except Exception as error:
+        if name and error.args and isinstance(error.args[0], str):
+            error.args = (f"{name}: {error.args[0]}", *error.args[1:])
+        raise
+
+
+class Question:
+    """What the mean of a metric is for a recommender, or how far two recommenders are apart in it.
+
+    Args:
+        name (str): The name of the metric.
+        runners (tuple of Runner): The recommender, or the two.
+        num_questions (int): How many questions are to be answered correctly together.
+
+    Attributes:
+        limits (tuple): What the answer is between at any rate.
+        is_open (bool): Whether it is still to be answered.
+    """
+
+    def __init__(self, name: str, runners: tuple[Runner, ...], num_questions: int) -> None:
+        frame, metric = runners[0].frame, runners[0].definitions[name]
+        self.name, self.runners, self.is_open = name, runners, True
+        self._is_counted = frame.counted(metric)
+        num_counted = int(self._is_counted.sum())
+        if num_counted == 0:
+            raise ValueError(f"'margin' needs users for whom '{name}' is defined (got none)")
+        self._rate = num_counted / frame.num_users
+        self._scale, self._shift = frame.scale_and_shift(metric)
+        self.margin = frame.margins.sizes[name]
+        alpha = (1 - frame.margins.level) / num_questions
+        low, high = self.limits = metric.definition.range
+        if len(runners) == 2:
+            self.limits, self._shift = (low - high, high - low), 0.0
+            self._sequence = ConfidenceSequence.of_differences(num_counted, alpha, self.limits)
+        else:
+            self._sequence = ConfidenceSequence(num_counted, alpha, self.limits)
+        self._num_added = 0
+
+    def add(self) -> None:
+        """Adds the values of the users who have been ranked since."""
+        first = self._num_added
+        one, *others = (runner.values[self.name][first:] for runner in self.runners)
+        values = one - others[0] if others else one
+        is_counted = self._is_counted[first : first + values.numel()]
+        try:
+            self._sequence.add(values[is_counted], self.margin / self._scale)
+        except ValueError as error:
+            raise ValueError(f"'margin' needs bounded values of '{self.name}': {error}") from None
+        self._num_added += values.numel()
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the metric is defined for any of the users so far."""
+        return self._sequence.num_known > 0
+
+    @property
+    def answer(self) -> float:
+        """The mean or difference over all users, as far as those so far tell it."""
+        return self._scale * self._sequence.mean + self._shift
+
+    @property
+    def bounds(self) -> Interval:
+        """The bounds on the mean or difference over all users."""
+        low, high = self._sequence.interval()
+        return Interval(self._scale * low + self._shift, self._scale * high + self._shift)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the answer is known to the margin."""
+        return self.has_values and self._scale * self._sequence.reach() <= self.margin
+
+    @property
+    def num_needed(self) -> float:
+        """How many users the margin is expected to take."""
+        return self._sequence.num_needed(self.margin / self._scale) / self._rate
+
+
+def ask(questions: Sequence[Question], num_next: Callable[[int], int]) -> int:
+    """Ranks users in random order, and returns how many it took to answer questions about them.
+
+    Args:
+        questions (sequence of Question): The questions.
+        num_next (callable): Takes how many users have been ranked, and returns how many are to be
+            ranked after the next batch; as many if it is enough. It may close questions and take
+            out recommenders.
+    """
+    runners = list(dict.fromkeys(runner for each in questions for runner in each.runners))
+    num_ranked = 0
+    # All processes have the same values. Should they round differently, one goes on for all.
+    while (number := max(processes.collect(num_next(num_ranked)))) > num_ranked:
+        for runner in runners:
+            if not runner.is_out:
+                runner.rank(number)
+        with processes.fail_together():
+            for question in questions:
+                if question.is_open:
+                    question.add()
+        num_ranked = number
+    return num_ranked
+
+
+def sample(runner: Runner, num_first: int) -> Sampling:
+    """Ranks users until the means are known to their margins, and returns what is known of them.
+
+    Args:
+        runner (Runner): What ranks.
+        num_first (int): How many users to rank first, as many as it took in an earlier epoch; zero
+            if there was none.
+    """
+    frame, margins = runner.frame, runner.frame.margins
+    questions = [Question(name, (runner,), len(margins.sizes)) for name in margins.sizes]
+    forecasts: list[Forecast] = []
+
+    def num_next(num_ranked: int) -> int:
+        if num_ranked == 0:
+            first = frame.num_users if frame.num_users <= FEW_USERS else FIRST_BATCH
+            return min(num_first or first, frame.most)
+        if all(each.is_known for each in questions):
+            return num_ranked
+        needed = max(each.num_needed for each in questions)
+        forecasts.append(Forecast(num_ranked, math.ceil(needed)))
+        return min(num_to_rank(num_ranked, needed, frame.num_users), frame.most)
+
+    num_ranked = ask(questions, num_next)
+    is_known = all(each.is_known for each in questions)
+    stopped: Stopped = "margin" if is_known else "max_users"
+    return Sampling(
+        num_users=frame.num_users,
+        num_ranked=num_ranked,
+        num_without_truth=frame.num_without_truth,
+        num_counted={
+            name: frame.num_in_mean(metric) for name, metric in runner.definitions.items()
+        },
+        margins=margins.sizes,
+        bounds={each.name: each.bounds for each in questions},
+        level=margins.level,
+        seed=margins.seed,
+        stopped="all" if num_ranked == frame.num_users else stopped,
+        forecasts=tuple(forecasts),
+    )

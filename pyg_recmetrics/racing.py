@@ -1,44 +1,31 @@
 """race(): ranks the same random users by several recommenders, and drops those that lose."""
 
 import inspect
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
-import torch
-from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_finite_number
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Frame, Margin, measure
+from pyg_recmetrics.margins import Margin, Question, Runner, ask, naming
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.race import Entrant, Race, RacedPair, RaceVerdict
 from pyg_recmetrics.results.recipe import QUERIES, USERS
 from pyg_recmetrics.results.runs import by_name
-from pyg_recmetrics.sequential import ConfidenceSequence
 from pyg_recmetrics.task import RankingTask
 
 #: How many users are ranked before the first look, and by how much their number grows from one look
 #: to the next.
 _FIRST_LOOK, _GROWTH = 256, 1.25
-
-#: Bettors look for differences of these multiples of the smallest that matters.
-_STAKES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-
-#: What the variance of a difference is taken for at first, as a share of its squared range: paired
-#: values have much in common.
-_PRIOR_VARIANCE = 1 / 16
 
 #: Differences of this part of the range of a metric make no winner. The same values in another
 #: order add up to another double, and the last interval of a race has no width to cover that.
@@ -124,7 +111,7 @@ def race(
         equivalence = Margin(equivalence)
     given = (options.pop(name, None) for name in ("num_users", "num_items"))
     name, first = next(iter(named.items()))
-    with _naming(name):
+    with naming(name):
         num_users, num_items = complete_counts(first, data, *given)
     evaluator = Evaluator(
         data,
@@ -142,178 +129,84 @@ def race(
         for recommender in named.values():
             modes.enter_context(evaluation_mode(recommender))
         processes.check_same(recommenders=tuple(named), equivalence=equivalence)
-        return _Racing(evaluator, named).run()
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Says in an error which recommender it is about, and leaves its type as it is."""
-    try:
-        yield
-    except Exception as error:
-        if error.args and isinstance(error.args[0], str):
-            error.args = (f"{name}: {error.args[0]}", *error.args[1:])
-        raise
-
-
-class _Runner:
-    """A recommender in a race, with its values so far in the order of users."""
-
-    def __init__(self, name: str, recommender: RecommenderLike, evaluator: Evaluator) -> None:
-        self.name, self._evaluator = name, evaluator
-        start = time.perf_counter()
-        with _naming(name):
-            self._ranking: OpenRanking = evaluator._open(recommender)
-        self.seconds = time.perf_counter() - start
-        self.values = torch.zeros(0, dtype=torch.double, device=evaluator.task.device)
-        self.num_users = 0
-        self.worse_than: str | None = None
-
-    def rank(self, frame: Frame, last: int) -> None:
-        """Ranks users up to a place in the order, and measures them."""
-        users = frame.order.with_truth[self.num_users : last]
-        start = time.perf_counter()
-        in_order = users.sort().values
-        with _naming(self.name):
-            self._ranking.rank(in_order)
-            ranked = self._evaluator._with_ties(self._ranking.to_ranked_edges(in_order))
-            self.values = torch.cat([self.values, self._measure(ranked)[users]])
-        self.num_users = last
-        self.seconds += time.perf_counter() - start
-
-    def _measure(self, ranked: RankedEdges) -> Tensor:
-        evaluator = self._evaluator
-        knows_ties = ranked.num_tied is not None
-        convention = evaluator._convention
-        (metric,) = convention.resolve_all(evaluator.metrics, knows_ties=knows_ties).values()
-        return measure(metric, ranked.with_catalogue(evaluator._catalogue), convention.population)
-
-    def warn(self) -> None:
-        """Warns of what is odd about its ranking."""
-        self._ranking.warn()
+        return _Racing([evaluator.runner(each, name) for name, each in named.items()]).run()
 
 
 class _Racing:
     """A race as it goes on.
 
     Args:
-        evaluator (Evaluator): What is evaluated, and by which margin.
-        recommenders (mapping): The recommenders by name.
+        runners (list of Runner): The recommenders.
     """
 
-    def __init__(self, evaluator: Evaluator, recommenders: Mapping[str, RecommenderLike]) -> None:
-        self.evaluator = evaluator
-        (self.metric,) = evaluator.metrics
-        # There are both, since the smallest difference that matters is a margin.
-        self.frame, margin = cast("Frame", evaluator._frame), cast("Margin", evaluator._margin)
-        self.level = margin.level
-        (self.equivalence,) = margin.sizes.values()
-        (resolved,) = evaluator._resolved
-        self.is_counted = self.frame.counted(
-            resolved, evaluator._convention.population, evaluator._catalogue
-        )
-        num_counted = int(self.is_counted.sum())
-        if num_counted == 0:
-            raise ValueError(f"'metric' needs users for whom '{self.metric}' is defined (got none)")
-        self.share, self.shift = self.frame.weight(num_counted)
-        self.num_users = self.frame.num_in_mean(num_counted)
-        self.sign = 1 if is_higher_better(str(self.metric)) else -1
-        self.runners = [_Runner(name, each, evaluator) for name, each in recommenders.items()]
-        pairs = list(combinations(self.runners, 2))
-        low, high = resolved.definition.range
-        self.rounding = _ROUNDING * (high - low)
-        self.sequences = {
-            (a.name, b.name): ConfidenceSequence(
-                num_counted,
-                (1 - self.level) / len(pairs),
-                bounds=(low - high, high - low),
-                stakes=_STAKES,
-                prior_variance=_PRIOR_VARIANCE,
-            )
-            for a, b in pairs
-        }
-        self.known = {
-            names: RacedPair(*names, "undecided", 0.0, low - high, high - low, 0)
-            for names in self.sequences
-        }
+    def __init__(self, runners: list[Runner]) -> None:
+        (self.metric,) = runners[0].frame.metrics
+        self.name, self.runners, self.frame = str(self.metric), runners, runners[0].frame
+        pairs = list(combinations(runners, 2))
+        self.questions = [Question(self.name, pair, len(pairs)) for pair in pairs]
+        self.is_higher_better = is_higher_better(self.name)
+        self.known = {each: self._pair(each) for each in self.questions}
+        self.looks: list[list[RacedPair]] = []
+        self.worse_than: dict[str, str] = {}
 
     def run(self) -> Race:
         """Ranks users until it is decided, or until there are no more."""
-        looks: list[list[RacedPair]] = []
-        for first, last in self._batches():
-            live = [runner for runner in self.runners if runner.worse_than is None]
-            for runner in live:
-                runner.rank(self.frame, last)
-            looks.append([self._look(a, b, first, last) for a, b in self._open_pairs()])
-            for pair in looks[-1]:
-                self._drop(pair)
-            if self._is_decided():
-                break
+        ask(self.questions, self._num_next)
         for runner in self.runners:
             runner.warn()
         return Race(
             self.metric,
             self.known.values(),
             [self._entrant(runner) for runner in self.runners],
-            looks,
-            equivalence=self.equivalence,
-            level=self.level,
-            num_users=self.num_users,
-            nouns=USERS if self.evaluator.task.query is None else QUERIES,
+            self.looks,
+            equivalence=self.frame.margins.sizes[self.name],
+            level=self.frame.margins.level,
+            num_users=self.frame.num_in_mean(self.runners[0].definitions[self.name]),
+            nouns=USERS if self.frame.task.query is None else QUERIES,
         )
 
-    def _batches(self) -> Iterator[tuple[int, int]]:
-        first, last = 0, min(_FIRST_LOOK, self.frame.most)
-        while first < last:
-            yield first, last
-            first, last = last, min(int(last * _GROWTH), self.frame.most)
+    def _num_next(self, num_ranked: int) -> int:
+        """Looks at what is known, and returns how many users are to be ranked next."""
+        if num_ranked == 0:
+            return min(_FIRST_LOOK, self.frame.most)
+        looked_at = [each for each in self.questions if each.is_open]
+        self.known |= {each: self._pair(each) for each in looked_at}
+        self.looks.append([self.known[each] for each in looked_at])
+        for question in looked_at:
+            self._drop_loser(question)
+        for question in looked_at:
+            is_live = not any(runner.is_out for runner in question.runners)
+            question.is_open = is_live and self.known[question].verdict == "undecided"
+        if not any(question.is_open for question in looked_at):
+            return num_ranked
+        return min(int(num_ranked * _GROWTH), self.frame.most)
 
-    def _open_pairs(self) -> Iterator[tuple[_Runner, _Runner]]:
-        """Yields the pairs that are still to be decided."""
-        for a, b in combinations(self.runners, 2):
-            is_live = a.worse_than is None and b.worse_than is None
-            if is_live and self.known[a.name, b.name].verdict == "undecided":
-                yield a, b
+    def _pair(self, question: Question) -> RacedPair:
+        """Returns what is known of two recommenders."""
+        a, b = question.runners
+        if not question.has_values:
+            return RacedPair(a.name, b.name, "undecided", 0.0, *question.limits, 0)
+        bounds = question.bounds
+        verdict = self._verdict(question, *bounds)
+        return RacedPair(a.name, b.name, verdict, question.answer, *bounds, a.num_ranked)
 
-    def _look(self, a: _Runner, b: _Runner, first: int, last: int) -> RacedPair:
-        """Returns what is known of two recommenders after another batch."""
-        names = a.name, b.name
-        values, is_counted = (a.values - b.values)[first:last], self.is_counted[first:last]
-        sequence = self.sequences[names]
-        try:
-            if not torch.equal(~values.isnan(), is_counted):
-                raise ValueError("it is not known before the ranking for whom it is defined")
-            sequence.add(values[is_counted], self.equivalence / self.share)
-        except ValueError as error:
-            raise ValueError(f"'metric' needs bounded values, as {self.metric}: {error}") from None
-        if sequence.num_known == 0:
-            return self.known[names]
-        low, high = (self.share * end for end in sequence.interval())
-        verdict = self._verdict(low, high)
-        self.known[names] = RacedPair(
-            *names, verdict, self.share * sequence.mean, low, high, a.num_users
-        )
-        return self.known[names]
-
-    def _verdict(self, low: float, high: float) -> RaceVerdict:
-        if low > self.rounding or high < -self.rounding:
-            return "better" if (low > 0) == (self.sign > 0) else "worse"
+    def _verdict(self, question: Question, low: float, high: float) -> RaceVerdict:
+        rounding = _ROUNDING * question.limits[1]
+        if low > rounding or high < -rounding:
+            return "better" if (low > 0) == self.is_higher_better else "worse"
         furthest = max(-low, high)
-        if furthest < self.equivalence or furthest <= self.rounding:
+        if furthest < question.margin or furthest <= rounding:
             return "equivalent"
         return "undecided"
 
-    def _drop(self, pair: RacedPair) -> None:
-        """Drops the one of a pair that has lost."""
-        loser = {"better": pair.b, "worse": pair.a}.get(pair.verdict)
-        for runner in self.runners:
-            if runner.name == loser and runner.worse_than is None:
-                runner.worse_than = pair.a if loser == pair.b else pair.b
+    def _drop_loser(self, question: Question) -> None:
+        a, b = question.runners
+        verdict = self.known[question].verdict
+        if verdict in ("better", "worse"):
+            loser, other = (b, a) if verdict == "better" else (a, b)
+            self.worse_than.setdefault(loser.name, other.name)
+            loser.is_out = True
 
-    def _is_decided(self) -> bool:
-        # All processes have the same values. Should they round differently, one goes on for all.
-        return not any(processes.collect(any(self._open_pairs())))
-
-    def _entrant(self, runner: _Runner) -> Entrant:
-        mean = self.share * float(runner.values.nanmean()) + self.shift
-        return Entrant(runner.name, mean, runner.num_users, runner.seconds, runner.worse_than)
+    def _entrant(self, each: Runner) -> Entrant:
+        mean, worse_than = each.mean(self.name), self.worse_than.get(each.name)
+        return Entrant(each.name, mean, each.num_ranked, each.seconds, worse_than)

@@ -69,7 +69,7 @@ def needed_users(
     return spread / (margin**2 + spread / num_users)
 
 
-def forecast(num_ranked: int, num_needed: float, num_users: int) -> int:
+def num_to_rank(num_ranked: int, num_needed: float, num_users: int) -> int:
     """Returns how many users are to be ranked after the next batch.
 
     These are all users where half of them would not be enough: the mean is then exact, and stopping
@@ -122,6 +122,13 @@ _NUM_STEPS = 60
 #: ends could not be told from what rounding adds.
 _PRECISION, _FINEST = 1e-4, 1e-12
 
+#: Differences are looked for of these multiples of the margin, the smallest that matters.
+_STAKES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+
+#: What the variance of a difference is taken for at first, as a part of its squared range: paired
+#: values have much in common.
+_VARIANCE_OF_DIFFERENCES = 1 / 16
+
 #: A claim, and what :meth:`ConfidenceSequence._excess` is for it.
 _Bet: TypeAlias = tuple[float, float]
 
@@ -132,10 +139,10 @@ class ConfidenceSequence:
     Args:
         num_users (int): How many values there are, :math:`N`.
         alpha (float): The probability that the interval is ever wrong.
-        bounds (tuple, optional): The smallest and the largest possible value.
+        limits (tuple, optional): The smallest and the largest possible value.
             (default: `(0.0, 1.0)`)
-        stakes (tuple, optional): The margins that the bettors look for, as multiples of the one
-            that is given with the values. (default: `(1.0,)`)
+        stakes (tuple, optional): What the bettors look for, as multiples of the margin that is
+            given with the values. (default: `(1.0,)`)
         prior_variance (float, optional): What the variance is taken for before the first value, in
             units of the squared range. It counts as much as one value, so that rare hits do not
             look like none. (default: `0.25`, the largest there is)
@@ -155,17 +162,24 @@ class ConfidenceSequence:
         self,
         num_users: int,
         alpha: float,
-        bounds: tuple[float, float] = (0.0, 1.0),
+        limits: tuple[float, float] = (0.0, 1.0),
         stakes: tuple[float, ...] = (1.0,),
         prior_variance: float = 0.25,
     ) -> None:
         self.num_users, self.alpha = num_users, alpha
         self._threshold = math.log(2 / alpha)
-        self._low, self._range = bounds[0], bounds[1] - bounds[0]
+        self._low, self._range = limits[0], limits[1] - limits[0]
         self._stakes = torch.tensor(stakes, dtype=torch.double, device="cpu").unsqueeze(1)
         self._prior_variance = prior_variance
         self._values = torch.zeros(0, dtype=torch.double, device="cpu")
         self._margins = torch.zeros(0, dtype=torch.double, device="cpu")
+
+    @classmethod
+    def of_differences(
+        cls, num_users: int, alpha: float, limits: tuple[float, float]
+    ) -> "ConfidenceSequence":
+        """Returns one for differences of paired values, which may be far larger than the margin."""
+        return cls(num_users, alpha, limits, _STAKES, _VARIANCE_OF_DIFFERENCES)
 
     @property
     def num_known(self) -> int:
@@ -193,7 +207,7 @@ class ConfidenceSequence:
             margin (float): The margin that is looked for from now on.
 
         Raises:
-            ValueError: If a value is outside the bounds, for which nothing would be guaranteed, or
+            ValueError: If a value is outside the limits, for which nothing would be guaranteed, or
                 there are more values than users.
         """
         scaled = (values.to("cpu", torch.double) - self._low) / self._range
@@ -230,7 +244,7 @@ class ConfidenceSequence:
         low, high = self.interval()
         return max(self.mean - low, high - self.mean)
 
-    def forecast(self, margin: float) -> float:
+    def num_needed(self, margin: float) -> float:
         """Returns how many users a margin will take, going by the variance so far."""
         # Of those who bet on more and on less, the one who may stake less takes longer.
         largest = _MAX_LOSS / max(self.mean - self._low, self._low + self._range - self.mean)
@@ -256,8 +270,8 @@ class ConfidenceSequence:
                 break
             # Half the precision away from both ends, or else one of them might never move.
             nearest = precision / 2 / gap
-            share = min(max(excess / (excess - excess_of_other), nearest), 1 - nearest)
-            claim = newest + share * (other - newest)
+            part = min(max(excess / (excess - excess_of_other), nearest), 1 - nearest)
+            claim = newest + part * (other - newest)
             found = self._excess(claim, sign)
             if (found > 0) == (excess > 0):
                 excess_of_other /= 2

@@ -23,6 +23,7 @@ from pyg_recmetrics import (
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
+from pyg_recmetrics.results.sampling import describe_sampling, note_on_sampling
 
 NUM_USERS, NUM_ITEMS = 6000, 40
 METRICS = ["ndcg@5", "recall@5"]
@@ -109,7 +110,8 @@ class TestMeans:
         assert result.bounds("ndcg@5") == (FULL["ndcg@5"], FULL["ndcg@5"])
         assert result.ranked.users is None
         assert "all users were ranked, as it takes about" in str(result)
-        assert str(FULL) in str(result).replace(f"\n{result.sampling.note()}", "")
+        note = note_on_sampling(result.sampling, result.nouns)
+        assert str(FULL) in str(result).replace(f"\n{note}", "")
 
     def test_few_users_are_ranked_at_once(self):
         result = evaluate(make_scores(num_users=1000), make_task(1000), METRICS, margin=0.2)
@@ -206,6 +208,26 @@ class TestUsersWithoutTruth:
             assert low <= result[name] <= high
             assert high - low <= 0.04
 
+    def test_they_are_ranked_only_for_their_lists_and_never_in_a_race(self):
+        asked = []
+
+        def scores(users):
+            asked.append(users)
+            return SCORES[users]
+
+        def asked_without_truth():
+            users = torch.cat(asked)
+            asked.clear()
+            assert users.numel() == users.unique().numel()
+            return int((self.task.degree[users] == 0).sum())
+
+        evaluate(scores, self.task, METRICS, margin=0.03)
+        assert asked_without_truth() == 0
+        result = evaluate(scores, self.task, METRICS, margin=0.03, keep_items=2)
+        assert asked_without_truth() == round(result.sampling.num_ranked / 2)
+        race({"a": scores, "b": SCORES}, self.task, "serendipity@5", equivalence=0.01)
+        assert asked_without_truth() == 0
+
     @pytest.mark.parametrize("action", ["neg", "pos"])
     @pytest.mark.parametrize("max_users", [1, 513, 1000])
     def test_means_are_those_of_users_with_truth_in_their_share(self, action, max_users):
@@ -241,7 +263,7 @@ class TestUsersWithoutTruth:
     def test_words_and_recipes_name_the_users_that_means_are_over(self):
         result = evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="neg")
         assert "the mean over all 6,000 users is within it" in str(result)
-        assert "of all 4,000 users with ground truth were ranked" in str(result)
+        assert "of 4,000 users with ground truth were drawn" in str(result)
         assert "for the mean over all 6,000 users (" in " ".join(result.recipe().split())
         skipping = evaluate(SCORES, self.task, METRICS, margin=0.02)
         assert "the mean over all 4,000 users is within it" in str(skipping)
@@ -278,7 +300,7 @@ class TestWhoIsMeant:
         for of in ("by", "by_degree", "recall_by_popularity"):
             options = {"groups": group} if of == "by" else {}
             options |= {"k": 5} if of == "recall_by_popularity" else {}
-            assert f"{number} of all 6,000 users were" in " ".join(
+            assert f"{number} of 6,000 users with ground truth were" in " ".join(
                 str(getattr(sampled, of)(**options)).split()
             )
             assert "ranked" not in str(getattr(FULL, of)(**options))
@@ -291,12 +313,12 @@ class TestWhoIsMeant:
         result = evaluate(SCORES, task, "ndcg@5", margin=0.03)
         assert result.sampling.stopped == "margin"
         assert "users" not in str(result)
-        assert "queries with ground truth, in random order" in " ".join(result.recipe().split())
+        assert "queries with ground truth were drawn" in " ".join(result.recipe().split())
 
     def test_an_epoch_that_ranks_all_as_the_one_before_makes_no_forecast(self):
         evaluator = Evaluator(TASK, METRICS, margin=0.008)
         assert "as it takes about" in str(evaluator(SCORES))
-        assert "all users were ranked, as in an earlier call" in str(evaluator(SCORES))
+        assert "all users were ranked\n" in f"{evaluator(SCORES)}\n"
 
 
 class TestEpochs:
@@ -342,26 +364,23 @@ class TestDevices:
 
 
 class TestWords:
-    def test_a_table_says_that_users_stand_for_all(self, sampled):
+    def test_a_table_and_a_recipe_say_that_users_stand_for_all(self, sampled):
         number = f"{sampled.sampling.num_ranked:,}"
         lines = [line for line in str(sampled).splitlines() if "same score" not in line]
         assert lines[-3:] == [
             "±: the mean over all 6,000 users is within it, with 95% confidence for all metrics "
             "together",
             f"{number} users evaluated",
-            f"{number} of all 6,000 users were ranked in random order (seed 0), until every mean "
-            f"is known to ± 0.02",
+            f"{number} of 6,000 users with ground truth were drawn (seed 0), until every mean is "
+            f"known to ± 0.02",
         ]
         reach = max(
             sampled["ndcg@5"] - sampled.bounds("ndcg@5").low,
             sampled.bounds("ndcg@5").high - sampled["ndcg@5"],
         )
         assert f"± {reach:.4f}".replace(" 0.", " .") in str(sampled)
-
-    def test_a_recipe_says_how(self, sampled):
         recipe = " ".join(sampled.recipe().split())
-        assert f"Population: {sampled.sampling.describe()}" in recipe
-        assert "betting confidence sequence without replacement" in recipe
+        assert f"Population: {describe_sampling(sampled.sampling, sampled.nouns)}" in recipe
 
     def test_a_comparison_says_it(self, sampled):
         pytest.importorskip("scipy")
@@ -377,7 +396,7 @@ class TestWords:
         pytest.importorskip("scipy")
         report({"A": sampled, "B": FULL}, tmp_path / "report.html")
         text = (tmp_path / "report.html").read_text()
-        assert f"A: {sampled.sampling.note()}" in text
+        assert f"A: {note_on_sampling(sampled.sampling, sampled.nouns)}" in text
 
     def test_a_file_keeps_it(self, sampled, tmp_path):
         sampled.save(tmp_path / "result.npz")
@@ -431,6 +450,14 @@ class TestRefusals:
                 "recall@20",
                 margin=0.1,
                 convention=some(few_candidates="undefined"),
+            )
+        with pytest.raises(ValueError, match=r"^b: 'margin' needs to know .* for user \d+"):
+            race(
+                {"a": SCORES, "b": scores},
+                TASK,
+                "recall@20",
+                equivalence=0.1,
+                population=Population(few_candidates="undefined"),
             )
         masked = evaluate(scores, TASK, METRICS, margin=0.02)
         with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.sequential import ConfidenceSequence, UserOrder, forecast, needed_users
+from pyg_recmetrics.sequential import ConfidenceSequence, UserOrder, needed_users, num_to_rank
 
 
 def money_one_by_one(values, margins, mean, sign, num_users, stakes=(1.0,), prior=0.25):
@@ -182,16 +182,12 @@ class TestIntervals:
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf])
-def test_values_outside_the_bounds_are_an_error(value):
+def test_values_outside_the_limits_or_too_many_are_an_error(value):
     sequence = ConfidenceSequence(10, 0.05)
     with pytest.raises(ValueError, match=r"a value needs to be between 0 and 1 \(got"):
         sequence.add(torch.tensor([0.5, value]), margin=0.1)
-
-
-def test_more_values_than_users_are_an_error():
-    sequence = ConfidenceSequence(2, 0.05)
-    with pytest.raises(ValueError, match="there are 2 values"):
-        sequence.add(torch.zeros(3), margin=0.1)
+    with pytest.raises(ValueError, match="there are 10 values"):
+        sequence.add(torch.zeros(11), margin=0.1)
 
 
 def test_the_number_depends_on_the_variance_and_hardly_on_the_population():
@@ -210,7 +206,7 @@ def test_a_mean_is_known_to_the_margin_about_when_it_is_forecast():
     values, margin = drawn(200_000), 0.01
     sequence = ConfidenceSequence(200_000, 0.05)
     sequence.add(values[:1000], margin)
-    needed = math.ceil(sequence.forecast(margin))
+    needed = math.ceil(sequence.num_needed(margin))
     sequence.add(values[1000:needed], margin)
     assert sequence.reach() == pytest.approx(margin, rel=0.1)
 
@@ -238,7 +234,7 @@ def test_rare_hits_take_about_what_is_forecast(rate, margin):
     for seed in range(9):
         values, sequence = rare_hits(rate, seed), ConfidenceSequence(10**6, 0.05)
         sequence.add(values[:1000], margin)
-        ratios.append(num_taken(values, margin, 10**6) / sequence.forecast(margin))
+        ratios.append(num_taken(values, margin, 10**6) / sequence.num_needed(margin))
     assert 1 / 1.3 < median(ratios) < 1.3
 
 
@@ -247,9 +243,9 @@ def test_no_hits_at_all_take_what_the_largest_stakes_take():
     least = math.log(40) / math.log1p(0.75 * 0.002)
     for low, high in ((0.0, 1.0), (-3.0, 5.0)):
         for rare in (0.0, 1.0):  # misses may be rare instead
-            sequence = ConfidenceSequence(10**9, 0.05, bounds=(low, high))
+            sequence = ConfidenceSequence(10**9, 0.05, limits=(low, high))
             sequence.add(torch.full((1000,), low + rare * (high - low)), 0.002 * (high - low))
-            forecast_of_all = sequence.forecast(0.002 * (high - low))
+            forecast_of_all = sequence.num_needed(0.002 * (high - low))
             assert least < forecast_of_all < 1.3 * least
 
 
@@ -263,23 +259,21 @@ def test_a_limit_on_stakes_counts_from_where_it_binds():
     assert needed_users(0.0, margin, 0.05, 1e5) == 0
 
 
-def test_all_are_ranked_where_half_would_not_be_enough():
-    assert forecast(512, 5001, 10_000) == 10_000
-    assert forecast(512, 5000, 10_000) == 1024
-
-
 @pytest.mark.parametrize(
-    ("num_ranked", "num_needed", "wanted"),
-    [(512, 700, 700), (512, 700.1, 701), (512, 4000, 1024), (1600, 1000, 1700), (1600, 1601, 1700)],
+    ("num_ranked", "num_needed", "num_users", "wanted"),
+    [
+        (512, 5001, 10_000, 10_000),  # half would not be enough
+        (512, 5000, 10_000, 1024),
+        (512, 700, 10**6, 700),
+        (512, 700.1, 10**6, 701),
+        (512, 4000, 10**6, 1024),  # no more than a doubling
+        (1600, 1000, 10**6, 1700),  # no tiny batch
+        (1600, 1601, 10**6, 1700),
+        (995, 400, 1000, 1000),  # there are no more than all
+    ],
 )
-def test_a_batch_is_what_is_needed_and_neither_tiny_nor_more_than_a_doubling(
-    num_ranked, num_needed, wanted
-):
-    assert forecast(num_ranked, num_needed, 10**6) == wanted
-
-
-def test_there_are_no_more_than_all():
-    assert forecast(995, 400, 1000) == 1000
+def test_a_batch_is_what_is_needed_within_limits(num_ranked, num_needed, num_users, wanted):
+    assert num_to_rank(num_ranked, num_needed, num_users) == wanted
 
 
 USERS = torch.arange(100, 160)

@@ -381,7 +381,7 @@ class _KnownRanks:
             is_whole = users is task.users
             pending = task.users_with_truth if is_whole else users[task.degree[users] > 0]
         num_users = pending.numel()
-        with _bar(num_users, progress) as bar:
+        with _bar(num_users, progress and num_users > 0) as bar:
             for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)

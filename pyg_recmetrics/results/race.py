@@ -194,64 +194,61 @@ class Race(Frozen, Rows[RacedPair]):
 
     def table(self) -> Table:
         """Returns the printed table."""
-        rows = [self._row(each) for each in self.entrants]
-        notes = [*self._claims()] if len(self) <= _NUM_CLAIMED else []
-        notes.append(
-            f"bounds and verdicts are about all {self.num_users:,} {self.nouns.users}, and hold "
-            f"together with {format_level(self.level)} confidence, whenever the race stopped"
-        )
-        notes.append(f"equivalent: less than {self.equivalence:g} apart")
         return Table(
             ["recommender", str(self.metric), self.nouns.users, "seconds", "verdict"],
-            rows,
-            tuple(notes),
+            [_row(self, each) for each in self.entrants],
+            notes_on_race(self),
         )
 
     def __repr__(self) -> str:
         best = ", ".join(self.best)
         return f"{type(self).__name__}({len(self.entrants)} recommenders, best: {best})"
 
-    def _row(self, each: Entrant) -> list[str]:
-        mean = f"{each.mean:.4f}"
-        if each.worse_than is not None:
-            became = f"worse than {each.worse_than}"
-        else:
-            mean, became = Best(mean), self._among_the_best(each.name)
-        return [each.name, mean, f"{each.num_users:,}", f"{each.seconds:.2f}", became]
-
-    def _among_the_best(self, name: str) -> str:
-        others = [other for other in self.best if other != name]
-        if not others:
-            return "best"
-        verdicts = {self.pair(name, other).verdict for other in others}
-        return "equivalent to the best" if verdicts == {"equivalent"} else "may be the best"
-
-    def _claims(self) -> Iterable[str]:
-        for pair in self:
-            shown = pair if pair.verdict != "worse" else swapped(pair)
-            number = format_interval(shown.difference, shown.low, shown.high)
-            what = {
-                "better": f"{shown.a} is better than {shown.b}",
-                "equivalent": f"{shown.a} and {shown.b} are equivalent",
-            }.get(shown.verdict, f"between {shown.a} and {shown.b} it is undecided")
-            if (
-                shown.verdict == "better"
-                and max(abs(shown.low), abs(shown.high)) < self.equivalence
-            ):
-                what += ", by less than what matters"
-            sign = "+" if shown.difference >= 0 else ""
-            yield f"{what}: {sign}{number}, after {shown.num_users:,} {self.nouns.users}"
-
 
 def swapped(pair: RacedPair) -> RacedPair:
     """Returns a pair as the other one of it sees it."""
+    a, b, verdict, difference, low, high, num_users = pair
     opposite: Mapping[RaceVerdict, RaceVerdict] = {"better": "worse", "worse": "better"}
-    return RacedPair(
-        pair.b,
-        pair.a,
-        opposite.get(pair.verdict, pair.verdict),
-        -pair.difference,
-        -pair.high,
-        -pair.low,
-        pair.num_users,
+    return RacedPair(b, a, opposite.get(verdict, verdict), -difference, -high, -low, num_users)
+
+
+def notes_on_race(race: Race) -> tuple[str, ...]:
+    """Returns the lines below the table of a race."""
+    return (
+        *([claim(pair, race) for pair in race] if len(race) <= _NUM_CLAIMED else ()),
+        f"bounds and verdicts are about all {race.num_users:,} {race.nouns.users}, and hold "
+        f"together with {format_level(race.level)} confidence",
+        f"equivalent: less than {race.equivalence:g} apart",
     )
+
+
+def claim(pair: RacedPair, race: Race) -> str:
+    """Returns what a race says of two recommenders, the better one first."""
+    a, b, verdict, difference, low, high, num_users = (
+        swapped(pair) if pair.verdict == "worse" else pair
+    )
+    what = {
+        "better": f"{a} is better than {b}",
+        "equivalent": f"{a} and {b} are equivalent",
+        "undecided": f"between {a} and {b} it is undecided",
+    }[verdict]
+    if verdict == "better" and max(-low, high) < race.equivalence:
+        what += ", by less than what matters"
+    sign = "+" if difference >= 0 else ""
+    number = format_interval(difference, low, high)
+    return f"{what}: {sign}{number}, after {num_users:,} {race.nouns.users}"
+
+
+def _row(race: Race, each: Entrant) -> list[str]:
+    mean = f"{each.mean:.4f}"
+    shown = Best(mean) if each.worse_than is None else mean
+    return [each.name, shown, f"{each.num_users:,}", f"{each.seconds:.2f}", _outcome(race, each)]
+
+
+def _outcome(race: Race, each: Entrant) -> str:
+    if each.worse_than is not None:
+        return f"worse than {each.worse_than}"
+    verdicts = {race.pair(each.name, other).verdict for other in race.best if other != each.name}
+    if not verdicts:
+        return "best"
+    return "equivalent to the best" if verdicts == {"equivalent"} else "may be the best"

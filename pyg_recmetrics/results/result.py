@@ -77,7 +77,12 @@ from pyg_recmetrics.results.recipe import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.sampling import (
+    Sampling,
+    describe_sampling,
+    note_on_bounds,
+    note_on_sampling,
+)
 from pyg_recmetrics.sums import exact_mean, exact_sums
 from pyg_recmetrics.tables import Table, format_interval, to_data_frame
 from pyg_recmetrics.task import RankingTask
@@ -558,7 +563,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if sampling is None:
             return means
         return [
-            sampling.weighted(name, mean, self.empty_target_action)
+            sampling.mean_over_all(name, mean, self.empty_target_action)
             for name, mean in zip(self.per_user, means, strict=True)
         ]
 
@@ -1094,7 +1099,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 self.ranked.origin.ranked_by,
                 num_seen,
             ),
-            None if self.sampling is None else self.sampling.describe(self.nouns),
+            None if self.sampling is None else describe_sampling(self.sampling, self.nouns),
             self.num_calls,
         )
 
@@ -1163,7 +1168,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         sampling = self.sampling
         if sampling is None or sampling.is_complete:
             return None
-        return sampling.note(self.nouns)
+        return note_on_sampling(sampling, self.nouns)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
@@ -1312,7 +1317,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """Yields the lines below the table, in the order of reading."""
         nouns = self.nouns
         if self.sampling is not None and not self.sampling.is_complete:
-            yield self.sampling.note_on_bounds(nouns)
+            yield note_on_bounds(self.sampling, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
             yield note_on_intervals(0.95, self._person, nouns)
             if note := self._caution(*self.per_user):
@@ -1321,7 +1326,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             self.user_counts, self.empty_target_action, self.convention, self.max_k
         )
         if self.sampling is not None:
-            yield self.sampling.note(nouns)
+            yield note_on_sampling(self.sampling, nouns)
         if self.num_calls > 1:
             yield note_on_calls(self.num_calls, nouns)
         if self.num_tied:

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.recipe import USERS, Nouns
-from pyg_recmetrics.sequential import FEW_USERS, Forecast
+from pyg_recmetrics.results.recipe import Nouns
+from pyg_recmetrics.sequential import Forecast
 from pyg_recmetrics.tables import format_level
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
@@ -75,53 +75,7 @@ class Sampling:
         """How many users the margins were last expected to take; `None` if that was not asked."""
         return self.forecasts[-1].num_needed if self.forecasts else None
 
-    def note_on_bounds(self, nouns: Nouns = USERS) -> str:
-        """Returns the line below a table that says what its intervals are."""
-        together = " for all metrics together" if len(self.bounds) > 1 else ""
-        return (
-            f"±: the mean over {self._who_counts(nouns)} is within it, with "
-            f"{format_level(self.level)} confidence{together}"
-        )
-
-    def note(self, nouns: Nouns = USERS) -> str:
-        """Returns the line below a table that says why no more users were ranked."""
-        wanted = self._wanted()
-        # Those without ground truth are among the users of a mean if they count as zero or one.
-        has_more = max(self.num_counted.values(), default=0) > self.num_users
-        users = f"{nouns.users} with ground truth" if has_more else nouns.users
-        ranked = (
-            f"{self.num_ranked:,} of all {self.num_users:,} {users} were ranked in random "
-            f"order (seed {self.seed}), until"
-        )
-        if self.stopped == "margin":
-            return f"{ranked} {wanted}"
-        if self.stopped == "all":
-            return f"all {nouns.users} were ranked, {self._why_all(wanted)}"
-        takes = "more" if self.num_needed is None else f"about {self.num_needed:,}"
-        return f"{ranked} there were as many as 'max_users'; it takes {takes} until {wanted}"
-
-    def _why_all(self, wanted: str) -> str:
-        """Returns why all were ranked, with nothing said of a number that was not forecast."""
-        if self.num_needed is not None:
-            return f"as it takes about {self.num_needed:,} until {wanted}"
-        return "as there are few" if self.num_users <= FEW_USERS else "as in an earlier call"
-
-    def describe(self, nouns: Nouns = USERS) -> str:
-        """Returns which users were ranked, in words for a recipe."""
-        if self.is_complete:
-            return f"all {self.num_users:,} {nouns.users} with ground truth"
-        bounds = ", ".join(
-            f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in self.bounds.items()
-        )
-        until = "" if self.stopped == "margin" else " or 'max_users' were ranked"
-        return (
-            f"{self.num_ranked:,} of {self.num_users:,} {nouns.users} with ground truth, in random "
-            f"order (seed {self.seed}), until {self._wanted()}{until}, by a betting confidence "
-            f"sequence without replacement of level {self.level:g} for the mean over "
-            f"{self._who_counts(nouns)} ({bounds})"
-        )
-
-    def weighted(self, name: str, mean: float, action: EmptyTargetAction) -> float:
+    def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
         """Returns a mean over all users, of whom those without ground truth are counted exactly.
 
         Args:
@@ -129,31 +83,15 @@ class Sampling:
             mean (float): The mean over the users with ground truth who were ranked.
             action (str): What users without ground truth count as.
         """
-        share, shift = weight_of_truth(self.num_counted[name], self.num_without_truth, action)
-        return share * mean + shift
-
-    def _who_counts(self, nouns: Nouns) -> str:
-        """Returns whom the means with bounds are over."""
-        numbers = {self.num_counted[name] for name in self.bounds}
-        if len(numbers) == 1:
-            return f"all {numbers.pop():,} {nouns.users}"
-        return f"all {nouns.users} for whom it is defined"
-
-    def _wanted(self) -> str:
-        margins = list(self.margins.values())
-        if len(margins) == 1:
-            return f"the mean of {next(iter(self.margins))} is known to ± {margins[0]:g}"
-        if len(set(margins)) == 1:
-            return f"every mean is known to ± {margins[0]:g}"
-        each = ", ".join(f"{name} ± {margin:g}" for name, margin in self.margins.items())
-        return f"every mean is known to its margin ({each})"
+        scale, shift = weight_of_truth(self.num_counted[name], self.num_without_truth, action)
+        return scale * mean + shift
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as JSON can hold them."""
         return arguments_of(self) | {
             "num_counted": dict(self.num_counted),
             "margins": dict(self.margins),
-            "bounds": {name: list(bounds) for name, bounds in self.bounds.items()},
+            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
             "forecasts": [list(forecast) for forecast in self.forecasts],
         }
 
@@ -169,3 +107,55 @@ class Sampling:
             "forecasts": tuple(Forecast(*forecast) for forecast in fields["forecasts"]),
         }
         return made_of(cls, {**fields, **parts})
+
+
+def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
+    """Returns the line below a table that says what its bounds are."""
+    together = " for all metrics together" if len(sampling.bounds) > 1 else ""
+    return (
+        f"±: the mean over {_who_counts(sampling, nouns)} is within it, with "
+        f"{format_level(sampling.level)} confidence{together}"
+    )
+
+
+def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
+    """Returns the line below a table that says why no more users were ranked."""
+    until = f"until {_wanted(sampling)}"
+    takes = f"it takes about {sampling.num_needed:,} {until}" if sampling.forecasts else ""
+    if sampling.is_complete:
+        return f"all {nouns.users} were ranked{', as ' if takes else ''}{takes}"
+    why = f"as many as 'max_users'; {takes}" if sampling.stopped == "max_users" else until
+    return (
+        f"{sampling.num_ranked:,} of {sampling.num_users:,} {nouns.users} with ground truth were "
+        f"drawn (seed {sampling.seed}), {why}"
+    )
+
+
+def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
+    """Returns which users were ranked, in words for a recipe."""
+    if sampling.is_complete:
+        return f"all {sampling.num_users:,} {nouns.users} with ground truth"
+    bounds = (
+        f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in sampling.bounds.items()
+    )
+    return (
+        f"{note_on_sampling(sampling, nouns)}, by a betting confidence sequence without "
+        f"replacement of level {sampling.level:g} for the mean over "
+        f"{_who_counts(sampling, nouns)} ({', '.join(bounds)})"
+    )
+
+
+def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
+    """Returns whom the means with bounds are over."""
+    numbers = {sampling.num_counted[name] for name in sampling.bounds}
+    if len(numbers) == 1:
+        return f"all {numbers.pop():,} {nouns.users}"
+    return f"all {nouns.users} for whom it is defined"
+
+
+def _wanted(sampling: Sampling) -> str:
+    margins = sampling.margins
+    if len(set(margins.values())) == 1 and len(margins) == len(sampling.num_counted):
+        return f"every mean is known to ± {next(iter(margins.values())):g}"
+    each = ", ".join(f"{name} ± {margin:g}" for name, margin in margins.items())
+    return f"means are known to their margins ({each})"

@@ -17,6 +17,8 @@ from pyg_recmetrics import (
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Prose, Remarks
 from pyg_recmetrics.reporting.sections import SECTIONS, sections_of, summary
+from pyg_recmetrics.results.recipe import USERS
+from pyg_recmetrics.results.sampling import note_on_bounds
 from tests.support.machines.missing_packages import hide_package
 from tests.support.references.variance_components import margin_over_runs
 
@@ -72,7 +74,7 @@ def test_users_of_samples_are_not_those_of_the_first(parts, samples):
         f"few, more: {few} to {more} of 20,000 users evaluated, in random order."
     )
     notes = parts("Means", both)[0].table.notes
-    assert notes[0] == samples["few"].sampling.note_on_bounds()
+    assert notes[0] == note_on_bounds(samples["few"].sampling, USERS)
     assert {f"few: {few} users evaluated", f"more: {more} users evaluated"} <= set(notes)
 
 

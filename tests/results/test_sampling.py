@@ -4,7 +4,12 @@ import pytest
 
 from pyg_recmetrics.results.estimates import Interval
 from pyg_recmetrics.results.recipe import USERS
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.sampling import (
+    Sampling,
+    describe_sampling,
+    note_on_bounds,
+    note_on_sampling,
+)
 from pyg_recmetrics.sequential import Forecast
 
 
@@ -25,51 +30,50 @@ def make(**changes):
     return Sampling(**fields | changes)
 
 
-def test_it_says_what_its_bounds_are_about_and_why_it_stopped():
-    assert make().note_on_bounds() == (
+ALL = {"stopped": "all", "num_ranked": 30_000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({}, "4,000 of 30,000 users with ground truth were drawn (seed 3), until every mean is "),
+        (
+            {"stopped": "max_users"},
+            "4,000 of 30,000 users with ground truth were drawn (seed 3), as many as 'max_users'; "
+            "it takes about 3,900 until every mean is known to ± 0.01",
+        ),
+        (ALL, "all users were ranked, as it takes about 3,900 until every mean is known to ± 0.01"),
+        (ALL | {"forecasts": ()}, "all users were ranked"),
+        (
+            {"margins": {"ndcg@20": 0.5, "recall@20": 0.1}},
+            "until means are known to their margins (ndcg@20 ± 0.5, recall@20 ± 0.1)",
+        ),
+        ({"margins": {"mrr": 0.5}}, "until means are known to their margins (mrr ± 0.5)"),
+    ],
+)
+def test_a_note_says_why_no_more_users_were_ranked(changes, note):
+    assert note in note_on_sampling(make(**changes), USERS)
+
+
+def test_a_note_says_what_bounds_are_about():
+    assert note_on_bounds(make(), USERS) == (
         "±: the mean over all 30,000 users is within it, with 95% confidence for all metrics "
         "together"
     )
-    assert make().note() == (
-        "4,000 of all 30,000 users were ranked in random order (seed 3), until every mean is known "
-        "to ± 0.01"
-    )
-    assert make(stopped="max_users").note() == (
-        "4,000 of all 30,000 users were ranked in random order (seed 3), until there were as many "
-        "as 'max_users'; it takes about 3,900 until every mean is known to ± 0.01"
-    )
-    assert make(stopped="all", num_ranked=30_000).note() == (
-        "all users were ranked, as it takes about 3,900 until every mean is known to ± 0.01"
-    )
-    assert make().describe().startswith("4,000 of 30,000 users with ground truth, in random order")
-    assert "(ndcg@20 from 0.1000 to 0.1200, recall@20 from 0.2000 to 0.2150)" in make().describe()
-    assert make(num_ranked=30_000).describe() == "all 30,000 users with ground truth"
 
 
-def test_it_does_not_say_what_it_would_have_taken_where_nobody_asked():
-    everybody = make(stopped="all", num_ranked=30_000, forecasts=())
-    assert everybody.note() == "all users were ranked, as in an earlier call"
-    few = make(stopped="all", num_users=1024, num_ranked=1024, forecasts=())
-    assert few.note() == "all users were ranked, as there are few"
+def test_a_recipe_says_whom_a_mean_is_of_and_the_bounds():
+    text = describe_sampling(make(), USERS)
+    assert text.startswith("4,000 of 30,000 users with ground truth were drawn (seed 3), until")
+    assert "(ndcg@20 from 0.1000 to 0.1200, recall@20 from 0.2000 to 0.2150)" in text
+    assert describe_sampling(make(**ALL), USERS) == "all 30,000 users with ground truth"
 
 
 def test_queries_are_not_called_users():
     queries = USERS._replace(users="queries")
-    for text in (make().note(queries), make().note_on_bounds(queries), make().describe(queries)):
-        assert "queries" in text
-        assert "users" not in text
-
-
-@pytest.mark.parametrize(
-    ("margins", "words"),
-    [
-        ({"mrr": 0.002}, "until the mean of mrr is known to ± 0.002"),
-        ({"mrr": 0.5, "map": 0.5}, "until every mean is known to ± 0.5"),
-        ({"mrr": 0.5, "map": 0.1}, "every mean is known to its margin (mrr ± 0.5, map ± 0.1)"),
-    ],
-)
-def test_it_names_the_margins(margins, words):
-    assert words in make(margins=margins).note()
+    for say in (note_on_sampling, note_on_bounds, describe_sampling):
+        assert "queries" in say(make(), queries)
+        assert "users" not in say(make(), queries)
 
 
 def test_it_is_restored():

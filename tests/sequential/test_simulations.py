@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, evaluate
-from pyg_recmetrics.racing import _PRIOR_VARIANCE, _STAKES
-from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, forecast
+from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, num_to_rank
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +70,7 @@ def stop(values, margin):
         num_ranked = num_next
         if num_ranked == values.numel() or sequence.reach() <= margin:
             return num_ranked, sequence.interval()
-        num_next = forecast(num_ranked, sequence.forecast(margin), values.numel())
+        num_next = num_to_rank(num_ranked, sequence.num_needed(margin), values.numel())
 
 
 @pytest.mark.parametrize(
@@ -175,9 +174,7 @@ def paired(gowalla):
 
 def is_ever_refuted(differences, claims):
     """Whether bettors of a race win against any of some claims `(difference, sign)`, ever."""
-    sequence = ConfidenceSequence(
-        differences.numel(), ALPHA, (-1.0, 1.0), stakes=_STAKES, prior_variance=_PRIOR_VARIANCE
-    )
+    sequence = ConfidenceSequence.of_differences(differences.numel(), ALPHA, (-1.0, 1.0))
     sequence.add(differences, 0.002)
     return any(sequence.is_refuted(*claim) for claim in claims)
 
