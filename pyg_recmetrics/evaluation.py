@@ -251,7 +251,7 @@ class Evaluator(Frozen):
         self._ties, self._seed = ties, seed
         k = self._depth()
         #: How :func:`open_ranking` ranks.
-        self._how = {
+        self._how: dict[str, Any] = {
             "k": k,
             "full": k is None,
             "batch_size": batch_size,
