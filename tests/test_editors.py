@@ -15,14 +15,14 @@ import pyg_recmetrics
 
 ROOT = Path(__file__).resolve().parents[1]
 
-IMPORTS = (
-    "from pyg_recmetrics import Evaluator, RankedEdges, RankingTask, evaluate, metrics, modules"
-)
+NAMES = ("Evaluator", "Margin", "RankedEdges", "RankingTask", "evaluate", "metrics", "modules")
+IMPORTS = f"from pyg_recmetrics import {', '.join(NAMES)}"
 
 #: The parameters of what an editor is asked about.
 PARAMETERS = {
     "evaluate": list(inspect.signature(pyg_recmetrics.evaluate).parameters),
     "Evaluator": list(inspect.signature(pyg_recmetrics.Evaluator).parameters),
+    "Margin": ["size", "level", "max_users", "seed"],
     "metrics.coverage": ["ranked", "k"],
     "modules.Recall": list(inspect.signature(pyg_recmetrics.modules.Recall).parameters),
 }
@@ -31,13 +31,15 @@ PARAMETERS = {
 RIGHT = (
     "evaluate(recommender=m, data=t)",
     "evaluate(m, t, 'recall@20', keep_items=True)",
-    "Evaluator(data=t)",
+    "evaluate(m, t, margin=Margin(0.01, max_users=5))",
+    "Evaluator(data=t, margin={'recall@20': 0.01})",
     "metrics.coverage(ranked, k=2)",
     "modules.Recall(k=20)",
     "modules.AMetricOfMyOwn(k=20)",
 )
 WRONG = (
     "evaluate(m, t, nonsense=3)",
+    "evaluate(m, t, threshold=4)",
     "evaluate(m)",
     "Evaluator(t, nonsense=3)",
     "metrics.coverage(ranked, kk=2)",
