@@ -338,7 +338,7 @@ def naming(name: str) -> Iterator[None]:
         raise
 
 
-class Question:
+class OpenQuestion:
     """What the mean of a metric is for a recommender, or how far two recommenders are apart in it.
 
     Args:
@@ -409,11 +409,11 @@ class Question:
         return self._sequence.num_needed(self.margin / self._scale) / self._rate
 
 
-def ask(questions: Sequence[Question], num_next: Callable[[int], int]) -> int:
+def ask(questions: Sequence[OpenQuestion], num_next: Callable[[int], int]) -> int:
     """Ranks users in random order, and returns how many it took to answer questions about them.
 
     Args:
-        questions (sequence of Question): The questions.
+        questions (sequence of OpenQuestion): The questions.
         num_next (callable): Takes how many users have been ranked, and returns how many are to be
             ranked after the next batch; as many if it is enough. It may close questions and take
             out recommenders.
@@ -442,7 +442,7 @@ def sample(runner: Runner, num_first: int) -> Sampling:
             if there was none.
     """
     frame, margins = runner.frame, runner.frame.margins
-    questions = [Question(name, (runner,), len(margins.sizes)) for name in margins.sizes]
+    questions = [OpenQuestion(name, (runner,), len(margins.sizes)) for name in margins.sizes]
     forecasts: list[Forecast] = []
 
     def num_next(num_ranked: int) -> int:

@@ -12,7 +12,7 @@ from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_finite_number
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Margin, Question, Runner, ask, naming
+from pyg_recmetrics.margins import Margin, OpenQuestion, Runner, ask, naming
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
@@ -143,7 +143,7 @@ class _Racing:
         (self.metric,) = runners[0].frame.metrics
         self.name, self.runners, self.frame = str(self.metric), runners, runners[0].frame
         pairs = list(combinations(runners, 2))
-        self.questions = [Question(self.name, pair, len(pairs)) for pair in pairs]
+        self.questions = [OpenQuestion(self.name, pair, len(pairs)) for pair in pairs]
         self.is_higher_better = is_higher_better(self.name)
         self.known = {each: self._pair(each) for each in self.questions}
         self.looks: list[list[RacedPair]] = []
@@ -181,7 +181,7 @@ class _Racing:
             return num_ranked
         return min(int(num_ranked * _GROWTH), self.frame.most)
 
-    def _pair(self, question: Question) -> RacedPair:
+    def _pair(self, question: OpenQuestion) -> RacedPair:
         """Returns what is known of two recommenders."""
         a, b = question.runners
         if not question.has_values:
@@ -190,7 +190,7 @@ class _Racing:
         verdict = self._verdict(question, *bounds)
         return RacedPair(a.name, b.name, verdict, question.answer, *bounds, a.num_ranked)
 
-    def _verdict(self, question: Question, low: float, high: float) -> RaceVerdict:
+    def _verdict(self, question: OpenQuestion, low: float, high: float) -> RaceVerdict:
         rounding = _ROUNDING * question.limits[1]
         if low > rounding or high < -rounding:
             return "better" if (low > 0) == self.is_higher_better else "worse"
@@ -199,7 +199,7 @@ class _Racing:
             return "equivalent"
         return "undecided"
 
-    def _drop_loser(self, question: Question) -> None:
+    def _drop_loser(self, question: OpenQuestion) -> None:
         a, b = question.runners
         verdict = self.known[question].verdict
         if verdict in ("better", "worse"):

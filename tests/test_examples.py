@@ -225,7 +225,7 @@ def test_pygs_movielens_can_be_evaluated(movielens_folder, tmp_path, monkeypatch
     assert task.weight is not None
     monkeypatch.chdir(tmp_path)
     results = run_example(monkeypatch, "lightgcn.py", "--dataset", "MovieLens100K", "--epochs", "2")
-    assert results["LightGCN"].num_evaluated == 5
+    assert results["LightGCN"].user_counts.num_evaluated == 5
 
 
 @pytest.mark.usefixtures("expect_ties")
@@ -240,7 +240,7 @@ def test_pygs_amazon_book_can_be_evaluated(tmp_path, monkeypatch):
     assert RankingTask.from_data(data).degree.tolist() == [2] * 5
     monkeypatch.chdir(tmp_path)
     results = run_example(monkeypatch, "lightgcn.py", "--dataset", "AmazonBook", "--epochs", "2")
-    assert results["LightGCN"].num_evaluated == 5
+    assert results["LightGCN"].user_counts.num_evaluated == 5
 
 
 def test_the_example_of_a_plain_loop_stops_and_goes_back_to_the_best(monkeypatch, capsys):

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Modules without a file of tests, and where they are tested instead.
 TESTED_ELSEWHERE = {
+    "results/measured": "what results and runs have in common, by the tests of both",
     "__main__": "command/test_main.py",
     "command/notes": "command/test_main.py, test_evaluating.py",
     "modules/classes": "modules/test_modules.py",

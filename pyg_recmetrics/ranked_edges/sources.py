@@ -63,6 +63,13 @@ class Origin:
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
         user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
             :meth:`RankedEdges.each_edge`; `None` if every row is a user.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, rank
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> rank(torch.tensor([0.1, 0.3, 0.2]), task, k=2).origin.ranked_by
+        'one score per item'
     """
 
     ranked_by: str | None = None

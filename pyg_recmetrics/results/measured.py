@@ -137,11 +137,12 @@ class Measured(Tabular):
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1", "mrr@2"])
             >>> cohorts = result.by(["new", "new", "old", None])
             >>> print(cohorts)
-            group  users         recall@1            mrr@2
-            ----------------------------------------------
-            new        2  0.5000 ± 6.3531  0.7500 ± 3.1766
-            old        1           1.0000           1.0000
+            group  users        recall@1                      mrr@2
+            -------------------------------------------------------
+            new        2  0.5000 ± .5000  0.7500 (0.0000 to 1.0000)
+            old        1          1.0000                     1.0000
             ±: 95% confidence interval of the mean over users
+            intervals may be too narrow: there are few users in some groups (2)
             >>> cohorts["new"]["recall@1"].value
             0.5
         """

@@ -480,10 +480,10 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         >>> result["recall@3"], result.per_user["recall@1"].tolist()
         (1.0, [0.5, 0.0, nan])
         >>> print(result)
-        metric                                     @1      @3
-        -----------------------------------------------------
-        r_precision  0.2500 ± 3.1766
-        recall                        0.2500 ± 3.1766  1.0000
+        metric                                                         @1      @3
+        -------------------------------------------------------------------------
+        r_precision  0.2500 (0.0000 to 1.0000)
+        recall                                  0.2500 (0.0000 to 1.0000)  1.0000
         ±: 95% confidence interval of the mean over users
         intervals may be too narrow: there are few users (2)
         2 users evaluated, 1 without ground truth
@@ -784,15 +784,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Example:
             >>> import torch
             >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.stack([torch.arange(9), torch.arange(9) % 3])
-            >>> task = RankingTask(truth, num_users=9, num_items=3)
+            >>> truth = torch.stack([torch.arange(90), torch.arange(90) % 3])
+            >>> task = RankingTask(truth, num_users=90, num_items=3)
             >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3], [0.1, 0.2, 0.3]])
-            >>> result = evaluate(scores.repeat(3, 1), task, "recall@1", keep_items=1)
+            >>> result = evaluate(scores.repeat(30, 1), task, "recall@1", keep_items=1)
             >>> print(result.by_item_group(["new", "new", "old"], k=1))
             items  users  recall@1      exposure@1       relevance  exposure@1 / relevance
             ------------------------------------------------------------------------------
-            new        9    0.0000  0.6667 ± .3843  0.6667 ± .3843                  1.0000
-            old        9    1.0000  0.3333 ± .3843  0.3333 ± .3843                  1.0000
+            new       90    0.0000  0.6667 ± .0993  0.6667 ± .0993                  1.0000
+            old       90    1.0000  0.3333 ± .0993  0.3333 ± .0993                  1.0000
             ±: 95% confidence interval of the mean over users
         """
         check_has(self.ranked.catalogue, "num_items", "by_item_group")

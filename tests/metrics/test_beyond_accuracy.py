@@ -329,8 +329,8 @@ class TestEvaluate:
 
     def test_lists_are_kept_as_wide_as_needed(self):
         def width(names, **options):
-            items = evaluate(self.scores, self.task(), names, **options).ranked.lists.to_matrix()
-            return None if items is None else items.size(1)
+            lists = evaluate(self.scores, self.task(), names, **options).ranked.lists
+            return None if lists is None else lists.width
 
         assert width("recall@3") is None
         assert width(["recall@3", "coverage@2"]) == 2
