@@ -49,7 +49,7 @@ RETURNED = (
     "pyg_recmetrics.results.Protocol",
     "pyg_recmetrics.results.RacedPair",
     "pyg_recmetrics.results.Sampling",
-    "pyg_recmetrics.results.recipe.UserCounts",
+    "pyg_recmetrics.results.notes.UserCounts",
     "pyg_recmetrics.transforms.split_report.StageReport",
 )
 

@@ -23,7 +23,7 @@ from pyg_recmetrics import (
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
-from pyg_recmetrics.results.sampling import describe_sampling, note_on_sampling
+from pyg_recmetrics.results.notes import describe_sampling, note_on_sampling
 
 NUM_USERS, NUM_ITEMS = 6000, 40
 METRICS = ["ndcg@5", "recall@5"]

@@ -8,7 +8,8 @@ from pyg_recmetrics.benchmark.means import Results, notes_of_all
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
-from pyg_recmetrics.results.comparison import Verdict, signed
+from pyg_recmetrics.results.comparison import Verdict
+from pyg_recmetrics.results.notes import notes_on_data_set, signed
 from pyg_recmetrics.results.runs import Name, read_name
 from pyg_recmetrics.tables import Faint, Table, Tabular, to_data_frame
 
@@ -177,7 +178,7 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
             yield from self.claims()
         yield from notes_of_all(
             {
-                data_set: found.protocol.notes_on_data_set(tuple(found))
+                data_set: notes_on_data_set(found.protocol, tuple(found))
                 for data_set, found in self.items()
             }
         )

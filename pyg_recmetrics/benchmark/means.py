@@ -7,9 +7,8 @@ from typing import NamedTuple
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.recipe import note_on_intervals
+from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
 from pyg_recmetrics.results.runs import (
-    describe_samples,
     every_run,
 )
 from pyg_recmetrics.tables import Best, Table, format_mean

@@ -25,7 +25,7 @@ from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.measured import common_popularity
-from pyg_recmetrics.results.recipe import those_who
+from pyg_recmetrics.results.notes import those_who
 from pyg_recmetrics.results.runs import (
     RUNNABLE,
     Runnable,

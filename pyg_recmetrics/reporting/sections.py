@@ -19,7 +19,7 @@ from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.cohorts import format_cohort
 from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.measured import Measured, common_popularity
-from pyg_recmetrics.results.recipe import those_who
+from pyg_recmetrics.results.notes import those_who
 from pyg_recmetrics.results.result import TieRanges
 from pyg_recmetrics.results.runs import (
     common_metrics,

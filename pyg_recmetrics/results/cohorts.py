@@ -20,11 +20,10 @@ from pyg_recmetrics.results.estimates import (
     Estimate,
     Interval,
     Sample,
-    caution,
     mean_of_users,
     ratio_of_sums,
 )
-from pyg_recmetrics.results.recipe import USERS, Nouns, note_on_intervals
+from pyg_recmetrics.results.notes import USERS, Nouns, caution, note_on_intervals
 from pyg_recmetrics.tables import (
     Rows,
     Table,

@@ -22,7 +22,6 @@ from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results.estimates import (
-    FEW_RUNS,
     Basis,
     Estimate,
     Interval,
@@ -30,8 +29,6 @@ from pyg_recmetrics.results.estimates import (
     PairedTest,
     Sample,
     alpha_of,
-    caution,
-    caution_on_persons,
     check_scipy,
     difference_of_users,
     exp_or_inf,
@@ -40,14 +37,24 @@ from pyg_recmetrics.results.estimates import (
     randomization_test,
 )
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.recipe import Nouns, note_on_copies, note_on_few_runs
+from pyg_recmetrics.results.notes import (
+    NUM_CLAIMED,
+    Nouns,
+    caution,
+    caution_on_persons,
+    clauses,
+    describe_samples,
+    lift_in_words,
+    note_on_copies,
+    notes_on_comparison,
+    signed,
+)
 from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
     are_copies,
     check_users_in_common,
     common_metrics,
-    describe_samples,
     every_run,
     read_name,
     recommenders_by_name,
@@ -58,8 +65,6 @@ from pyg_recmetrics.tables import (
     Best,
     Rows,
     Table,
-    format_level,
-    format_mean,
     format_p,
     to_data_frame,
 )
@@ -72,9 +77,6 @@ _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 #: A mean that is smaller than this share of what it is a mean of is due to rounding.
 _ROUNDING = 1e-12
-
-#: A lift in per cent from which on it is said as a multiple.
-_LARGEST_LIFT = 200
 
 #: What a comparison says of `a`, beside `b`.
 Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -397,60 +399,6 @@ def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list
     return by_pair
 
 
-def signed(row: PairedDifference) -> str:
-    """Returns a difference with its sign and its interval."""
-    sign = "+" if row.difference >= 0 else ""
-    return sign + format_mean(row.difference, (row.high - row.low) / 2)
-
-
-def lift_in_words(row: PairedDifference, missing: str = "") -> str:
-    """Returns the lift of a difference, and something else if it has none."""
-    if math.isnan(row.lift):
-        return missing
-    if row.lift < _LARGEST_LIFT:
-        return f"{row.lift:+.1f}%"
-    times = 1 + row.lift / 100
-    return f"{times:.0f} x" if times >= 10 else f"{times:.1f} x"
-
-
-def _clauses(
-    rows: Sequence[PairedDifference], bound: Callable[[PairedDifference], float | None]
-) -> Iterator[str]:
-    """Yields what the verdicts on a pair are, and in which metrics."""
-    a, b = rows[0].a, rows[0].b
-    of = {kind: [row for row in rows if row.verdict == kind] for kind in get_args(Verdict)}
-    for verdict in ("better", "worse"):
-        if found := of[verdict]:
-            yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
-    if found := of["equivalent"]:
-        within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
-        yield f"{a} is as good as {b} in {_listed(within)}"
-    if found := of["inconclusive"]:
-        who = f" between {a} and {b}" if len(found) == len(rows) else ""
-        are = "is" if len(found) == 1 else "are"
-        yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
-
-
-def _with_size(row: PairedDifference, more: str = "") -> str:
-    numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
-    return f"{row.metric} ({', '.join(filter(None, numbers))})"
-
-
-def _with_p(row: PairedDifference) -> str:
-    return _with_size(row, f"p = {format_p(row.p_adjusted)}")
-
-
-def _listed(parts: Iterable[str]) -> str:
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-_WORDS_ON_TESTS: dict[PairedTest, str] = {
-    "t-test": "paired t-test",
-    "randomization": "randomisation test of the mean difference",
-}
-
-
 @dataclass(frozen=True)
 class Protocol:
     """How differences were tested.
@@ -518,87 +466,6 @@ class Protocol:
         singles = [name for name, number in self.num_runs.items() if number == 1]
         return [name for name in singles if name not in self.deterministic]
 
-    def notes(self, rows: Sequence[PairedDifference]) -> Iterator[str]:
-        """Says how some of the differences were tested."""
-        tested = [row for row in rows if not math.isnan(row.p_value)]
-        yield self._on_intervals(rows)
-        yield from self._on_tests(tested)
-        if self.has_runs:
-            counts = ", ".join(f"{number} of {name}" for name, number in self.num_runs.items())
-            yield f"runs: {counts}; wins are averaged over pairs of runs"
-        yield from self._on_what_is_missing(tested)
-
-    def notes_on_data_set(self, rows: Sequence[PairedDifference]) -> Iterator[str]:
-        """Says how differences on one of several data sets were tested, below a table of all."""
-        yield self._on_intervals(rows)
-        tested = [row for row in rows if not math.isnan(row.p_value)]
-        if tested:
-            yield (
-                f"*: significant at {1 - self.level:.4g} by a {_WORDS_ON_TESTS[self.test]}, "
-                f"{self._on_correction()}; an interval is one of a single difference"
-            )
-            yield from self._on_equivalence()
-        yield from self._on_what_is_missing(tested)
-
-    def _on_what_is_missing(self, tested: Sequence[PairedDifference]) -> Iterator[str]:
-        compared = {name for row in tested for name in (row.a, row.b)}
-        if single := [name for name in self.uncovered if name in compared]:
-            yield (
-                f"(*): for these trained models; other seeds of {', '.join(single)} are not covered"
-            )
-        if FEW_RUNS in self.num_runs.values():
-            yield note_on_few_runs()
-        yield from self.remarks
-        if self.caution:
-            yield self.caution
-
-    def _on_intervals(self, rows: Sequence[PairedDifference]) -> str:
-        if all(math.isnan(row.low) for row in rows):
-            return "a - b: the difference; an interval and a test need values of two users or more"
-        drawn = f", for other {self.nouns.drawn}"
-        if self.has_runs:
-            drawn += " and other runs"
-        together = " of all differences together" if self.are_together else ""
-        return (
-            f"a - b: mean difference over {self.nouns.means} ± its {format_level(self.level)} "
-            f"confidence interval{together}{drawn}"
-        )
-
-    def _on_tests(self, tested: Sequence[PairedDifference]) -> Iterator[str]:
-        if not tested:
-            if self.primary is not None:
-                yield f"p: only {self.primary} is tested"
-            return
-        yield (
-            f"p: {_WORDS_ON_TESTS[self.test]}, {self._on_correction()}; "
-            f"*: at most {1 - self.level:.4g}"
-        )
-        if self.num_tests > 1 and not self.simultaneous:
-            # What draws signs of users has no users in common between data sets.
-            hint = "" if self.num_data_sets > 1 else "; 'simultaneous=True' corrects it, too"
-            yield f"an interval is one of a single difference{hint}"
-        yield from self._on_equivalence()
-
-    def _on_equivalence(self) -> Iterator[str]:
-        if self.equivalence is not None:
-            yield (
-                f"equivalent: the difference is smaller than {self.equivalence}"
-                f"{' of the mean of b' if self.equivalence.is_share else ''}, by two one-sided "
-                f"tests"
-            )
-
-    def _on_correction(self) -> str:
-        if self.num_tests == 1:
-            by_signs = f" by random signs of {self.nouns.drawn}" if self.simultaneous else ""
-            return f"a single test{by_signs}"
-        how = "the largest of all" if self.simultaneous else "Holm's method"
-        metrics = f"{self.num_tested_metrics} metric{'' if self.num_tested_metrics == 1 else 's'}"
-        where = f" on {self.num_data_sets} data sets" if self.num_data_sets > 1 else ""
-        return f"adjusted for {self.num_tests} tests of {metrics}{where} by {how}"
-
-
-#: For as many pairs as this, the printed table ends with a sentence on each.
-_NUM_CLAIMED = 6
 
 #: How many random signs of users simultaneous intervals are drawn from.
 _NUM_SAMPLES = 9999
@@ -770,7 +637,7 @@ class Comparison(Rows[PairedDifference]):
 
     def _claim(self, rows: Sequence[PairedDifference]) -> str:
         """Returns what the tests say of one pair."""
-        sentence = "; ".join(_clauses(rows, self.bound))
+        sentence = "; ".join(clauses(rows, self.bound))
         return f"{sentence}." if self.covers_training(rows[0]) else f"As trained here, {sentence}."
 
     def _row(self, row: PairedDifference) -> list[str]:
@@ -793,9 +660,9 @@ class Comparison(Rows[PairedDifference]):
         ]
 
     def _notes(self) -> Iterator[str]:
-        if len(rows_by_pair(self)) <= _NUM_CLAIMED:
+        if len(rows_by_pair(self)) <= NUM_CLAIMED:
             yield from self.claims()
-        yield from self.protocol.notes(self._rows)
+        yield from notes_on_comparison(self.protocol, self._rows)
 
 
 def compare(

@@ -567,56 +567,6 @@ class Basis(NamedTuple):
         return f"there are few {persons} ({self.num_drawn}, {worth})"
 
 
-def caution(
-    bases: Iterable[Basis],
-    means: str = "users",
-    drawn: str = "users",
-    *,
-    are_differences: bool = False,
-) -> str | None:
-    """Returns what makes some intervals too narrow; `None` if nothing does.
-
-    Args:
-        bases (iterable of Basis): What the interval of each metric rests on.
-        means (str, optional): What means are over. (default: `"users"`)
-        drawn (str, optional): What is drawn. (default: `"users"`)
-        are_differences (bool, optional): Whether they are intervals of differences, and not of
-            means. (default: `False`)
-    """
-    bases = [basis for basis in bases if basis.num_drawn > 1]
-    if not bases:
-        return None
-    fewest = min(bases, key=lambda basis: basis.num_persons or basis.num_drawn)
-    few_persons = fewest.few_persons(drawn)
-    if few_persons is None and fewest.num_drawn < FEW_USERS:
-        return _said(f"there are few {means} ({fewest.num_drawn})")
-    # Results that are the same differ in nothing, and not for few users.
-    least, do = (1, "differ") if are_differences else (0, "have more than zero")
-    rare = dict.fromkeys(basis.metric for basis in bases if least <= basis.num_hits < FEW_HITS)
-    few_hits = f"few {means} {do} in {', '.join(rare)}" if rare else None
-    return _said(few_persons, few_hits, _on_skewness(bases, drawn))
-
-
-def _on_skewness(bases: Iterable[Basis], drawn: str) -> str | None:
-    """Returns what to say if some differences are too skewed for so many users."""
-    skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
-    if not skewed:
-        return None
-    needed = max(basis.num_needed for basis in skewed)
-    metrics = dict.fromkeys(basis.metric for basis in skewed)
-    return f"differences are skewed in {', '.join(metrics)}, which takes {needed:,} {drawn}"
-
-
-def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
-    """Returns the same of persons with several rows; `None` if there are enough of them."""
-    return _said(Basis.of("", sample).few_persons(persons))
-
-
-def _said(*reasons: str | None) -> str | None:
-    text = ", and ".join(filter(None, reasons))
-    return f"intervals may be too narrow: {text}" if text else None
-
-
 # Where the variance of a mean comes from: the choice of users, and the runs of a recommender.
 #
 # Let :math:`x_{su}` be the value of user `u` in run `s` of a recommender: the sum of a mean, an

@@ -20,7 +20,7 @@ from pyg_recmetrics.results.cohorts import (
     group_by_degree,
 )
 from pyg_recmetrics.results.estimates import Estimate, mean_of_runs, mean_of_users
-from pyg_recmetrics.results.recipe import Nouns
+from pyg_recmetrics.results.notes import Nouns
 from pyg_recmetrics.tables import Tabular
 from pyg_recmetrics.task.catalogue import check_has
 

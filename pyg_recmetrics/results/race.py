@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.recipe import USERS, Nouns
-from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_level, to_data_frame
+from pyg_recmetrics.results.notes import USERS, Nouns, notes_on_race
+from pyg_recmetrics.tables import Best, Rows, Table, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What a race says of `a`, beside `b`.
 RaceVerdict: TypeAlias = Literal["better", "worse", "equivalent", "undecided"]
-
-#: For as many pairs as this, the printed table ends with a sentence on each.
-_NUM_CLAIMED = 6
 
 
 class RacedPair(NamedTuple):
@@ -210,33 +207,6 @@ def swapped(pair: RacedPair) -> RacedPair:
     a, b, verdict, difference, low, high, num_users = pair
     opposite: Mapping[RaceVerdict, RaceVerdict] = {"better": "worse", "worse": "better"}
     return RacedPair(b, a, opposite.get(verdict, verdict), -difference, -high, -low, num_users)
-
-
-def notes_on_race(race: Race) -> tuple[str, ...]:
-    """Returns the lines below the table of a race."""
-    return (
-        *([claim(pair, race) for pair in race] if len(race) <= _NUM_CLAIMED else ()),
-        f"bounds and verdicts are about all {race.num_users:,} {race.nouns.users}, and hold "
-        f"together with {format_level(race.level)} confidence",
-        f"equivalent: less than {race.equivalence:g} apart",
-    )
-
-
-def claim(pair: RacedPair, race: Race) -> str:
-    """Returns what a race says of two recommenders, the better one first."""
-    a, b, verdict, difference, low, high, num_users = (
-        swapped(pair) if pair.verdict == "worse" else pair
-    )
-    what = {
-        "better": f"{a} is better than {b}",
-        "equivalent": f"{a} and {b} are equivalent",
-        "undecided": f"between {a} and {b} it is undecided",
-    }[verdict]
-    if verdict == "better" and max(-low, high) < race.equivalence:
-        what += ", by less than what matters"
-    sign = "+" if difference >= 0 else ""
-    number = format_interval(difference, low, high)
-    return f"{what}: {sign}{number}, after {num_users:,} {race.nouns.users}"
 
 
 def _row(race: Race, each: Entrant) -> list[str]:

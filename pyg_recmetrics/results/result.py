@@ -57,8 +57,6 @@ from pyg_recmetrics.results.estimates import (
     Interval,
     IntervalMethod,
     Sample,
-    caution,
-    caution_on_persons,
     check_average_over,
     check_averages,
     check_has_rows,
@@ -67,21 +65,23 @@ from pyg_recmetrics.results.estimates import (
     num_persons,
 )
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.recipe import (
+from pyg_recmetrics.results.notes import (
     Nouns,
     Observations,
     Ranking,
     UserCounts,
+    caution,
+    caution_on_persons,
+    describe_sampling,
+    note_on_bounds,
     note_on_calls,
     note_on_intervals,
+    note_on_sampling,
     summarize_users,
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import (
     Sampling,
-    describe_sampling,
-    note_on_bounds,
-    note_on_sampling,
 )
 from pyg_recmetrics.sums import exact_mean, exact_sums
 from pyg_recmetrics.tables import Table, format_interval, to_data_frame

@@ -14,7 +14,13 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.estimates import FEW_RUNS, Estimate, check_scipy
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.recipe import note_on_copies, note_on_few_runs, note_on_intervals
+from pyg_recmetrics.results.notes import (
+    describe_samples,
+    note_on_copies,
+    note_on_few_runs,
+    note_on_intervals,
+    notes_on_sources,
+)
 from pyg_recmetrics.results.result import EvaluationResult, TieRange
 from pyg_recmetrics.results.same_task import check_same_task, is_of_same_task, is_same
 from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
@@ -32,31 +38,6 @@ def check_users_in_common(results: Mapping[str, EvaluationResult]) -> None:
             f"'results' needs to have users whom all have ranked (got none for "
             f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
         )
-
-
-def describe_samples(
-    results: Mapping[str, EvaluationResult], purpose: str = "are compared"
-) -> str | None:
-    """Returns whose users stand for all of the task; `None` if nobody's do.
-
-    Args:
-        results (mapping): Results of one task by name.
-        purpose (str, optional): What becomes of the users whom all results have ranked.
-    """
-    samples = {
-        name: result.sampling
-        for name, result in results.items()
-        if result.sampling is not None and not result.sampling.is_complete
-    }
-    if not samples:
-        return None
-    first = next(iter(samples.values()))
-    users = next(iter(results.values())).nouns.users
-    sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in samples.items()]
-    return (
-        f"of {first.num_users:,} {users}, a 'margin' drew {list_some(sizes)}; those whom all have "
-        f"ranked {purpose}"
-    )
 
 
 #: One result of a recommender, or several.
@@ -323,27 +304,12 @@ class Runs(Measured, Rows[EvaluationResult]):
             f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "
             f"could be"
         )
-        yield from _notes_on_sources(estimates)
+        yield from notes_on_sources(estimates)
         yield self._note_on_sample()
 
     def _note_on_sample(self) -> str | None:
         runs = {f"run {number}": run for number, run in enumerate(self.runs, 1)}
         return describe_samples(runs, "count")
-
-
-def _notes_on_sources(estimates: Mapping[str, Estimate]) -> Iterator[str]:
-    """Says which metrics vary by runs alone, and which source of variance dominates in which."""
-    of_all = [name for name, estimate in estimates.items() if not estimate.num_drawn]
-    if of_all:
-        yield f"{', '.join(of_all)}: for other runs alone"
-    helped: dict[str, list[str]] = {"runs": [], "users": []}
-    for name, estimate in estimates.items():
-        left = estimate.uncertainty.with_runs(math.inf).variance
-        if estimate.uncertainty.variance > 0:
-            helped["users" if 2 * left > estimate.uncertainty.variance else "runs"].append(name)
-    for source, metrics in helped.items():
-        if metrics:
-            yield f"more {source} would help most for {', '.join(metrics)}"
 
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:

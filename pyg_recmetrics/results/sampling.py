@@ -7,9 +7,7 @@ from typing import Any, Literal, TypeAlias
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.recipe import Nouns
 from pyg_recmetrics.sequential import Forecast
-from pyg_recmetrics.tables import format_level
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.
@@ -107,55 +105,3 @@ class Sampling:
             "forecasts": tuple(Forecast(*forecast) for forecast in fields["forecasts"]),
         }
         return made_of(cls, {**fields, **parts})
-
-
-def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns the line below a table that says what its bounds are."""
-    together = " for all metrics together" if len(sampling.bounds) > 1 else ""
-    return (
-        f"±: the mean over {_who_counts(sampling, nouns)} is within it, with "
-        f"{format_level(sampling.level)} confidence{together}"
-    )
-
-
-def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns the line below a table that says why no more users were ranked."""
-    until = f"until {_wanted(sampling)}"
-    takes = f"it takes about {sampling.num_needed:,} {until}" if sampling.forecasts else ""
-    if sampling.is_complete:
-        return f"all {nouns.users} were ranked{', as ' if takes else ''}{takes}"
-    why = f"as many as 'max_users'; {takes}" if sampling.stopped == "max_users" else until
-    return (
-        f"{sampling.num_ranked:,} of {sampling.num_users:,} {nouns.users} with ground truth were "
-        f"drawn (seed {sampling.seed}), {why}"
-    )
-
-
-def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns which users were ranked, in words for a recipe."""
-    if sampling.is_complete:
-        return f"all {sampling.num_users:,} {nouns.users} with ground truth"
-    bounds = (
-        f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in sampling.bounds.items()
-    )
-    return (
-        f"{note_on_sampling(sampling, nouns)}, by a betting confidence sequence without "
-        f"replacement of level {sampling.level:g} for the mean over "
-        f"{_who_counts(sampling, nouns)} ({', '.join(bounds)})"
-    )
-
-
-def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns whom the means with bounds are over."""
-    numbers = {sampling.num_counted[name] for name in sampling.bounds}
-    if len(numbers) == 1:
-        return f"all {numbers.pop():,} {nouns.users}"
-    return f"all {nouns.users} for whom it is defined"
-
-
-def _wanted(sampling: Sampling) -> str:
-    margins = sampling.margins
-    if len(set(margins.values())) == 1 and len(margins) == len(sampling.num_counted):
-        return f"every mean is known to ± {next(iter(margins.values())):g}"
-    each = ", ".join(f"{name} ± {margin:g}" for name, margin in margins.items())
-    return f"means are known to their margins ({each})"

@@ -16,7 +16,7 @@ from pyg_recmetrics.results.estimates import (
     interval_of_mean,
     paired_difference,
 )
-from pyg_recmetrics.results.recipe import Nouns, note_on_intervals
+from pyg_recmetrics.results.notes import Nouns, note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult, frame_by_id
 from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.results.same_task import check_same_task

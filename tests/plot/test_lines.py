@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from pyg_recmetrics import Evaluator, Runs, compare, metrics, plot
 from pyg_recmetrics.results import Race, RacedPair
-from pyg_recmetrics.results.recipe import QUERIES
+from pyg_recmetrics.results.notes import QUERIES
 from tests.results.test_race import ENTRANTS, PAIRS
 from tests.support.tools.small_pictures import lines, make_task, scores_like
 

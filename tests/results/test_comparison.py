@@ -16,7 +16,7 @@ from pyg_recmetrics.results.comparison import (
     Pair,
     PairedDifference,
 )
-from pyg_recmetrics.results.recipe import USERS
+from pyg_recmetrics.results.notes import USERS, notes_on_comparison
 from pyg_recmetrics.results.runs import as_measured
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines.missing_packages import hide_package
@@ -786,7 +786,7 @@ def make(**options):
 
 
 def notes(*rows, **options):
-    return list(make(**options).notes(rows or (TESTED,)))
+    return list(notes_on_comparison(make(**options), rows or (TESTED,)))
 
 
 INTERVAL = "a - b: mean difference over users ± its 95% confidence interval, for other users"

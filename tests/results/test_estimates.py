@@ -17,8 +17,6 @@ from pyg_recmetrics.results.estimates import (
     LargestOfAll,
     Sample,
     alpha_of,
-    caution,
-    caution_on_persons,
     difference_of_users,
     holm,
     interval_of_mean,
@@ -28,6 +26,7 @@ from pyg_recmetrics.results.estimates import (
     ratio_of_sums,
     t_quantile,
 )
+from pyg_recmetrics.results.notes import caution, caution_on_persons
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
 from tests.support.references.bootstrap import bca_quantiles

@@ -1,11 +1,11 @@
-"""The prose of a result: a paragraph for a paper, the notes below a table, and what they count."""
+"""The words of results: the paragraph for a paper, all notes below tables, and what they count."""
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
@@ -15,15 +15,34 @@ from pyg_recmetrics.metrics import Metric, definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask, grouped_truth
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+from pyg_recmetrics.results.estimates import (
+    FEW_HITS,
+    FEW_RUNS,
+    FEW_USERS,
+    Basis,
+    Estimate,
+    PairedTest,
+    Sample,
+)
 from pyg_recmetrics.sums import exact_sums
-from pyg_recmetrics.tables import format_level
+from pyg_recmetrics.tables import format_interval, format_level, format_mean, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
+
+if TYPE_CHECKING:
+    from pyg_recmetrics.results.comparison import PairedDifference, Protocol
+    from pyg_recmetrics.results.race import Race, RacedPair
+    from pyg_recmetrics.results.result import EvaluationResult
+    from pyg_recmetrics.results.sampling import Sampling
 
 
 def those_who(noun: str) -> str:
     """Returns such as "users who", with the pronoun of persons or of things."""
     return f"{noun} {'who' if noun in ('users', 'persons') else 'that'}"
+
+
+#: For as many pairs as this, a printed table ends with a sentence on each.
+NUM_CLAIMED = 6
 
 
 class Nouns(NamedTuple):
@@ -457,3 +476,319 @@ def _items(ranking: Ranking, user: str) -> str:
             f", except {ranking.num_masked:,} pairs of a {user} and an item with a score of -inf"
         )
     return items if ranking.ranked_by is None else f"{items}, by {ranking.ranked_by}"
+
+
+def note_on_bounds(sampling: "Sampling", nouns: Nouns) -> str:
+    """Returns the line below a table that says what its bounds are."""
+    together = " for all metrics together" if len(sampling.bounds) > 1 else ""
+    return (
+        f"±: the mean over {_who_counts(sampling, nouns)} is within it, with "
+        f"{format_level(sampling.level)} confidence{together}"
+    )
+
+
+def note_on_sampling(sampling: "Sampling", nouns: Nouns) -> str:
+    """Returns the line below a table that says why no more users were ranked."""
+    until = f"until {_wanted(sampling)}"
+    takes = f"it takes about {sampling.num_needed:,} {until}" if sampling.forecasts else ""
+    if sampling.is_complete:
+        return f"all {nouns.users} were ranked{', as ' if takes else ''}{takes}"
+    why = f"as many as 'max_users'; {takes}" if sampling.stopped == "max_users" else until
+    return (
+        f"{sampling.num_ranked:,} of {sampling.num_users:,} {nouns.users} with ground truth were "
+        f"drawn (seed {sampling.seed}), {why}"
+    )
+
+
+def describe_sampling(sampling: "Sampling", nouns: Nouns) -> str:
+    """Returns which users were ranked, in words for a recipe."""
+    if sampling.is_complete:
+        return f"all {sampling.num_users:,} {nouns.users} with ground truth"
+    bounds = (
+        f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in sampling.bounds.items()
+    )
+    return (
+        f"{note_on_sampling(sampling, nouns)}, by a betting confidence sequence without "
+        f"replacement of level {sampling.level:g} for the mean over "
+        f"{_who_counts(sampling, nouns)} ({', '.join(bounds)})"
+    )
+
+
+def _who_counts(sampling: "Sampling", nouns: Nouns) -> str:
+    """Returns whom the means with bounds are over."""
+    numbers = {sampling.num_counted[name] for name in sampling.bounds}
+    if len(numbers) == 1:
+        return f"all {numbers.pop():,} {nouns.users}"
+    return f"all {nouns.users} for whom it is defined"
+
+
+def _wanted(sampling: "Sampling") -> str:
+    margins = sampling.margins
+    if len(set(margins.values())) == 1 and len(margins) == len(sampling.num_counted):
+        return f"every mean is known to ± {next(iter(margins.values())):g}"
+    each = ", ".join(f"{name} ± {margin:g}" for name, margin in margins.items())
+    return f"means are known to their margins ({each})"
+
+
+def notes_on_race(race: "Race") -> tuple[str, ...]:
+    """Returns the lines below the table of a race."""
+    return (
+        *([claim_on_race(pair, race) for pair in race] if len(race) <= NUM_CLAIMED else ()),
+        f"bounds and verdicts are about all {race.num_users:,} {race.nouns.users}, and hold "
+        f"together with {format_level(race.level)} confidence",
+        f"equivalent: less than {race.equivalence:g} apart",
+    )
+
+
+def claim_on_race(pair: "RacedPair", race: "Race") -> str:
+    """Returns what a race says of two recommenders, the better one first."""
+    if pair.verdict == "worse":
+        pair = race.pair(pair.b, pair.a)
+    a, b, verdict, difference, low, high, num_users = pair
+    what = {
+        "better": f"{a} is better than {b}",
+        "equivalent": f"{a} and {b} are equivalent",
+        "undecided": f"between {a} and {b} it is undecided",
+    }[verdict]
+    if verdict == "better" and max(-low, high) < race.equivalence:
+        what += ", by less than what matters"
+    sign = "+" if difference >= 0 else ""
+    number = format_interval(difference, low, high)
+    return f"{what}: {sign}{number}, after {num_users:,} {race.nouns.users}"
+
+
+def describe_samples(
+    results: "Mapping[str, EvaluationResult]", purpose: str = "are compared"
+) -> str | None:
+    """Returns whose users stand for all of the task; `None` if nobody's do.
+
+    Args:
+        results (mapping): Results of one task by name.
+        purpose (str, optional): What becomes of the users whom all results have ranked.
+    """
+    samples = {
+        name: result.sampling
+        for name, result in results.items()
+        if result.sampling is not None and not result.sampling.is_complete
+    }
+    if not samples:
+        return None
+    first = next(iter(samples.values()))
+    users = next(iter(results.values())).nouns.users
+    sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in samples.items()]
+    return (
+        f"of {first.num_users:,} {users}, a 'margin' drew {list_some(sizes)}; those whom all have "
+        f"ranked {purpose}"
+    )
+
+
+def notes_on_sources(estimates: Mapping[str, Estimate]) -> Iterator[str]:
+    """Says which metrics vary by runs alone, and which source of variance dominates in which."""
+    of_all = [name for name, estimate in estimates.items() if not estimate.num_drawn]
+    if of_all:
+        yield f"{', '.join(of_all)}: for other runs alone"
+    helped: dict[str, list[str]] = {"runs": [], "users": []}
+    for name, estimate in estimates.items():
+        left = estimate.uncertainty.with_runs(math.inf).variance
+        if estimate.uncertainty.variance > 0:
+            helped["users" if 2 * left > estimate.uncertainty.variance else "runs"].append(name)
+    for source, metrics in helped.items():
+        if metrics:
+            yield f"more {source} would help most for {', '.join(metrics)}"
+
+
+def caution(
+    bases: Iterable[Basis],
+    means: str = "users",
+    drawn: str = "users",
+    *,
+    are_differences: bool = False,
+) -> str | None:
+    """Returns what makes some intervals too narrow; `None` if nothing does.
+
+    Args:
+        bases (iterable of Basis): What the interval of each metric rests on.
+        means (str, optional): What means are over. (default: `"users"`)
+        drawn (str, optional): What is drawn. (default: `"users"`)
+        are_differences (bool, optional): Whether they are intervals of differences, and not of
+            means. (default: `False`)
+    """
+    bases = [basis for basis in bases if basis.num_drawn > 1]
+    if not bases:
+        return None
+    fewest = min(bases, key=lambda basis: basis.num_persons or basis.num_drawn)
+    few_persons = fewest.few_persons(drawn)
+    if few_persons is None and fewest.num_drawn < FEW_USERS:
+        return _said(f"there are few {means} ({fewest.num_drawn})")
+    # Results that are the same differ in nothing, and not for few users.
+    least, do = (1, "differ") if are_differences else (0, "have more than zero")
+    rare = dict.fromkeys(basis.metric for basis in bases if least <= basis.num_hits < FEW_HITS)
+    few_hits = f"few {means} {do} in {', '.join(rare)}" if rare else None
+    return _said(few_persons, few_hits, _on_skewness(bases, drawn))
+
+
+def _on_skewness(bases: Iterable[Basis], drawn: str) -> str | None:
+    """Returns what to say if some differences are too skewed for so many users."""
+    skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
+    if not skewed:
+        return None
+    needed = max(basis.num_needed for basis in skewed)
+    metrics = dict.fromkeys(basis.metric for basis in skewed)
+    return f"differences are skewed in {', '.join(metrics)}, which takes {needed:,} {drawn}"
+
+
+def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
+    """Returns the same of persons with several rows; `None` if there are enough of them."""
+    return _said(Basis.of("", sample).few_persons(persons))
+
+
+def _said(*reasons: str | None) -> str | None:
+    text = ", and ".join(filter(None, reasons))
+    return f"intervals may be too narrow: {text}" if text else None
+
+
+#: A lift in per cent from which on it is said as a multiple.
+_LARGEST_LIFT = 200
+
+
+def signed(row: "PairedDifference") -> str:
+    """Returns a difference with its sign and its interval."""
+    sign = "+" if row.difference >= 0 else ""
+    return sign + format_mean(row.difference, (row.high - row.low) / 2)
+
+
+def lift_in_words(row: "PairedDifference", missing: str = "") -> str:
+    """Returns the lift of a difference, and something else if it has none."""
+    if math.isnan(row.lift):
+        return missing
+    if row.lift < _LARGEST_LIFT:
+        return f"{row.lift:+.1f}%"
+    times = 1 + row.lift / 100
+    return f"{times:.0f} x" if times >= 10 else f"{times:.1f} x"
+
+
+_VERDICTS = ("better", "worse", "equivalent", "inconclusive")
+
+
+def clauses(
+    rows: "Sequence[PairedDifference]", bound: "Callable[[PairedDifference], float | None]"
+) -> Iterator[str]:
+    """Yields what the verdicts on a pair are, and in which metrics."""
+    a, b = rows[0].a, rows[0].b
+    of = {kind: [row for row in rows if row.verdict == kind] for kind in _VERDICTS}
+    for verdict in ("better", "worse"):
+        if found := of[verdict]:
+            yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
+    if found := of["equivalent"]:
+        within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
+        yield f"{a} is as good as {b} in {_listed(within)}"
+    if found := of["inconclusive"]:
+        who = f" between {a} and {b}" if len(found) == len(rows) else ""
+        are = "is" if len(found) == 1 else "are"
+        yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
+
+
+def _with_size(row: "PairedDifference", more: str = "") -> str:
+    numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
+    return f"{row.metric} ({', '.join(filter(None, numbers))})"
+
+
+def _with_p(row: "PairedDifference") -> str:
+    return _with_size(row, f"p = {format_p(row.p_adjusted)}")
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+_WORDS_ON_TESTS: dict[PairedTest, str] = {
+    "t-test": "paired t-test",
+    "randomization": "randomisation test of the mean difference",
+}
+
+
+def notes_on_comparison(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> Iterator[str]:
+    """Says how some of the differences were tested."""
+    tested = [row for row in rows if not math.isnan(row.p_value)]
+    yield _on_intervals(protocol, rows)
+    yield from _on_tests(protocol, tested)
+    if protocol.has_runs:
+        counts = ", ".join(f"{number} of {name}" for name, number in protocol.num_runs.items())
+        yield f"runs: {counts}; wins are averaged over pairs of runs"
+    yield from _on_what_is_missing(protocol, tested)
+
+
+def notes_on_data_set(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> Iterator[str]:
+    """Says how differences on one of several data sets were tested, below a table of all."""
+    yield _on_intervals(protocol, rows)
+    tested = [row for row in rows if not math.isnan(row.p_value)]
+    if tested:
+        yield (
+            f"*: significant at {1 - protocol.level:.4g} by a {_WORDS_ON_TESTS[protocol.test]}, "
+            f"{_on_correction(protocol)}; an interval is one of a single difference"
+        )
+        yield from _on_equivalence(protocol)
+    yield from _on_what_is_missing(protocol, tested)
+
+
+def _on_what_is_missing(
+    protocol: "Protocol", tested: "Sequence[PairedDifference]"
+) -> Iterator[str]:
+    compared = {name for row in tested for name in (row.a, row.b)}
+    if single := [name for name in protocol.uncovered if name in compared]:
+        yield (f"(*): for these trained models; other seeds of {', '.join(single)} are not covered")
+    if FEW_RUNS in protocol.num_runs.values():
+        yield note_on_few_runs()
+    yield from protocol.remarks
+    if protocol.caution:
+        yield protocol.caution
+
+
+def _on_intervals(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> str:
+    if all(math.isnan(row.low) for row in rows):
+        return "a - b: the difference; an interval and a test need values of two users or more"
+    drawn = f", for other {protocol.nouns.drawn}"
+    if protocol.has_runs:
+        drawn += " and other runs"
+    together = " of all differences together" if protocol.are_together else ""
+    return (
+        f"a - b: mean difference over {protocol.nouns.means} ± its {format_level(protocol.level)} "
+        f"confidence interval{together}{drawn}"
+    )
+
+
+def _on_tests(protocol: "Protocol", tested: "Sequence[PairedDifference]") -> Iterator[str]:
+    if not tested:
+        if protocol.primary is not None:
+            yield f"p: only {protocol.primary} is tested"
+        return
+    yield (
+        f"p: {_WORDS_ON_TESTS[protocol.test]}, {_on_correction(protocol)}; "
+        f"*: at most {1 - protocol.level:.4g}"
+    )
+    if protocol.num_tests > 1 and not protocol.simultaneous:
+        # What draws signs of users has no users in common between data sets.
+        hint = "" if protocol.num_data_sets > 1 else "; 'simultaneous=True' corrects it, too"
+        yield f"an interval is one of a single difference{hint}"
+    yield from _on_equivalence(protocol)
+
+
+def _on_equivalence(protocol: "Protocol") -> Iterator[str]:
+    if protocol.equivalence is not None:
+        yield (
+            f"equivalent: the difference is smaller than {protocol.equivalence}"
+            f"{' of the mean of b' if protocol.equivalence.is_share else ''}, by two one-sided "
+            f"tests"
+        )
+
+
+def _on_correction(protocol: "Protocol") -> str:
+    if protocol.num_tests == 1:
+        by_signs = f" by random signs of {protocol.nouns.drawn}" if protocol.simultaneous else ""
+        return f"a single test{by_signs}"
+    how = "the largest of all" if protocol.simultaneous else "Holm's method"
+    several = "" if protocol.num_tested_metrics == 1 else "s"
+    metrics = f"{protocol.num_tested_metrics} metric{several}"
+    where = f" on {protocol.num_data_sets} data sets" if protocol.num_data_sets > 1 else ""
+    return f"adjusted for {protocol.num_tests} tests of {metrics}{where} by {how}"
