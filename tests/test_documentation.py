@@ -42,12 +42,12 @@ MODULES = (
     "pyg_recmetrics.distributed",
 )
 RETURNED = (
-    "pyg_recmetrics.results.CohortMean",
-    "pyg_recmetrics.results.Entrant",
+    "pyg_recmetrics.results.cohorts.CohortMean",
+    "pyg_recmetrics.results.race.Entrant",
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
     "pyg_recmetrics.results.Protocol",
-    "pyg_recmetrics.results.RacedPair",
+    "pyg_recmetrics.results.race.RacedPair",
     "pyg_recmetrics.results.Sampling",
     "pyg_recmetrics.results.notes.UserCounts",
     "pyg_recmetrics.transforms.split_report.StageReport",

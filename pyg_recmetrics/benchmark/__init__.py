@@ -8,3 +8,4 @@ from pyg_recmetrics.benchmark.benchmark import Benchmark
 from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
 
 __all__ = ["Benchmark", "BenchmarkComparison"]
+__dir__ = __all__.copy  # what completion shows

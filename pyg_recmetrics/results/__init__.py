@@ -3,30 +3,25 @@
 This package may import the conventions and all layers below them. It knows no recommenders.
 """
 
-from pyg_recmetrics.results.cohorts import CohortMean, Cohorts, Gap, Gaps
+from pyg_recmetrics.results.cohorts import Cohorts, Gaps
 from pyg_recmetrics.results.comparison import Comparison, PairedDifference, Protocol, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.merging import merge
-from pyg_recmetrics.results.race import Entrant, Race, RacedPair
+from pyg_recmetrics.results.race import Race
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import MeanOfRuns, Runs
+from pyg_recmetrics.results.runs import Runs
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
 
 __all__ = [
-    "CohortMean",
     "Cohorts",
     "Comparison",
-    "Entrant",
     "EvaluationResult",
-    "Gap",
     "Gaps",
     "History",
-    "MeanOfRuns",
     "PairedDifference",
     "Protocol",
     "Race",
-    "RacedPair",
     "Runs",
     "Sampling",
     "SideBySide",
@@ -34,3 +29,4 @@ __all__ = [
     "merge",
     "side_by_side",
 ]
+__dir__ = __all__.copy  # what completion shows

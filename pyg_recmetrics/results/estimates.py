@@ -662,11 +662,6 @@ class Uncertainty:
         return sum(x.variance for x in self.components if (x.num_users is None) == is_of_runs)
 
     @property
-    def has_users(self) -> bool:
-        """Whether it comes from the choice of users at all."""
-        return any(part.num_users is not None for part in self.components)
-
-    @property
     def has_runs(self) -> bool:
         """Whether any recommender has several runs."""
         return any(part.num_runs is not None for part in self.components)

@@ -3,8 +3,8 @@
 import pytest
 
 from pyg_recmetrics import metrics
-from pyg_recmetrics.results import Entrant, Race, RacedPair
-from pyg_recmetrics.results.race import swapped
+from pyg_recmetrics.results import Race
+from pyg_recmetrics.results.race import Entrant, RacedPair, swapped
 
 PAIRS = [
     RacedPair("a", "b", "better", 0.03, 0.01, 0.05, 256),
