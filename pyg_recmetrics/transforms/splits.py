@@ -1,11 +1,9 @@
 """Splits: random for each user, by the last items of each user, and by time."""
 
-from abc import abstractmethod
 from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, lexsort, scatter
 
@@ -16,18 +14,16 @@ from pyg_recmetrics.transforms.cut import (
     Amount,
     Assignment,
     UserItemSplit,
-    assign_pairs,
-    check_amounts,
     count_held_out,
     first_message_passing,
     resolve,
 )
-from pyg_recmetrics.transforms.interactions import Interactions
+from pyg_recmetrics.transforms.interactions import Graph, Interactions
 from pyg_recmetrics.transforms.users import EvaluationUsers
 
 
 class WithinUserSplit(UserItemSplit):
-    """Holds out the last items of each user, in an order that a subclass gives them."""
+    """Holds out the last items of each user by time, or at random if there is none."""
 
     def __init__(
         self,
@@ -40,8 +36,7 @@ class WithinUserSplit(UserItemSplit):
         num_users: int | None,
         time_attr: str | None = None,
     ) -> None:
-        super().__init__(edge_type, rev_edge_type, num_users, time_attr)
-        self.num_val, self.num_test = check_amounts(num_val, num_test)
+        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users, time_attr)
         if users is not None and not isinstance(users, EvaluationUsers):
             raise TypeError(
                 f"'users' needs to be 'SeparatedUsers(...)', 'JoinedUsers(...)' or None for all "
@@ -50,19 +45,7 @@ class WithinUserSplit(UserItemSplit):
         self.users = users
         self.seed = check_natural_number(seed, "seed")
 
-    @abstractmethod
-    def order(
-        self, data: Data | HeteroData, interactions: Interactions, generator: torch.Generator
-    ) -> Tensor:
-        """Orders all pairs by user, and the pairs of each user as they are held out.
-
-        Returns:
-            All pairs in their order, of shape `[num_pairs]`.
-        """
-
-    def assign(
-        self, data: Data | HeteroData, interactions: Interactions
-    ) -> tuple[Data | HeteroData, Assignment]:
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
         generator = torch.Generator().manual_seed(self.seed)
         num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
@@ -74,6 +57,22 @@ class WithinUserSplit(UserItemSplit):
         order = self.order(data, interactions, generator)
         assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
         return self.users.arrange(data, interactions, assignment, users)
+
+    def order(self, data: Graph, interactions: Interactions, generator: torch.Generator) -> Tensor:
+        """Orders all pairs by user, and those of a user by time or, of one moment, at random."""
+        order = shuffle_within_users(interactions, generator)
+        if self.time_attr is None:
+            return order
+        time = interactions.time(data, self.time_attr)
+        if time is None:
+            warn(
+                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
+                f"'time_attr=None' if this is what you want."
+            )
+            return order
+        last = interactions.reduce_by_pair(time, "max")
+        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
+        return by_time
 
 
 def shuffle_within_users(interactions: Interactions, generator: torch.Generator) -> Tensor:
@@ -104,7 +103,8 @@ def hold_out_last(
     is_test = from_end <= num_test[user]
     is_held_out = from_end <= (num_val + num_test)[user]
     stage[order] = is_test.byte() + is_held_out.byte()  # TRAIN, VAL and TEST are 0, 1 and 2
-    return assign_pairs(interactions, stage)
+    of_edge = stage[interactions.pairs.of_edge]
+    return Assignment(message_passing_from=first_message_passing(of_edge), truth_of=of_edge)
 
 
 class LeaveLastOut(WithinUserSplit):
@@ -173,24 +173,6 @@ class LeaveLastOut(WithinUserSplit):
         super().__init__(
             num_val, num_test, users, seed, edge_type, rev_edge_type, num_users, time_attr
         )
-
-    def order(
-        self, data: Data | HeteroData, interactions: Interactions, generator: torch.Generator
-    ) -> Tensor:
-        """Orders the pairs of each user by time, and those of the same moment at random."""
-        order = shuffle_within_users(interactions, generator)
-        if self.time_attr is None:
-            return order
-        time = interactions.time(data, self.time_attr)
-        if time is None:
-            warn(
-                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
-                f"'time_attr=None' if this is what you want."
-            )
-            return order
-        last = interactions.reduce_by_pair(time, "max")
-        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
-        return by_time
 
 
 class PerUserSplit(WithinUserSplit):
@@ -263,12 +245,6 @@ class PerUserSplit(WithinUserSplit):
     ) -> None:
         super().__init__(num_val, num_test, users, seed, edge_type, rev_edge_type, num_users)
 
-    def order(
-        self, data: Data | HeteroData, interactions: Interactions, generator: torch.Generator
-    ) -> Tensor:
-        """Orders the pairs of each user at random."""
-        return shuffle_within_users(interactions, generator)
-
 
 NewNodes: TypeAlias = Literal["keep", "drop"]
 
@@ -340,14 +316,11 @@ class TemporalSplit(UserItemSplit):
         rev_edge_type: EdgeType | None = None,
         num_users: int | None = None,
     ) -> None:
-        super().__init__(edge_type, rev_edge_type, num_users, time_attr)
-        self.num_val, self.num_test = check_amounts(num_val, num_test)
+        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users, time_attr)
         self.new_users = check_choice(new_users, "new_users", get_args(NewNodes))
         self.new_items = check_choice(new_items, "new_items", get_args(NewNodes))
 
-    def assign(
-        self, data: Data | HeteroData, interactions: Interactions
-    ) -> tuple[Data | HeteroData, Assignment]:
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Finds the moments of the cuts, and the stages of each edge."""
         time = interactions.time(data, str(self.time_attr))
         if time is None:
