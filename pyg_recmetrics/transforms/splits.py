@@ -11,7 +11,6 @@ from pyg_recmetrics.checks import check_choice, check_natural_number
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.transforms.cut import (
     NO_STAGE,
-    Amount,
     Assignment,
     UserItemSplit,
     count_held_out,
@@ -20,59 +19,6 @@ from pyg_recmetrics.transforms.cut import (
 )
 from pyg_recmetrics.transforms.interactions import Graph, Interactions
 from pyg_recmetrics.transforms.users import EvaluationUsers
-
-
-class WithinUserSplit(UserItemSplit):
-    """Holds out the last items of each user by time, or at random if there is none."""
-
-    def __init__(
-        self,
-        num_val: Amount,
-        num_test: Amount,
-        users: EvaluationUsers | None,
-        seed: int,
-        edge_type: EdgeType | None,
-        rev_edge_type: EdgeType | None,
-        num_users: int | None,
-        time_attr: str | None = None,
-    ) -> None:
-        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users, time_attr)
-        if users is not None and not isinstance(users, EvaluationUsers):
-            raise TypeError(
-                f"'users' needs to be 'SeparatedUsers(...)', 'JoinedUsers(...)' or None for all "
-                f"users (got {users!r})"
-            )
-        self.users = users
-        self.seed = check_natural_number(seed, "seed")
-
-    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
-        """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
-        generator = torch.Generator().manual_seed(self.seed)
-        num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
-        if self.users is None:
-            order = self.order(data, interactions, generator)
-            return data, hold_out_last(interactions, order, num_val, num_test)
-        users = self.users.draw(interactions, num_val, num_test, generator)
-        is_drawn = index_to_mask(users, interactions.num_users)
-        order = self.order(data, interactions, generator)
-        assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
-        return self.users.arrange(data, interactions, assignment, users)
-
-    def order(self, data: Graph, interactions: Interactions, generator: torch.Generator) -> Tensor:
-        """Orders all pairs by user, and those of a user by time or, of one moment, at random."""
-        order = shuffle_within_users(interactions, generator)
-        if self.time_attr is None:
-            return order
-        time = interactions.time(data, self.time_attr)
-        if time is None:
-            warn(
-                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
-                f"'time_attr=None' if this is what you want."
-            )
-            return order
-        last = interactions.reduce_by_pair(time, "max")
-        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
-        return by_time
 
 
 def shuffle_within_users(interactions: Interactions, generator: torch.Generator) -> Tensor:
@@ -107,75 +53,7 @@ def hold_out_last(
     return Assignment(message_passing_from=first_message_passing(of_edge), truth_of=of_edge)
 
 
-class LeaveLastOut(WithinUserSplit):
-    r"""Leaves out each user's last items by time: the last to test with, those before to validate.
-
-    Amounts mean the same as in :class:`PerUserSplit`. If one of them is a positive integer, as
-    both are by default, a user always keeps one item to train with, and then has test
-    items rather than validation items.
-    Of a user with :math:`n` items and with `num_test` :math:`= k`, :math:`\min(k, n - 1)` items
-    are tested. Of the remaining items, all but one are validated, at most `num_val`.
-
-    An item that a user has repeated edges with is one item, at the time of its last edge, and all
-    these edges belong to the same part. Items of the same moment are in random order.
-
-    Args:
-        num_val (int or float): The amount of each user's items to validate with: a non-negative
-            integer or a fraction in :math:`[0, 1)`. (default: `1`)
-        num_test (int or float): The amount to test with: a positive integer or a fraction in
-            :math:`(0, 1)`. Two fractions need to sum to less than one. (default: `1`)
-        users (SeparatedUsers or JoinedUsers, optional): See :class:`PerUserSplit`.
-            (default: `None`, all users)
-        time_attr (str, optional): The attribute of the edges that holds their time. With `None`,
-            items are left out at random. The same happens, with a warning, if there is no such
-            attribute. (default: `"time"`)
-        seed (int): Equal seeds give equal splits, on every device and whatever the order of the
-            edges. (default: `0`)
-        edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
-        rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
-        num_users (int, optional): See :class:`PerUserSplit`. (default: `None`)
-
-    Returns:
-        `(train, val, test)`, see :mod:`~pyg_recmetrics.transforms`.
-
-    Raises:
-        TypeError: If `users` is not a sample of users, or `data` is neither `Data` nor
-            `HeteroData`.
-        ValueError: If an argument is out of its range, no user can be drawn for `users`, or the
-            edges of the data are not found or have times that are not finite.
-
-    Example:
-        >>> import torch
-        >>> from torch_geometric.data import Data
-        >>> from pyg_recmetrics.transforms import LeaveLastOut
-        >>> data = Data(num_nodes=5, num_users=1)  # a user, four items
-        >>> data.edge_index = torch.tensor([[0, 0, 0, 0], [1, 2, 3, 4]])
-        >>> data.time = torch.tensor([40, 10, 20, 30])
-        >>> train, val, test = LeaveLastOut()(data)
-        >>> [part.edge_label_index[1].tolist() for part in (train, val, test)]
-        [[2, 3], [4], [1]]
-    """
-
-    _shown = ("num_val", "num_test", "users", "time_attr", "seed")
-
-    def __init__(
-        self,
-        *,
-        num_val: int | float = 1,
-        num_test: int | float = 1,
-        users: EvaluationUsers | None = None,
-        time_attr: str | None = "time",
-        seed: int = 0,
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        super().__init__(
-            num_val, num_test, users, seed, edge_type, rev_edge_type, num_users, time_attr
-        )
-
-
-class PerUserSplit(WithinUserSplit):
+class PerUserSplit(UserItemSplit):
     r"""Splits the edges of each user at random.
 
     As in :class:`~torch_geometric.transforms.RandomLinkSplit`, an amount is a fraction if it is a
@@ -243,7 +121,118 @@ class PerUserSplit(WithinUserSplit):
         rev_edge_type: EdgeType | None = None,
         num_users: int | None = None,
     ) -> None:
-        super().__init__(num_val, num_test, users, seed, edge_type, rev_edge_type, num_users)
+        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users)
+        if users is not None and not isinstance(users, EvaluationUsers):
+            raise TypeError(
+                f"'users' needs to be 'SeparatedUsers(...)', 'JoinedUsers(...)' or None for all "
+                f"users (got {users!r})"
+            )
+        self.users = users
+        self.seed = check_natural_number(seed, "seed")
+
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
+        """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
+        generator = torch.Generator().manual_seed(self.seed)
+        num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
+        if self.users is None:
+            order = self.order(data, interactions, generator)
+            return data, hold_out_last(interactions, order, num_val, num_test)
+        users = self.users.draw(interactions, num_val, num_test, generator)
+        is_drawn = index_to_mask(users, interactions.num_users)
+        order = self.order(data, interactions, generator)
+        assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
+        return self.users.arrange(data, interactions, assignment, users)
+
+    def order(self, data: Graph, interactions: Interactions, generator: torch.Generator) -> Tensor:
+        """Orders all pairs by user, and those of a user by time or, of one moment, at random."""
+        order = shuffle_within_users(interactions, generator)
+        if self.time_attr is None:
+            return order
+        time = interactions.time(data, self.time_attr)
+        if time is None:
+            warn(
+                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
+                f"'time_attr=None' if this is what you want."
+            )
+            return order
+        last = interactions.reduce_by_pair(time, "max")
+        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
+        return by_time
+
+
+class LeaveLastOut(PerUserSplit):
+    r"""Leaves out each user's last items by time: the last to test with, those before to validate.
+
+    Amounts mean the same as in :class:`PerUserSplit`. If one of them is a positive integer, as
+    both are by default, a user always keeps one item to train with, and then has test
+    items rather than validation items.
+    Of a user with :math:`n` items and with `num_test` :math:`= k`, :math:`\min(k, n - 1)` items
+    are tested. Of the remaining items, all but one are validated, at most `num_val`.
+
+    An item that a user has repeated edges with is one item, at the time of its last edge, and all
+    these edges belong to the same part. Items of the same moment are in random order.
+
+    Args:
+        num_val (int or float): The amount of each user's items to validate with: a non-negative
+            integer or a fraction in :math:`[0, 1)`. (default: `1`)
+        num_test (int or float): The amount to test with: a positive integer or a fraction in
+            :math:`(0, 1)`. Two fractions need to sum to less than one. (default: `1`)
+        users (SeparatedUsers or JoinedUsers, optional): See :class:`PerUserSplit`.
+            (default: `None`, all users)
+        time_attr (str, optional): The attribute of the edges that holds their time. With `None`,
+            items are left out at random. The same happens, with a warning, if there is no such
+            attribute. (default: `"time"`)
+        seed (int): Equal seeds give equal splits, on every device and whatever the order of the
+            edges. (default: `0`)
+        edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
+        rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
+        num_users (int, optional): See :class:`PerUserSplit`. (default: `None`)
+
+    Returns:
+        `(train, val, test)`, see :mod:`~pyg_recmetrics.transforms`.
+
+    Raises:
+        TypeError: If `users` is not a sample of users, or `data` is neither `Data` nor
+            `HeteroData`.
+        ValueError: If an argument is out of its range, no user can be drawn for `users`, or the
+            edges of the data are not found or have times that are not finite.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from pyg_recmetrics.transforms import LeaveLastOut
+        >>> data = Data(num_nodes=5, num_users=1)  # a user, four items
+        >>> data.edge_index = torch.tensor([[0, 0, 0, 0], [1, 2, 3, 4]])
+        >>> data.time = torch.tensor([40, 10, 20, 30])
+        >>> train, val, test = LeaveLastOut()(data)
+        >>> [part.edge_label_index[1].tolist() for part in (train, val, test)]
+        [[2, 3], [4], [1]]
+    """
+
+    _shown = ("num_val", "num_test", "users", "time_attr", "seed")
+
+    def __init__(
+        self,
+        *,
+        num_val: int | float = 1,
+        num_test: int | float = 1,
+        users: EvaluationUsers | None = None,
+        time_attr: str | None = "time",
+        seed: int = 0,
+        edge_type: EdgeType | None = None,
+        rev_edge_type: EdgeType | None = None,
+        num_users: int | None = None,
+    ) -> None:
+        super().__init__(
+            num_val=num_val,
+            num_test=num_test,
+            users=users,
+            seed=seed,
+            edge_type=edge_type,
+            rev_edge_type=rev_edge_type,
+            num_users=num_users,
+        )
+        self.time_attr = time_attr
 
 
 NewNodes: TypeAlias = Literal["keep", "drop"]

@@ -17,7 +17,7 @@ from pyg_recmetrics.transforms import (
 )
 from pyg_recmetrics.transforms.cut import TEST, TRAIN, VAL
 from pyg_recmetrics.transforms.interactions import read_interactions
-from pyg_recmetrics.transforms.splits import WithinUserSplit, hold_out_last, shuffle_within_users
+from pyg_recmetrics.transforms.splits import hold_out_last, shuffle_within_users
 from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
@@ -90,11 +90,11 @@ def test_the_last_pairs_in_the_order_are_held_out(form, graph, data):
     assert assignment.users is None
 
 
-class HighestItemsLast(WithinUserSplit):
+class HighestItemsLast(PerUserSplit):
     """Holds out the items with the highest ids."""
 
     def __init__(self, num_val, num_test, users=None):
-        super().__init__(num_val, num_test, users, 0, None, None, None)
+        super().__init__(num_val=num_val, num_test=num_test, users=users)
 
     def order(self, data, interactions, generator):
         return torch.arange(interactions.pairs.user.numel())  # pairs are sorted
