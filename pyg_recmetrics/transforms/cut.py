@@ -152,23 +152,20 @@ class UserItemSplit(BaseTransform):
         entries = as_matrix(matrix, "data")
         graph, (num_users, num_items) = HeteroData(), entries.shape
         graph["user"].num_nodes, graph["item"].num_nodes = num_users, num_items
-        graph["user", "to", "item"].edge_index = entries.edges
-        interactions = read_interactions(graph, None, None, None)
-        assigned, assignment = self.assign(graph, interactions)
-        if "n_id" in assigned["user"]:
+        store = graph["user", "to", "item"]
+        store.edge_index, store.edge_label = entries.edges, entries.value
+        parts: Any = self.forward(graph)
+        if "n_id" in parts[0]["user"]:
             raise ValueError(
                 "'users' needs to leave the rows of a matrix in their order, which 'JoinedUsers' "
                 "does not: split a graph"
             )
-        of_training = assignment.message_passing_from <= TRAIN
-        masks = (of_training, assignment.truth_of == VAL, assignment.truth_of == TEST)
-        (user, item), value = entries.edges.numpy(), entries.value.numpy()
         whole = matrix.tocoo()
+        truths = [part["user", "to", "item"] for part in parts]
+        entries_of = [(x.edge_label.numpy(), tuple(x.edge_label_index.numpy())) for x in truths]
         return tuple(
-            type(whole)(
-                (value[mask], (user[mask], item[mask])), shape=whole.shape, dtype=whole.dtype
-            ).asformat(matrix.format)
-            for mask in (mask.numpy() for mask in masks)
+            type(whole)(of_part, shape=whole.shape, dtype=whole.dtype).asformat(matrix.format)
+            for of_part in entries_of
         )
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """Splits: random for each user, by the last items of each user, and by time."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -108,7 +108,7 @@ class PerUserSplit(UserItemSplit):
         [232, 29, 47]
     """
 
-    _shown = ("num_val", "num_test", "users", "seed")
+    _shown: ClassVar[tuple[str, ...]] = ("num_val", "num_test", "users", "seed")
 
     def __init__(
         self,
