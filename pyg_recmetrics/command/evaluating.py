@@ -38,6 +38,8 @@ class _Given(NamedTuple):
 
 def evaluate(options: argparse.Namespace) -> int:
     """Evaluates lists, embeddings or scores on interactions, and prints the means."""
+    if (options.users is None) != (options.items is None):
+        raise ValueError("--users and --items need each other")
     if options.output is not None:
         files = [str(file) for name in _READ if (file := getattr(options, name)) is not None]
         read = [reading.split_name(file)[0] for file in files]
@@ -200,7 +202,7 @@ def _read_vectors(file: str, kind: str, options: argparse.Namespace) -> tuple[An
         return array, _row_ids(array.shape[0], kind, file, options)
     table = reading.read_table(Path(file))
     id_column = table.find("id", options, kind)
-    if options.vector_column or reading.find_column(["vector"], table.columns):
+    if reading.find_column(["vector"], table.columns):
         names = [table.find("vector", options)]
     else:  # all but the ids, and but the row numbers that pandas writes unasked
         is_other = re.compile(rf"__index_level_\d+__|Unnamed: \d+||{re.escape(id_column)}")
@@ -264,13 +266,12 @@ def _read_lists(table: TableFile, options: argparse.Namespace) -> pd.DataFrame:
     """Returns users and items, with ranks or best first."""
     # Scores come first in a run, as in trec_eval, which ignores its ranks.
     kinds = ("score", "rank") if table.in_words == "TREC" else ("rank", "score")
-    given = [kind for kind in kinds if getattr(options, f"{kind}_column") is not None]
-    found = [kind for kind in kinds if reading.find_column([kind], table.columns) is not None]
-    for by in (*given, *found):
-        return _best_first(table, by, options)
+    for by in kinds:
+        if reading.find_column([by], table.columns) is not None:
+            return _best_first(table, by, options)
     user, item = table.find("user", options), table.find("item", options)
     if not table.holds_lists(item):
-        wanted = "the order of items needs a column that --rank-column or --score-column names"
+        wanted = "the order of items needs a column 'rank' or 'score'"
         raise ValueError(f"{table.path}: {wanted} (got {', '.join(map(repr, table.columns))})")
     table.say(user=user, item=item)
     users, (items, lengths) = table.ids(user), table.lists(item)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from pyg_recmetrics.command import notes
-from pyg_recmetrics.command.parser import find_mistake, make_parser
+from pyg_recmetrics.command.parser import make_parser
 from pyg_recmetrics.extras import requires_extra
 
 #: The module of the function of each subcommand, imported once it is needed.
@@ -33,8 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = make_parser().parse_args(arguments)
     except SystemExit as stop:  # after help, the version, completion or a mistake
         return int(stop.code or 0)
-    if mistake := find_mistake(options):
-        return _fail(mistake)
     notes.start(quiet=options.quiet)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other libraries, about their own future

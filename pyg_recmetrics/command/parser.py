@@ -62,20 +62,6 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def find_mistake(options: argparse.Namespace) -> str | None:
-    """Returns what is wrong with options that do not go together; `None` if nothing is."""
-    if options.command != "evaluate":
-        return None
-    forms = {"--lists": options.lists, "--run": options.run, "--scores": options.scores}
-    forms["--users and --items"] = options.users or options.items
-    given = [name for name, value in forms.items() if value is not None]
-    if len(given) != 1:
-        return f"one of {', '.join(forms)} is needed (got {' and '.join(given) or 'none'})"
-    if given == ["--users and --items"] and None in (options.users, options.items):
-        return "--users and --items need each other"
-    return None
-
-
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     # What the public function takes by the same name is passed on.
     add = _adder(parser, "interactions")
@@ -86,19 +72,17 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--rating-column NAME", "how relevant each row of --test is")
     add("--threshold X", "the smallest rating that is relevant", type=float)
     add("--include-seen", "rank what users have seen, too")
-    add = _adder(parser, "what recommends, in one of four forms")
+    group = parser.add_argument_group("what recommends, in one of four forms")
+    add = partial(_add_option, group.add_mutually_exclusive_group(required=True))
     add("--lists FILE", "rows of a user, an item, and its rank or score; or lists of items")
     add("--run FILE", "a run of TREC", type=Path)
-    add("--users FILE", "embeddings of users, by id or by row; needs --items")
-    add("--items FILE", "embeddings of items")
     add("--scores FILE", "an array of scores [num_users, num_items] or [num_items]")
+    add("--users FILE", "embeddings of users, by id or by row; needs --items")
+    add = partial(_add_option, group)
+    add("--items FILE", "embeddings of items")
     add("--item-bias FILE", "an array of item biases, added to products of embeddings")
     add("--user-ids FILE", "the id of the user of each row of an array, one per line")
     add("--item-ids FILE", "the same of items; with lists, all items that could be listed")
-    add("--rank-column NAME", "the column of ranks in --lists, from 1 on")
-    add("--score-column NAME", "the column of scores in --lists, higher for better items")
-    add("--id-column NAME", "the column of ids in --users and --items")
-    add("--vector-column NAME", "the column of vectors in them; by default, all but the ids")
     add("--list-columns NAME ..", "all columns of --lists without a header")
     add = _adder(parser, "metrics")
     add("--metrics NAME@K ..", "such as ndcg@20 recall@20; the subcommand 'metrics' lists all")
@@ -149,8 +133,9 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     choices = ("per-user", "leave-last-out", "temporal")
     parser.add_argument("--how", choices=choices, required=True, help=how)
     add = partial(_add_option, parser)
-    add("--val X", "a fraction such as 0.1, or a number", type=_amount)
-    add("--test X", "a fraction such as 0.1, or a number", type=_amount)
+    for part in ("val", "test"):
+        about = "a fraction such as 0.1, or a number"
+        add(f"--{part} X", about, type=_amount, dest=f"num_{part}")
     add("--seed N", "of random splits: 0", type=int)
     add("--k-core K", "first leave out who has fewer interactions", type=int)
     where = "where to write train, val and test: here"

@@ -82,11 +82,11 @@ class TableFile:
         Raises:
             ValueError: If there is no such column, or more than one.
         """
-        given = getattr(options, f"{what}_column")
+        given = getattr(options, f"{what}_column", None)
         column = given or find_column([*first, what], self.columns)
         if self.columns.count(column) != 1:
             name = "a usual name" if given is None else repr(given)
-            hint = f"--{what}-column names another, and --columns all if there is no header"
+            hint = "--user-column and such name others, and --columns all if there is no header"
             got = f"{hint} (got {', '.join(map(repr, self.columns[:20]))})"
             raise ValueError(f"{self.path}: one column needs to have {name} for {what}s; {got}")
         return str(column)
@@ -135,8 +135,6 @@ class TableFile:
     def vectors(self, column: str) -> Reals:
         """Returns vectors of numbers, of shape `[num_rows, dim]`."""
         rows = self._values(column)
-        if isinstance(rows.iloc[0], str):
-            rows = rows.str.strip("[]() ").str.split(r"[,\s]+", regex=True)
         try:
             (length,) = set(map(len, rows))
             flat = np.concatenate([*rows])
@@ -147,7 +145,7 @@ class TableFile:
     def lists(self, column: str) -> tuple[Texts, Numbers]:
         """Returns the ids of all lists, one after the other, and the length of each."""
         try:
-            rows = [json.loads(x) if isinstance(x, str) else [*x] for x in self._values(column)]
+            rows = [*map(list, self._values(column))]
             texts = pd.Series([_written(id_) for row in rows for id_ in row], dtype=object)
         except (TypeError, ValueError) as error:
             raise self._error(column, 'lists of ids, such as ["a", "b"]', error) from None
@@ -157,8 +155,7 @@ class TableFile:
 
     def holds_lists(self, column: str) -> bool:
         """Returns whether the rows of a column are lists."""
-        first = self._values(column).iloc[0]
-        return isinstance(first, list | np.ndarray) or str(first).startswith("[")
+        return isinstance(self._values(column).iloc[0], list | np.ndarray)
 
     def _values(self, column: str) -> Any:
         with _naming(self.path):

@@ -26,9 +26,6 @@ _SPLITS: dict[str, Any] = {
 
 _PARTS = ("train", "val", "test")
 
-#: An attribute of edges that says in which row of the file each stands.
-_ROW = "edge_row"
-
 
 def split(options: argparse.Namespace) -> int:
     """Divides the rows of a file into training, validation and test, and prints a report."""
@@ -64,11 +61,10 @@ def split(options: argparse.Namespace) -> int:
 
 
 def _split_of(options: argparse.Namespace) -> Any:
-    given = {"num_val": options.val, "num_test": options.test, "seed": options.seed}
     if options.how == "temporal" and options.seed is not None:
         raise ValueError("--seed needs a split at random, which --how temporal is not")
-    arguments = {name: value for name, value in given.items() if value is not None}
-    return _SPLITS[options.how](**arguments)
+    make = _SPLITS[options.how]
+    return make(**notes.same_options(make, options))
 
 
 def _graph(table: TableFile, options: argparse.Namespace) -> HeteroData:
@@ -80,9 +76,8 @@ def _graph(table: TableFile, options: argparse.Namespace) -> HeteroData:
     data["user"].num_nodes, data["item"].num_nodes = (int(part.max()) + 1 for part in edges)
     store = data["user", "to", "item"]
     store.edge_index = torch.from_numpy(np.stack(edges))
-    store[_ROW] = torch.arange(store.edge_index.size(1))
     # Labels follow the edges into the truth. Zero would say that an edge is none.
-    store.edge_label = store[_ROW] + 1
+    store.edge_label = torch.arange(1, store.edge_index.size(1) + 1)
     if more:
         store.time = torch.tensor(frame["time"].to_numpy())
     return data
@@ -101,8 +96,6 @@ def _has_times(table: TableFile, options: argparse.Namespace) -> bool:
 def _part_of_rows(parts: tuple[HeteroData, ...], num_rows: int) -> NDArray[np.int64]:
     """Returns the part of every row; `-1` for rows in none."""
     part_of = np.full(num_rows, -1)
-    train, *later = (part["user", "to", "item"] for part in parts)
-    part_of[train[_ROW].numpy()] = 0
-    for number, store in enumerate(later, start=1):
-        part_of[(store.edge_label - 1).numpy()] = number
+    for number, part in enumerate(parts):
+        part_of[part["user", "to", "item"].edge_label.numpy() - 1] = number
     return part_of

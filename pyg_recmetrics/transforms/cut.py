@@ -8,13 +8,18 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.data.storage import BaseStorage, NodeStorage
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, select
 
 from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_matrix, as_number
-from pyg_recmetrics.transforms.interactions import EdgeGroup, Interactions, read_interactions
+from pyg_recmetrics.transforms.interactions import (
+    EdgeGroup,
+    Graph,
+    Interactions,
+    nodes_of,
+    read_interactions,
+)
 
 #: A float is a fraction of all, and an integer an absolute number.
 Amount: TypeAlias = int | float
@@ -95,12 +100,6 @@ class Assignment:
     users: Tensor | None = None
 
 
-def assign_pairs(interactions: Interactions, stage: Tensor) -> Assignment:
-    """Assigns all edges of a pair to the `stage` of the pair, of shape `[num_pairs]`."""
-    stage = stage.to(torch.uint8)[interactions.pairs.of_edge]
-    return Assignment(message_passing_from=first_message_passing(stage), truth_of=stage)
-
-
 def first_message_passing(stage: Tensor) -> Tensor:
     """Returns the first stage that passes messages over edges which are truth of `stage`.
 
@@ -124,11 +123,14 @@ class UserItemSplit(BaseTransform):
 
     def __init__(
         self,
+        num_val: Amount,
+        num_test: Amount,
         edge_type: EdgeType | None,
         rev_edge_type: EdgeType | None,
         num_users: int | None,
         time_attr: str | None = None,
     ) -> None:
+        self.num_val, self.num_test = check_amounts(num_val, num_test)
         self.edge_type = edge_type
         self.rev_edge_type = rev_edge_type
         self.num_users = num_users
@@ -150,29 +152,24 @@ class UserItemSplit(BaseTransform):
         entries = as_matrix(matrix, "data")
         graph, (num_users, num_items) = HeteroData(), entries.shape
         graph["user"].num_nodes, graph["item"].num_nodes = num_users, num_items
-        graph["user", "to", "item"].edge_index = entries.edges
-        interactions = read_interactions(graph, None, None, None)
-        assigned, assignment = self.assign(graph, interactions)
-        if "n_id" in assigned["user"]:
+        store = graph["user", "to", "item"]
+        store.edge_index, store.edge_label = entries.edges, entries.value
+        parts: Any = self.forward(graph)
+        if "n_id" in parts[0]["user"]:
             raise ValueError(
                 "'users' needs to leave the rows of a matrix in their order, which 'JoinedUsers' "
                 "does not: split a graph"
             )
-        of_training = assignment.message_passing_from <= TRAIN
-        masks = (of_training, assignment.truth_of == VAL, assignment.truth_of == TEST)
-        (user, item), value = entries.edges.numpy(), entries.value.numpy()
         whole = matrix.tocoo()
+        truths = [part["user", "to", "item"] for part in parts]
+        entries_of = [(x.edge_label.numpy(), tuple(x.edge_label_index.numpy())) for x in truths]
         return tuple(
-            type(whole)(
-                (value[mask], (user[mask], item[mask])), shape=whole.shape, dtype=whole.dtype
-            ).asformat(matrix.format)
-            for mask in (mask.numpy() for mask in masks)
+            type(whole)(of_part, shape=whole.shape, dtype=whole.dtype).asformat(matrix.format)
+            for of_part in entries_of
         )
 
     @abstractmethod
-    def assign(
-        self, data: Data | HeteroData, interactions: Interactions
-    ) -> tuple[Data | HeteroData, Assignment]:
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Assigns each edge to its stages.
 
         Returns:
@@ -186,10 +183,7 @@ class UserItemSplit(BaseTransform):
 
 
 def cut(
-    data: Data | HeteroData,
-    interactions: Interactions,
-    assignment: Assignment,
-    time_attr: str | None,
+    data: Graph, interactions: Interactions, assignment: Assignment, time_attr: str | None
 ) -> SplitData:
     """Makes training, validation and test data of a graph.
 
@@ -210,13 +204,15 @@ def cut(
         truth = interactions.split_by_group((assignment.truth_of == stage) & can_be_truth)[0]
         _label(interactions.groups[0], whole, stage_data, truth, time_attr)
         if assignment.users is not None and stage != TRAIN:
-            _evaluate_only(stage_data, interactions, assignment.users)
+            # PyG marks the nodes of its node splits alike.
+            store = nodes_of(stage_data, interactions.user_type)
+            store["eval_mask"] = index_to_mask(assignment.users, store.num_nodes)
         all_data.append(stage_data)
     train, val, test = all_data
     return train, val, test
 
 
-def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data | HeteroData:
+def _without_truth(data: Graph, interactions: Interactions) -> Graph:
     """Removes the labels of an earlier split, and stores the number of nodes."""
     data = copy.copy(data)
     for group in interactions.groups:
@@ -224,9 +220,11 @@ def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data 
         for prefix in ("", "pos_", "neg_"):
             if f"{prefix}edge_label_index" in store:
                 # Without `edge_label_index`, `edge_label` is an attribute of the edges.
-                _delete(store, f"{prefix}edge_label_index", f"{prefix}edge_label")
-        _delete(store, "candidate_edge_index", "edge_label_time")
-    _delete(_user_store(data, interactions), "eval_mask")
+                del store[f"{prefix}edge_label_index"]
+                store.pop(f"{prefix}edge_label", None)
+        for key in ("candidate_edge_index", "edge_label_time"):
+            store.pop(key, None)
+    nodes_of(data, interactions.user_type).pop("eval_mask", None)
     if interactions.user_type is None:
         # PyG would infer the number of nodes from the edges, of which some will be missing.
         data.num_nodes = interactions.num_users + interactions.num_items
@@ -235,8 +233,8 @@ def _without_truth(data: Data | HeteroData, interactions: Interactions) -> Data 
 
 
 def _keep_edges(
-    whole: Data | HeteroData, interactions: Interactions, mask: Tensor, time_attr: str | None
-) -> Data | HeteroData:
+    whole: Graph, interactions: Interactions, mask: Tensor, time_attr: str | None
+) -> Graph:
     filtered = copy.copy(whole)
     masks = interactions.split_by_group(mask)
     for group, group_mask in zip(interactions.groups, masks, strict=True):
@@ -250,11 +248,7 @@ def _keep_edges(
 
 
 def _label(
-    group: EdgeGroup,
-    whole: Data | HeteroData,
-    stage_data: Data | HeteroData,
-    mask: Tensor,
-    time_attr: str | None,
+    group: EdgeGroup, whole: Graph, stage_data: Graph, mask: Tensor, time_attr: str | None
 ) -> None:
     """Adds the truth to the data of a stage, with its labels and times."""
     source, target = group.store(whole), group.store(stage_data)
@@ -269,20 +263,3 @@ def _label(
     target["edge_label"] = ones if label is None else label[index]
     if time_attr is not None and time_attr in source:
         target["edge_label_time"] = source[time_attr][index]
-
-
-def _evaluate_only(data: Data | HeteroData, interactions: Interactions, users: Tensor) -> None:
-    """Marks the users to evaluate, as PyG marks the nodes of its node splits."""
-    store = _user_store(data, interactions)
-    store["eval_mask"] = index_to_mask(users, store.num_nodes)
-
-
-def _user_store(data: Data | HeteroData, interactions: Interactions) -> NodeStorage:
-    user_type = interactions.user_type
-    return data.node_stores[0] if user_type is None else data[user_type]
-
-
-def _delete(store: BaseStorage, *keys: str) -> None:
-    for key in keys:
-        if key in store:
-            del store[key]

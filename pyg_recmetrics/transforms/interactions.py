@@ -2,11 +2,13 @@
 
 import copy
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.data.storage import EdgeStorage
+from torch_geometric.data.storage import EdgeStorage, NodeStorage
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, scatter, select
@@ -18,6 +20,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.task.edges import coalesce_edges
 from pyg_recmetrics.task.graph import (
     check_graph,
     choose_edge_type,
@@ -28,6 +31,9 @@ from pyg_recmetrics.task.graph import (
     read_edge_index,
     to_bipartite,
 )
+
+#: A graph of users and items.
+Graph: TypeAlias = Data | HeteroData
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +65,7 @@ class EdgeGroup:
     edges: Tensor
     is_forward: Tensor
 
-    def store(self, data: Data | HeteroData) -> EdgeStorage:
+    def store(self, data: Graph) -> EdgeStorage:
         """Returns the edge store of this group in `data`, with the edges in the same order."""
         return data.edge_stores[0] if self.edge_type is None else data[self.edge_type]
 
@@ -74,14 +80,20 @@ class Interactions:
         user_type: The node type of users, `None` in a homogeneous graph.
         groups: The edges of each store. The first group holds the edges from users to items; in a
             `HeteroData`, the others hold reverse edges of the same pairs.
-        pairs: The distinct pairs that the edges connect.
     """
 
     num_users: int
     num_items: int
     user_type: str | None
-    groups: tuple[EdgeGroup, ...]
-    pairs: Pairs
+    groups: list[EdgeGroup]
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The distinct pairs that the edges connect."""
+        edges = torch.cat([group.edges for group in self.groups], dim=1)
+        key, of_edge = (edges[0] * self.num_items + edges[1]).unique(return_inverse=True)
+        user = key.div(self.num_items, rounding_mode="floor")
+        return Pairs(user, key - user * self.num_items, of_edge)
 
     @property
     def device(self) -> torch.device:
@@ -112,7 +124,7 @@ class Interactions:
         values: tuple[Tensor, ...] = value.split(sizes)
         return values
 
-    def time(self, data: Data | HeteroData, name: str) -> Tensor | None:
+    def time(self, data: Graph, name: str) -> Tensor | None:
         """Returns the time of every edge, of shape `[num_edges]`, or `None` without times.
 
         Reverse edges without a time have the time of their pair, the latest of a repeated pair.
@@ -140,10 +152,7 @@ class Interactions:
 
 
 def read_interactions(
-    data: Data | HeteroData,
-    edge_type: EdgeType | None,
-    rev_edge_type: EdgeType | None,
-    num_users: int | None,
+    data: Graph, edge_type: EdgeType | None, rev_edge_type: EdgeType | None, num_users: int | None
 ) -> Interactions:
     """Finds the user-item edges of a graph that is not split yet."""
     check_graph(data, num_users=num_users, edge_type=edge_type, rev_edge_type=rev_edge_type)
@@ -157,8 +166,8 @@ def _read_homogeneous(data: Data, num_users: int | None) -> Interactions:
     edge_index = read_edge_index(data)
     edges = to_bipartite(edge_index, "edge_index", num_users)
     check_bipartite(edges, "edge_index", num_users, num_items)
-    groups = (EdgeGroup(None, edges, is_forward=edge_index[0] < num_users),)
-    return Interactions(num_users, num_items, None, groups, _find_pairs(groups, num_items))
+    groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
+    return Interactions(num_users, num_items, None, groups)
 
 
 def _read_hetero(
@@ -166,27 +175,22 @@ def _read_hetero(
 ) -> Interactions:
     edge_type = _find_edge_type(data, edge_type)
     num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
-    found: list[EdgeGroup] = []
-    for key in (edge_type, *_find_opposite(data, edge_type, rev_edge_type)):
-        edges = read_edge_index(data[key])
-        edges = edges if key == edge_type else edges.flip([0])
-        if found:
-            check_device(edges, "rev_edge_type", found[0].edges.device, "edge_type")
-        check_bipartite(edges, "edge_index", num_users, num_items)
-        found.append(EdgeGroup(key, edges, torch.full_like(edges[0], key == edge_type).bool()))
-    groups = tuple(found)
-    pairs = _find_pairs(groups, num_items)
-    is_reverse = _hold_the_same_pairs(groups, pairs)
-    if rev_edge_type is not None and not is_reverse[0]:
-        raise ValueError(
-            f"'rev_edge_type' needs to hold the reverse edges of {edge_type}, and no others "
-            f"(got {rev_edge_type})"
-        )
-    if not all(is_reverse):
-        opposite = zip(groups[1:], is_reverse, strict=True)
-        groups = (groups[0], *(group for group, keep in opposite if keep))
-        pairs = _find_pairs(groups, num_items)
-    return Interactions(num_users, num_items, edge_type[0], groups, pairs)
+    edges = read_edge_index(data[edge_type])
+    check_bipartite(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
+    pairs = coalesce_edges(edges, num_items)
+    for key in _find_opposite(data, edge_type, rev_edge_type):
+        reverse = read_edge_index(data[key]).flip([0])
+        check_device(reverse, "rev_edge_type", edges.device, "edge_type")
+        check_bipartite(reverse, "edge_index", num_users, num_items)
+        if torch.equal(coalesce_edges(reverse, num_items), pairs):
+            groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
+        elif rev_edge_type is not None:
+            raise ValueError(
+                f"'rev_edge_type' needs to hold the reverse edges of {edge_type}, and no others "
+                f"(got {rev_edge_type})"
+            )
+    return Interactions(num_users, num_items, edge_type[0], groups)
 
 
 def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
@@ -216,25 +220,6 @@ def _find_opposite(
     return [rev_edge_type]
 
 
-def _hold_the_same_pairs(groups: tuple[EdgeGroup, ...], pairs: Pairs) -> list[bool]:
-    """Whether each group after the first one connects exactly the pairs of the first one."""
-    pairs_of_groups = pairs.of_edge.split([group.edges.size(1) for group in groups])
-    first, *others = (index_to_mask(pair, pairs.user.size(0)) for pair in pairs_of_groups)
-    return [torch.equal(first, other) for other in others]
-
-
-def _find_pairs(groups: tuple[EdgeGroup, ...], num_items: int) -> Pairs:
-    edges = torch.cat([group.edges for group in groups], dim=1)
-    key, order = (edges[0] * num_items + edges[1]).sort(stable=True)  # faster than unstable
-    is_first = torch.ones_like(key, dtype=torch.bool)
-    is_first[1:] = key[1:] != key[:-1]
-    of_edge = torch.empty_like(order)
-    of_edge[order] = is_first.cumsum(0) - 1
-    key = key[is_first]
-    user = key.div(num_items, rounding_mode="floor")
-    return Pairs(user, key - user * num_items, of_edge)
-
-
 def _check_time(value: object, name: str, user: Tensor) -> Tensor:
     time = as_tensor(value, name)
     if time.shape != user.shape:
@@ -247,30 +232,29 @@ def _check_time(value: object, name: str, user: Tensor) -> Tensor:
     return time
 
 
-def remember_ids(data: Data | HeteroData, node_type: str | None) -> None:
+def nodes_of(data: Graph, node_type: str | None) -> NodeStorage:
+    """Returns the store of a type of nodes, or the only one of a homogeneous graph."""
+    return data.node_stores[0] if node_type is None else data[node_type]
+
+
+def remember_ids(data: Graph, node_type: str | None) -> None:
     """Writes down the number of each node as `n_id`, unless the nodes already have one."""
-    store = data.node_stores[0] if node_type is None else data[node_type]
+    store = nodes_of(data, node_type)
     if "n_id" not in store:
         device = data.edge_stores[0]["edge_index"].device
         store["n_id"] = torch.arange(store.num_nodes, device=device)
 
 
-def users_first(
-    data: Data | HeteroData, interactions: Interactions, users: Tensor
-) -> Data | HeteroData:
+def users_first(data: Graph, interactions: Interactions, users: Tensor) -> Graph:
     """Renumbers users so that the given `users` are first. All other nodes stay in order."""
     is_other = ~index_to_mask(users, interactions.num_users)
     order = torch.cat([users, is_other.nonzero().flatten()])
     if interactions.user_type is None:
         items = torch.arange(interactions.num_items, device=users.device)
         order = torch.cat([order, items + interactions.num_users])
-    return _reorder(data, interactions.user_type, order)
-
-
-def _reorder(data: Data | HeteroData, node_type: str | None, order: Tensor) -> Data | HeteroData:
-    data = copy.copy(data)
+    data, node_type = copy.copy(data), interactions.user_type
     remember_ids(data, node_type)
-    store = data.node_stores[0] if node_type is None else data[node_type]
+    store = nodes_of(data, node_type)
     for key in store.node_attrs():
         store[key] = select(store[key], order, data.__cat_dim__(key, store[key], store))
     new_id = torch.empty_like(order)

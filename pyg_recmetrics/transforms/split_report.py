@@ -258,22 +258,23 @@ def _report(
         earlier (list of torch.Tensor): The edges of the stages before, coalesced. Training has
             none before it, and no leaks.
     """
-    num_nodes = (edges.num_users, edges.num_items)
-    degrees, truths = (
-        [torch.bincount(row, minlength=size) for row, size in zip(rows, num_nodes, strict=True)]
-        for rows in (seen, truth)
-    )
-    is_empty = [(t == 0) & (d == 0) for t, d in zip(truths, degrees, strict=True)]
-    is_cold = [(t > 0) & (d == 0) for t, d in zip(truths, degrees, strict=True)]
-    evaluated = truths[0] if edges.users is None else truths[0][edges.users]
+    of_sides: dict[str, Any] = {}
+    for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
+        degree, num_truth = (torch.bincount(e[row], minlength=size) for e in (seen, truth))
+        of_sides |= {
+            f"num_empty_{side}s": _count((num_truth == 0) & (degree == 0)),
+            f"num_cold_{side}s": _count((num_truth > 0) & (degree == 0)),
+            f"{side}_degree": _distribution(degree),
+            f"{side}_truth": _distribution(num_truth),
+        }
+    of_users = torch.bincount(truth[0], minlength=edges.num_users)
+    evaluated = of_users if edges.users is None else of_users[edges.users]
     num_leaks = num_reverse_leaks = num_earlier = None
     if earlier:
         num_leaks = _count(contains(seen, truth, edges.num_items))
         num_reverse_leaks = _count(is_reversed(edges, truth))
-        is_earlier = torch.zeros_like(truth[0], dtype=torch.bool)
-        for earlier_edges in earlier:
-            is_earlier |= contains(earlier_edges, truth, edges.num_items)
-        num_earlier = _count(is_earlier)
+        before = _coalesce(edges, torch.cat(earlier, dim=1))
+        num_earlier = _count(contains(before, truth, edges.num_items))
     return StageReport(
         num_edges=seen.size(1),
         num_repeated_edges=_num_repeated(edges, seen),
@@ -283,14 +284,7 @@ def _report(
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
         num_users_without_truth=_count(evaluated == 0),
-        num_empty_users=_count(is_empty[0]),
-        num_empty_items=_count(is_empty[1]),
-        num_cold_users=_count(is_cold[0]),
-        num_cold_items=_count(is_cold[1]),
-        user_degree=_distribution(degrees[0]),
-        item_degree=_distribution(degrees[1]),
-        user_truth=_distribution(truths[0]),
-        item_truth=_distribution(truths[1]),
+        **of_sides,
     )
 
 

@@ -1,11 +1,9 @@
 """Splits: random for each user, by the last items of each user, and by time."""
 
-from abc import abstractmethod
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, lexsort, scatter
 
@@ -13,67 +11,14 @@ from pyg_recmetrics.checks import check_choice, check_natural_number
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.transforms.cut import (
     NO_STAGE,
-    Amount,
     Assignment,
     UserItemSplit,
-    assign_pairs,
-    check_amounts,
     count_held_out,
     first_message_passing,
     resolve,
 )
-from pyg_recmetrics.transforms.interactions import Interactions
+from pyg_recmetrics.transforms.interactions import Graph, Interactions
 from pyg_recmetrics.transforms.users import EvaluationUsers
-
-
-class WithinUserSplit(UserItemSplit):
-    """Holds out the last items of each user, in an order that a subclass gives them."""
-
-    def __init__(
-        self,
-        num_val: Amount,
-        num_test: Amount,
-        users: EvaluationUsers | None,
-        seed: int,
-        edge_type: EdgeType | None,
-        rev_edge_type: EdgeType | None,
-        num_users: int | None,
-        time_attr: str | None = None,
-    ) -> None:
-        super().__init__(edge_type, rev_edge_type, num_users, time_attr)
-        self.num_val, self.num_test = check_amounts(num_val, num_test)
-        if users is not None and not isinstance(users, EvaluationUsers):
-            raise TypeError(
-                f"'users' needs to be 'SeparatedUsers(...)', 'JoinedUsers(...)' or None for all "
-                f"users (got {users!r})"
-            )
-        self.users = users
-        self.seed = check_natural_number(seed, "seed")
-
-    @abstractmethod
-    def order(
-        self, data: Data | HeteroData, interactions: Interactions, generator: torch.Generator
-    ) -> Tensor:
-        """Orders all pairs by user, and the pairs of each user as they are held out.
-
-        Returns:
-            All pairs in their order, of shape `[num_pairs]`.
-        """
-
-    def assign(
-        self, data: Data | HeteroData, interactions: Interactions
-    ) -> tuple[Data | HeteroData, Assignment]:
-        """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
-        generator = torch.Generator().manual_seed(self.seed)
-        num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
-        if self.users is None:
-            order = self.order(data, interactions, generator)
-            return data, hold_out_last(interactions, order, num_val, num_test)
-        users = self.users.draw(interactions, num_val, num_test, generator)
-        is_drawn = index_to_mask(users, interactions.num_users)
-        order = self.order(data, interactions, generator)
-        assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
-        return self.users.arrange(data, interactions, assignment, users)
 
 
 def shuffle_within_users(interactions: Interactions, generator: torch.Generator) -> Tensor:
@@ -104,10 +49,118 @@ def hold_out_last(
     is_test = from_end <= num_test[user]
     is_held_out = from_end <= (num_val + num_test)[user]
     stage[order] = is_test.byte() + is_held_out.byte()  # TRAIN, VAL and TEST are 0, 1 and 2
-    return assign_pairs(interactions, stage)
+    of_edge = stage[interactions.pairs.of_edge]
+    return Assignment(message_passing_from=first_message_passing(of_edge), truth_of=of_edge)
 
 
-class LeaveLastOut(WithinUserSplit):
+class PerUserSplit(UserItemSplit):
+    r"""Splits the edges of each user at random.
+
+    As in :class:`~torch_geometric.transforms.RandomLinkSplit`, an amount is a fraction if it is a
+    float, and an absolute number if it is an integer; here, of the items of each user. Of a user
+    with :math:`n` items, a fraction :math:`f` is `round(n * f)` items, where halves are rounded
+    up. If an amount is a positive integer, each user keeps at least one item to train with, and a
+    user with too few items has test items rather than validation items.
+
+    The items of each user are drawn independently of those of other users. All repeated edges of
+    a user with an item belong to the same part.
+
+    With fractions, these are the splits of `create.reco.train.test` of the R and Python package
+    recometrics: its `"all"` by default, and its `"separated"` and `"joined"` with the `users` of
+    the same names.
+
+    Args:
+        num_val (int or float): The amount of each user's items to validate with: a fraction in
+            :math:`[0, 1)` or a non-negative integer. (default: `0.0`)
+        num_test (int or float): The amount to test with: a fraction in :math:`(0, 1)` or a
+            positive integer. Two fractions need to sum to less than one. (default: `0.3`)
+        users (SeparatedUsers or JoinedUsers, optional): The users to evaluate, whose edges are
+            split. All edges of the others are in training. (default: `None`, all users)
+        seed (int): Equal seeds give equal splits, on every device and whatever the order of the
+            edges. (default: `0`)
+        edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
+            (default: `None`, the only one between two types of nodes, besides those that start
+            with `rev_`; of opposite ones, that from `"user"` nodes)
+        rev_edge_type (tuple, optional): The type of its reverse edges. (default: `None`, all
+            types that hold the same edges in the opposite direction)
+        num_users (int, optional): The number of users in a homogeneous `Data`, where items are
+            numbered from `num_users` on. Edges may run in either or both directions.
+            (default: `None`, the `num_users` of the data)
+
+    Returns:
+        `(train, val, test)`, see :mod:`~pyg_recmetrics.transforms`.
+
+    Raises:
+        TypeError: If `users` is not a sample of users, or `data` is neither `Data` nor
+            `HeteroData`.
+        ValueError: If an argument is out of its range, the edges of the data are not found, or
+            no user can be drawn for `users`.
+
+    Example:
+        >>> from pyg_recmetrics import datasets
+        >>> from pyg_recmetrics.transforms import PerUserSplit, SeparatedUsers
+        >>> data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=10)
+        >>> split = PerUserSplit(num_val=0.1, num_test=0.2)
+        >>> [part["rates"].edge_label_index.size(1) for part in split(data)]
+        [325, 57, 91]
+        >>> split = PerUserSplit(num_val=0.1, num_test=0.2, users=SeparatedUsers(fraction=0.5))
+        >>> [part["rates"].edge_label_index.size(1) for part in split(data)]
+        [232, 29, 47]
+    """
+
+    _shown: ClassVar[tuple[str, ...]] = ("num_val", "num_test", "users", "seed")
+
+    def __init__(
+        self,
+        *,
+        num_val: int | float = 0.0,
+        num_test: int | float = 0.3,
+        users: EvaluationUsers | None = None,
+        seed: int = 0,
+        edge_type: EdgeType | None = None,
+        rev_edge_type: EdgeType | None = None,
+        num_users: int | None = None,
+    ) -> None:
+        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users)
+        if users is not None and not isinstance(users, EvaluationUsers):
+            raise TypeError(
+                f"'users' needs to be 'SeparatedUsers(...)', 'JoinedUsers(...)' or None for all "
+                f"users (got {users!r})"
+            )
+        self.users = users
+        self.seed = check_natural_number(seed, "seed")
+
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
+        """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
+        generator = torch.Generator().manual_seed(self.seed)
+        num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
+        if self.users is None:
+            order = self.order(data, interactions, generator)
+            return data, hold_out_last(interactions, order, num_val, num_test)
+        users = self.users.draw(interactions, num_val, num_test, generator)
+        is_drawn = index_to_mask(users, interactions.num_users)
+        order = self.order(data, interactions, generator)
+        assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
+        return self.users.arrange(data, interactions, assignment, users)
+
+    def order(self, data: Graph, interactions: Interactions, generator: torch.Generator) -> Tensor:
+        """Orders all pairs by user, and those of a user by time or, of one moment, at random."""
+        order = shuffle_within_users(interactions, generator)
+        if self.time_attr is None:
+            return order
+        time = interactions.time(data, self.time_attr)
+        if time is None:
+            warn(
+                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
+                f"'time_attr=None' if this is what you want."
+            )
+            return order
+        last = interactions.reduce_by_pair(time, "max")
+        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
+        return by_time
+
+
+class LeaveLastOut(PerUserSplit):
     r"""Leaves out each user's last items by time: the last to test with, those before to validate.
 
     Amounts mean the same as in :class:`PerUserSplit`. If one of them is a positive integer, as
@@ -171,103 +224,15 @@ class LeaveLastOut(WithinUserSplit):
         num_users: int | None = None,
     ) -> None:
         super().__init__(
-            num_val, num_test, users, seed, edge_type, rev_edge_type, num_users, time_attr
+            num_val=num_val,
+            num_test=num_test,
+            users=users,
+            seed=seed,
+            edge_type=edge_type,
+            rev_edge_type=rev_edge_type,
+            num_users=num_users,
         )
-
-    def order(
-        self, data: Data | HeteroData, interactions: Interactions, generator: torch.Generator
-    ) -> Tensor:
-        """Orders the pairs of each user by time, and those of the same moment at random."""
-        order = shuffle_within_users(interactions, generator)
-        if self.time_attr is None:
-            return order
-        time = interactions.time(data, self.time_attr)
-        if time is None:
-            warn(
-                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
-                f"'time_attr=None' if this is what you want."
-            )
-            return order
-        last = interactions.reduce_by_pair(time, "max")
-        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
-        return by_time
-
-
-class PerUserSplit(WithinUserSplit):
-    r"""Splits the edges of each user at random.
-
-    As in :class:`~torch_geometric.transforms.RandomLinkSplit`, an amount is a fraction if it is a
-    float, and an absolute number if it is an integer; here, of the items of each user. Of a user
-    with :math:`n` items, a fraction :math:`f` is `round(n * f)` items, where halves are rounded
-    up. If an amount is a positive integer, each user keeps at least one item to train with, and a
-    user with too few items has test items rather than validation items.
-
-    The items of each user are drawn independently of those of other users. All repeated edges of
-    a user with an item belong to the same part.
-
-    With fractions, these are the splits of `create.reco.train.test` of the R and Python package
-    recometrics: its `"all"` by default, and its `"separated"` and `"joined"` with the `users` of
-    the same names.
-
-    Args:
-        num_val (int or float): The amount of each user's items to validate with: a fraction in
-            :math:`[0, 1)` or a non-negative integer. (default: `0.0`)
-        num_test (int or float): The amount to test with: a fraction in :math:`(0, 1)` or a
-            positive integer. Two fractions need to sum to less than one. (default: `0.3`)
-        users (SeparatedUsers or JoinedUsers, optional): The users to evaluate, whose edges are
-            split. All edges of the others are in training. (default: `None`, all users)
-        seed (int): Equal seeds give equal splits, on every device and whatever the order of the
-            edges. (default: `0`)
-        edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
-            (default: `None`, the only one between two types of nodes, besides those that start
-            with `rev_`; of opposite ones, that from `"user"` nodes)
-        rev_edge_type (tuple, optional): The type of its reverse edges. (default: `None`, all
-            types that hold the same edges in the opposite direction)
-        num_users (int, optional): The number of users in a homogeneous `Data`, where items are
-            numbered from `num_users` on. Edges may run in either or both directions.
-            (default: `None`, the `num_users` of the data)
-
-    Returns:
-        `(train, val, test)`, see :mod:`~pyg_recmetrics.transforms`.
-
-    Raises:
-        TypeError: If `users` is not a sample of users, or `data` is neither `Data` nor
-            `HeteroData`.
-        ValueError: If an argument is out of its range, the edges of the data are not found, or
-            no user can be drawn for `users`.
-
-    Example:
-        >>> from pyg_recmetrics import datasets
-        >>> from pyg_recmetrics.transforms import PerUserSplit, SeparatedUsers
-        >>> data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=10)
-        >>> split = PerUserSplit(num_val=0.1, num_test=0.2)
-        >>> [part["rates"].edge_label_index.size(1) for part in split(data)]
-        [325, 57, 91]
-        >>> split = PerUserSplit(num_val=0.1, num_test=0.2, users=SeparatedUsers(fraction=0.5))
-        >>> [part["rates"].edge_label_index.size(1) for part in split(data)]
-        [232, 29, 47]
-    """
-
-    _shown = ("num_val", "num_test", "users", "seed")
-
-    def __init__(
-        self,
-        *,
-        num_val: int | float = 0.0,
-        num_test: int | float = 0.3,
-        users: EvaluationUsers | None = None,
-        seed: int = 0,
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        super().__init__(num_val, num_test, users, seed, edge_type, rev_edge_type, num_users)
-
-    def order(
-        self, data: Data | HeteroData, interactions: Interactions, generator: torch.Generator
-    ) -> Tensor:
-        """Orders the pairs of each user at random."""
-        return shuffle_within_users(interactions, generator)
+        self.time_attr = time_attr
 
 
 NewNodes: TypeAlias = Literal["keep", "drop"]
@@ -340,14 +305,11 @@ class TemporalSplit(UserItemSplit):
         rev_edge_type: EdgeType | None = None,
         num_users: int | None = None,
     ) -> None:
-        super().__init__(edge_type, rev_edge_type, num_users, time_attr)
-        self.num_val, self.num_test = check_amounts(num_val, num_test)
+        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users, time_attr)
         self.new_users = check_choice(new_users, "new_users", get_args(NewNodes))
         self.new_items = check_choice(new_items, "new_items", get_args(NewNodes))
 
-    def assign(
-        self, data: Data | HeteroData, interactions: Interactions
-    ) -> tuple[Data | HeteroData, Assignment]:
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Finds the moments of the cuts, and the stages of each edge."""
         time = interactions.time(data, str(self.time_attr))
         if time is None:

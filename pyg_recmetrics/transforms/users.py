@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
@@ -15,7 +14,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.transforms.cut import NO_STAGE, TRAIN, VAL, Assignment
-from pyg_recmetrics.transforms.interactions import Interactions, users_first
+from pyg_recmetrics.transforms.interactions import Graph, Interactions, users_first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +38,8 @@ class EvaluationUsers(ABC):
 
     @abstractmethod
     def arrange(
-        self,
-        data: Data | HeteroData,
-        interactions: Interactions,
-        assignment: Assignment,
-        users: Tensor,
-    ) -> tuple[Data | HeteroData, Assignment]:
+        self, data: Graph, interactions: Interactions, assignment: Assignment, users: Tensor
+    ) -> tuple[Graph, Assignment]:
         """Decides which edges of the drawn users training may use.
 
         Args:
@@ -152,12 +147,8 @@ class SeparatedUsers(EvaluationUsers):
     """
 
     def arrange(
-        self,
-        data: Data | HeteroData,
-        interactions: Interactions,
-        assignment: Assignment,
-        users: Tensor,
-    ) -> tuple[Data | HeteroData, Assignment]:
+        self, data: Graph, interactions: Interactions, assignment: Assignment, users: Tensor
+    ) -> tuple[Graph, Assignment]:
         """Moves what training has of the drawn users to the message passing of validation."""
         is_drawn = index_to_mask(users, interactions.num_users)
         of_drawn = is_drawn[interactions.pairs.user][interactions.pairs.of_edge]
@@ -203,12 +194,8 @@ class JoinedUsers(EvaluationUsers):
     """
 
     def arrange(
-        self,
-        data: Data | HeteroData,
-        interactions: Interactions,
-        assignment: Assignment,
-        users: Tensor,
-    ) -> tuple[Data | HeteroData, Assignment]:
+        self, data: Graph, interactions: Interactions, assignment: Assignment, users: Tensor
+    ) -> tuple[Graph, Assignment]:
         """Renumbers the drawn users to be the first ones."""
         data = users_first(data, interactions, users)
         first = torch.arange(users.numel(), device=users.device)

@@ -74,11 +74,8 @@ def test_the_version_is_that_of_the_package(run):
         ("", "the following arguments are required: COMMAND"),
         ("evaluat", "invalid choice: 'evaluat'"),
         ("evaluate", "the following arguments are required: --test"),
-        (
-            "evaluate --test a",
-            "one of --lists, --run, --scores, --users and --items is needed (got",
-        ),
-        ("evaluate --test a --lists b --scores c", "is needed (got --lists and --scores)"),
+        ("evaluate --test a", "one of the arguments --lists --run --scores --users is required"),
+        ("evaluate --test a --lists b --scores c", "--scores: not allowed with argument --lists"),
         ("evaluate --test a --users b", "--users and --items need each other"),
         ("evaluate --test a --lists b --json --latex", "not allowed with argument --json"),
         ("gate a --baseline b --metric ndcg@2", "required: --equivalence"),

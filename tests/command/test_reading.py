@@ -122,7 +122,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         (
             "t.csv",
             "user,what\nann,tea\n",
-            "--item-column names another, and --columns all",
+            "--user-column and such name others, and --columns all",
         ),
         ("t.csv", "user,item\nann,tea\nbob\n", "column 'item' needs to hold ids"),
         ("t.csv", "user,item\nann,tea,1\n", "does not match length of data"),
@@ -200,21 +200,17 @@ def test_a_time_that_is_none_is_told(folder, run, value):
     assert not (folder / "parts").exists()
 
 
-def csv(vector):
-    return f'id,vector\n1,"[1, 2]"\n2,{vector}\n'
-
-
 @pytest.mark.parametrize(
     "content",
     [
-        *map(csv, ['"[0.5]"', '"[0.5, x]"', '"[]"', '"[1, 2, 3]"', "[1_0 2]", ""]),
+        'id,vector\n1,0.5\n2,"[1, 2]"\n',
         *({"id": [1, 2], "vector": [[1.0], other]} for other in ([1.0, 2.0], None, [None])),
         *({"id": [1, 2], "vector": [other] * 2} for other in ([], ["a"])),
     ],
 )
 def test_a_vector_of_another_form_is_told(folder, run, content):
     write(folder / "t.csv", "user,item\n1,1\n")
-    write(folder / "i.csv", "id,vector\n1,[1 2]\n")
+    write(folder / "i.csv", "id,vector\n1,1\n")
     write(folder / "u", content)
     status, _, err = run("evaluate -q --test t.csv --users u --items i.csv")
     assert status == 3

@@ -17,7 +17,7 @@ from pyg_recmetrics.transforms import (
 )
 from pyg_recmetrics.transforms.cut import TEST, TRAIN, VAL
 from pyg_recmetrics.transforms.interactions import read_interactions
-from pyg_recmetrics.transforms.splits import WithinUserSplit, hold_out_last, shuffle_within_users
+from pyg_recmetrics.transforms.splits import hold_out_last, shuffle_within_users
 from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
@@ -90,11 +90,11 @@ def test_the_last_pairs_in_the_order_are_held_out(form, graph, data):
     assert assignment.users is None
 
 
-class HighestItemsLast(WithinUserSplit):
+class HighestItemsLast(PerUserSplit):
     """Holds out the items with the highest ids."""
 
     def __init__(self, num_val, num_test, users=None):
-        super().__init__(num_val, num_test, users, 0, None, None, None)
+        super().__init__(num_val=num_val, num_test=num_test, users=users)
 
     def order(self, data, interactions, generator):
         return torch.arange(interactions.pairs.user.numel())  # pairs are sorted
@@ -106,7 +106,7 @@ class HighestItemsLast(WithinUserSplit):
     val=st.integers(0, 2),
     test=st.integers(1, 3),
 )
-def test_a_subclass_only_gives_an_order(form, graph, val, test):
+def test_a_subclass_may_give_another_order(form, graph, val, test):
     split_data = HighestItemsLast(val, test)(graph.data(form))
     for user in range(graph.num_users):
         items = sorted(graph.items(user))
@@ -132,11 +132,6 @@ def test_only_pairs_of_drawn_users_are_held_out(graph):
     drawn = set(test["user"].eval_mask.nonzero().flatten().tolist())
     assert count_by_user(set(truth(test))) == dict.fromkeys(drawn, 1)
     assert set(count_by_user(set(truth(val)))) <= drawn
-
-
-def test_a_subclass_has_to_give_an_order():
-    with pytest.raises(TypeError, match="order"):
-        WithinUserSplit(1, 1, None, 0, None, None, None)
 
 
 @pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut])
