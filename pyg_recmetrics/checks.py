@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
-from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, shape_of
 
@@ -28,6 +26,17 @@ def check_integers(value: object, name: str) -> Tensor:
     if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
         raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
     return tensor.long()
+
+
+def check_mask(value: object, name: str, shape: tuple[int, ...]) -> Tensor:
+    """Returns `value` as a tensor if it holds booleans of a shape."""
+    mask = as_tensor(value, name)
+    if mask.dtype != torch.bool or mask.shape != shape:
+        raise ValueError(
+            f"'{name}' needs to be a mask of shape {list(shape)} (got {mask.dtype}, "
+            f"{list(mask.shape)})"
+        )
+    return mask
 
 
 def check_device(value: Tensor, name: str, device: torch.device, owner: str) -> None:
@@ -332,13 +341,6 @@ def check_level(level: object) -> float:
     if number is None or not 0 < number < 1:
         raise ValueError(f"'level' needs to be a number between 0 and 1 (got {level!r})")
     return number
-
-
-def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
-    """Returns `edge_type` if `data` has it."""
-    if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:
-        raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
-    return edge_type
 
 
 def _check_integer(value: object, name: str, what: str, least: float = -math.inf) -> int:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import torch
 from torch_geometric import EdgeIndex
-from torch_geometric.data import HeteroData
 
 from pyg_recmetrics import checks
 
@@ -66,6 +65,21 @@ def test_integers(value, error):
         checked = checks.check_integers(value, "x")
         assert checked.dtype == torch.long
         assert checked.tolist() == value.tolist()
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (torch.tensor([True, False]), None),
+        ([True, False], None),
+        (torch.tensor([True]), "torch.bool, [1]"),
+        (torch.tensor([1, 0]), "torch.int64, [2]"),
+    ],
+)
+def test_mask(value, found):
+    error = found and ValueError(f"'x' needs to be a mask of shape [2] (got {found})")
+    with expected(error):
+        assert checks.check_mask(value, "x", (2,)).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -618,37 +632,6 @@ def test_mapping(value, error):
 def test_range(user, item, bias, error):
     with expected(error):
         checks.check_range(user, item, bias, dim=2)
-
-
-@pytest.mark.parametrize(
-    ("edge_type", "error"),
-    [
-        (("user", "rates", "item"), None),
-        (
-            ("user", "views", "item"),
-            ValueError(
-                "'edge_type' needs to be one of [('user', 'rates', 'item')] "
-                "(got ('user', 'views', 'item'))"
-            ),
-        ),
-        (
-            "rates",
-            ValueError("'edge_type' needs to be one of [('user', 'rates', 'item')] (got 'rates')"),
-        ),
-        (
-            np.zeros(3),
-            ValueError(
-                "'edge_type' needs to be one of [('user', 'rates', 'item')] "
-                "(got array([0., 0., 0.]))"
-            ),
-        ),
-    ],
-)
-def test_edge_type(edge_type, error):
-    data = HeteroData()
-    data["user", "rates", "item"].edge_index = torch.zeros(2, 1).long()
-    with expected(error):
-        assert checks.check_edge_type(edge_type, data) == edge_type
 
 
 def test_every_check_has_a_table_here():

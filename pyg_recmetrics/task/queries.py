@@ -13,6 +13,7 @@ from pyg_recmetrics.checks import (
     check_device,
     check_ids,
     check_integers,
+    check_mask,
     check_num_pairs,
     check_positive_integer,
 )
@@ -201,11 +202,13 @@ def _read_columns(value: Any, name: str) -> list[Tensor]:
         )
     for column in columns:
         check_device(column, name, columns[0].device, f"{name}[0]")
-        if column.numel() and int(column.min()) < 0:
-            raise ValueError(
-                f"'{name}' needs to hold no negative numbers (got {int(column.min())})"
-            )
+        _check_not_negative(column, name)
     return columns
+
+
+def _check_not_negative(column: Tensor, name: str) -> None:
+    if column.numel() and int(column.min()) < 0:
+        raise ValueError(f"'{name}' needs to hold no negative numbers (got {int(column.min())})")
 
 
 def _read_items(
@@ -230,38 +233,30 @@ def _shape_in_words(value: Any) -> str:
     return type(value).__name__ if shape is None else f"shape {list(shape)}"
 
 
-class Events(NamedTuple):
-    """Queries at a moment, with what their source saw before.
-
-    Attributes:
-        rows: The source and the moment of each query, of shape `[num_queries, 2]`.
-        truth: The queries over the destinations at their moment, of shape `[2, num_edges]`.
-        seen: The queries over the destinations strictly before, each of them once.
-    """
-
-    rows: Tensor
-    truth: Tensor
-    seen: Tensor
-
-
 def read_events(
     src: TensorLike,
     dst: TensorLike,
     t: TensorLike,
     is_test: TensorLike,
-    *,
     num_items: int,
     repeats: bool,
-) -> Events:
-    """Reads events in any order. Memory is that of the edges that are left out.
+) -> tuple[Tensor, dict[str, Any]]:
+    """Reads events in any order, as queries of a source and the number of a moment.
+
+    Memory is that of the edges that are left out.
+
+    Returns:
+        All moments in their order, and the arguments of :meth:`RankingTask.from_queries`.
 
     Raises:
         TypeError: If `repeats` is not a boolean, or events do not hold numbers.
         ValueError: If shapes, dtypes or devices do not fit, ids are out of range, or there is no
             event to rank.
     """
+    num_items = check_positive_integer(num_items, "num_items")
     source, item, time = _read_events(src, dst, t, num_items)
-    is_asked = _read_mask(is_test, source)
+    is_asked = check_mask(is_test, "is_test", source.shape)
+    check_device(is_asked, "is_test", source.device, "src")
     sources, source = source.unique(return_inverse=True)
     moments, moment = time.unique(return_inverse=True)
     check_num_pairs("src", sources.numel(), num_items)
@@ -278,46 +273,37 @@ def read_events(
         )
     source_of_pair = pairs.div(num_items, rounding_mode="floor")
     met, order = (source_of_pair * moments.numel() + first).sort()
-    asked = RowNumbers([source[is_asked], moment[is_asked]])
-    start_of_source = asked.rows[:, 0] * moments.numel()
+    asked = torch.stack([source[is_asked], moment[is_asked]])
+    asked_source, asked_moment = asked.unique(dim=1)
+    start_of_source = asked_source * moments.numel()
     start = torch.searchsorted(met, start_of_source)
-    end = torch.searchsorted(met, start_of_source + asked.rows[:, 1])
+    end = torch.searchsorted(met, start_of_source + asked_moment)
     query, place = spread(start, end - start)
-    return Events(
-        rows=torch.stack([sources[asked.rows[:, 0]], moments[asked.rows[:, 1]]], dim=1),
-        truth=torch.stack([asked.number, item[is_asked]]),
-        seen=torch.stack([query, pairs[order[place]] % num_items]),
-    )
+    seen = (sources[asked_source[query]], asked_moment[query]), pairs[order[place]] % num_items
+    return moments, {
+        "query": (sources[asked[0]], asked[1]),
+        "item": item[is_asked],
+        "num_items": num_items,
+        "seen": seen,
+        "person": 0,
+    }
 
 
 def _read_events(
     src: TensorLike, dst: TensorLike, t: TensorLike, num_items: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    source, item, time = (
-        check_integers(value, name) for name, value in (("src", src), ("dst", dst), ("t", t))
-    )
-    for name, column in (("src", source), ("dst", item), ("t", time)):
+    named = (("src", src), ("dst", dst), ("t", t))
+    source, item, time = columns = [check_integers(value, name) for name, value in named]
+    for (name, _), column in zip(named, columns, strict=True):
         if column.dim() != 1 or column.numel() != source.numel():
             raise ValueError(
                 f"'{name}' needs to have shape [num_events], as 'src' has it "
                 f"(got {list(column.shape)})"
             )
         check_device(column, name, source.device, "src")
-    if source.numel() and int(source.min()) < 0:
-        raise ValueError(f"'src' needs to hold no negative numbers (got {int(source.min())})")
+    _check_not_negative(source, "src")
     check_ids(item, "dst", "item", num_items)
     return source, item, time
-
-
-def _read_mask(is_test: TensorLike, source: Tensor) -> Tensor:
-    mask = as_tensor(is_test, "is_test")
-    if mask.dtype != torch.bool or mask.shape != source.shape:
-        raise ValueError(
-            f"'is_test' needs to be a mask of shape {list(source.shape)} (got {mask.dtype}, "
-            f"{list(mask.shape)})"
-        )
-    check_device(mask, "is_test", source.device, "src")
-    return mask
 
 
 #: Triples `(head, relation, tail)`, of shape `[3, num_triples]`.
