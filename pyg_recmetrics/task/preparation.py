@@ -157,10 +157,7 @@ def read_threshold(threshold: float | None, weight: Tensor | None) -> float | No
 
 
 def find_relevant(
-    edges: Tensor,
-    weight: Tensor | None,
-    threshold: float | None,
-    num_items: int,
+    edges: Tensor, weight: Tensor | None, threshold: float | None, num_items: int
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the coalesced edges that are relevant, and their weights."""
     if edges.size(1) == 0:
@@ -179,20 +176,13 @@ def find_relevant(
     )
 
 
-def keep_users(
-    truth: Tensor,
-    weight: Tensor | None,
-    users: Tensor,
-    num_users: int,
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth of the users to evaluate, of whom at least one needs to have any."""
-    kept, weight_of_kept = truth_of(truth, weight, users, num_users)
-    if kept.size(1) == 0:
+def check_truth_of(users: Tensor, truth: Tensor) -> None:
+    """Raises if none of the users to evaluate has ground truth."""
+    if truth.size(1) == 0:
         raise ValueError(
             f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
             f"(got {users.numel()} users, none with ground truth)"
         )
-    return kept, weight_of_kept
 
 
 def truth_of(

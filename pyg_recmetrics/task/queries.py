@@ -313,19 +313,6 @@ TriplesLike: TypeAlias = TensorLike | Sequence[TensorLike]
 Directions: TypeAlias = Literal["both", "tail", "head"]
 
 
-class Edges(NamedTuple):
-    """Queries with an item each.
-
-    Attributes:
-        query: The entity and the relation of each query. Where the head is asked for, the number of
-            relations is added to the relation.
-        item: The entity that is asked for.
-    """
-
-    query: tuple[Tensor, Tensor]
-    item: Tensor
-
-
 def read_triples(
     test: TriplesLike,
     known: Any,
@@ -358,11 +345,16 @@ def read_triples(
             "'known' is not given, so triples that the model was trained on compete with those of "
             "'test'. For filtered ranks, pass the parts of the split, as in known=[train, valid]"
         )
-    edges = _edges(asked, num_relations, directions)
-    seen = _edges(torch.cat(others, dim=1), num_relations, directions) if others else None
-    read = _read_candidates(candidates, edges, num_entities, num_relations, directions)
-    asked_for = {"num_items": num_entities, "seen": seen, "candidates": read}
-    return num_relations, edges._asdict() | asked_for
+    asked = _answers(asked, num_relations, directions)
+    seen = _answers(torch.cat(others, dim=1), num_relations, directions) if others else None
+    query, item = _pair(asked)
+    return num_relations, {
+        "query": query,
+        "item": item,
+        "num_items": num_entities,
+        "seen": None if seen is None else _pair(seen),
+        "candidates": _read_candidates(candidates, asked, num_entities, num_relations, directions),
+    }
 
 
 def _parts(known: Any) -> list[Any]:
@@ -393,22 +385,30 @@ def _read(triples: TriplesLike, name: str, num_entities: int) -> Tensor:
     return read
 
 
-def _edges(triples: Tensor, num_relations: int, directions: Directions) -> Edges:
+def _answers(triples: Tensor, num_relations: int, directions: Directions) -> Tensor:
+    """Returns the entity and the relation of each query, over the entity that is asked for.
+
+    Where the head is asked for, the number of relations is added to the relation.
+    """
     head, relation, tail = triples
-    tails, heads = Edges((head, relation), tail), Edges((tail, relation + num_relations), head)
+    heads = torch.stack([tail, relation + num_relations, head])
     if directions == "both":
-        query = tuple(torch.cat(columns) for columns in zip(tails.query, heads.query, strict=True))
-        return Edges((query[0], query[1]), torch.cat([tails.item, heads.item]))
-    return tails if directions == "tail" else heads
+        return torch.cat([triples, heads], dim=1)
+    return triples if directions == "tail" else heads
+
+
+def _pair(answers: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the rows of queries, and the item of each."""
+    return answers[:2].t(), answers[2]
 
 
 def _read_candidates(
     candidates: TensorLike | None,
-    edges: Edges,
+    asked: Tensor,
     num_entities: int,
     num_relations: int,
     directions: Directions,
-) -> Edges | TensorLike | None:
+) -> TensorLike | tuple[Tensor, Tensor] | None:
     """Returns the entities that all queries share, or those that fit the relation of each."""
     if candidates is None:
         return None
@@ -424,15 +424,9 @@ def _read_candidates(
             f"{directions!r}: which entities are tails of each relation, and then which are heads "
             f"(got {read.dtype} of shape {list(read.shape)})"
         )
-    check_device(read, "candidates", edges.item.device, "test")
-    return _of_each_query(read, edges, num_relations)
-
-
-def _of_each_query(is_candidate: Tensor, edges: Edges, num_relations: int) -> Edges:
-    """Returns all queries, each with the entities that its relation allows."""
-    entity, relation = torch.stack(edges.query).unique(dim=1)
-    row = relation if is_candidate.size(0) > num_relations else relation % num_relations
-    degree = is_candidate.sum(dim=1)
-    item = is_candidate.nonzero()[:, 1]
+    check_device(read, "candidates", asked.device, "test")
+    queries = asked[:2].unique(dim=1)
+    row = queries[1] if read.size(0) > num_relations else queries[1] % num_relations
+    degree = read.sum(dim=1)
     query, index = spread((degree.cumsum(0) - degree)[row], degree[row])
-    return Edges((entity[query], relation[query]), item[index])
+    return queries[:, query].t(), read.nonzero()[index, 1]

@@ -185,7 +185,8 @@ class RankingTask(Frozen):
         every_weight = preparation.read_weight(raw_weight, edges)
         self.threshold = preparation.read_threshold(threshold, raw_weight)
         relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
-        evaluated = preparation.keep_users(*relevant, self.users, num_users)
+        evaluated = preparation.truth_of(*relevant, self.users, num_users)
+        preparation.check_truth_of(self.users, evaluated[0])
         self.truth, self.weight = preparation.keep_retrievable(
             *evaluated, self.excluded, self.candidates, num_items, self.missing
         )
@@ -706,8 +707,9 @@ class RankingTask(Frozen):
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
-        return self._with(users=chosen, truth=truth, weight=weight)
+        part = self._of_users(chosen)
+        preparation.check_truth_of(chosen, part.truth)
+        return part
 
     def part(self, index: int, num_parts: int) -> "RankingTask":
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
@@ -741,8 +743,7 @@ class RankingTask(Frozen):
                 f"'num_parts' needs to be at most the number of users, {num_users} "
                 f"(got {num_parts})"
             )
-        users = self.users[index::num_parts]
-        part = self._of_users(users)
+        part = self._of_users(self.users[index::num_parts])
         settle(part, max_degree=self.max_degree)
         return part
 
