@@ -8,6 +8,7 @@ Single numbers may be those of any library.
 
 import operator
 import warnings
+from collections.abc import Iterable, Mapping, Set
 from numbers import Real
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -69,6 +70,35 @@ def as_number(value: object) -> float | None:
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     return float(value) if isinstance(value, Real) else None
+
+
+def as_values(values: Any, name: str, what: str) -> list[Any]:
+    """Returns the ids or labels in a sequence, an array or a column, as Python's own if it can.
+
+    Raises:
+        TypeError: If `values` is no sequence, or one of them cannot be hashed.
+    """
+    if isinstance(values, str | Mapping | Set) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"'{name}' needs to be a tensor or a sequence of {what} (got {type(values).__name__})"
+        )
+    # Arrays and columns return their values as Python's own; an array of a single one, just that.
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    found = list(map(_as_plain, listed if isinstance(listed, Iterable) else [listed]))
+    for value in found:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise TypeError(
+                f"'{name}' needs to hold {what} that can be hashed (got {value!r})"
+            ) from error
+    return found
+
+
+def _as_plain(value: Any) -> Any:
+    # Python has no times of nanoseconds, and NumPy would make integers of them.
+    is_time = isinstance(value, np.datetime64 | np.timedelta64)
+    return value.item() if isinstance(value, np.generic) and not is_time else value
 
 
 def is_sparse_matrix(value: Any) -> bool:
