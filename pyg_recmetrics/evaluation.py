@@ -231,7 +231,14 @@ class Evaluator(Frozen):
         patience: int | None = None,
     ) -> None:
         # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
-        _check_options(empty_target_action, batch_size, keep_items, ties, seed, progress)
+        if empty_target_action is not None:
+            check_empty_target_action(empty_target_action)
+        if batch_size is not None:
+            check_positive_integer(batch_size, "batch_size")
+        if not isinstance(keep_items, bool):
+            check_positive_integer(keep_items, "keep_items")
+        check_ties("index" if ties is None else ties, seed)
+        check_boolean(progress, "progress")
         task = as_task(
             data,
             num_users=num_users,
@@ -476,24 +483,6 @@ class Evaluator(Frozen):
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
-def _check_options(
-    empty_target_action: EmptyTargetAction | None,
-    batch_size: int | None,
-    keep_items: bool | int,
-    ties: Ties | None,
-    seed: int,
-    progress: bool,
-) -> None:
-    if empty_target_action is not None:
-        check_empty_target_action(empty_target_action)
-    if batch_size is not None:
-        check_positive_integer(batch_size, "batch_size")
-    if not isinstance(keep_items, bool):
-        check_positive_integer(keep_items, "keep_items")
-    check_ties("index" if ties is None else ties, seed)
-    check_boolean(progress, "progress")
-
-
 def _check_per(
     per: Per, metrics: Sequence[Metric], keep_items: bool | int, person: Tensor | None
 ) -> Per:
@@ -546,6 +535,12 @@ def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue
         return task.catalogue
     if not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
-    known = catalogue._of_task(task.num_items, task.catalogue.seen)
-    known._check_device(task.device, "truth")
-    return known
+    if catalogue.num_items != task.num_items:
+        raise ValueError(
+            f"'catalogue' needs to hold the items of the task, {task.num_items} "
+            f"(got num_items={catalogue.num_items})"
+        )
+    if catalogue.seen is None:
+        catalogue = Catalogue(**catalogue.to_dict() | {"seen": task.catalogue.seen})
+    catalogue._check_device(task.device, "truth")
+    return catalogue

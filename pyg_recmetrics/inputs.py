@@ -260,7 +260,23 @@ def _stack(parts: Any, name: str) -> Tensor:
 
 
 def _from_array(value: Any, name: str) -> Tensor:
-    array = _as_array(value, name)
+    if is_sparse_matrix(value):
+        raise TypeError(
+            f"'{name}' needs to be dense, as 'toarray()' makes it (got {type(value).__name__})"
+        )
+    if np.ma.isMaskedArray(value):
+        raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")
+    if not (_is_sequence(value) or hasattr(value, "__array__")):
+        raise TypeError(
+            f"'{name}' needs to be a tensor, an array or a list of numbers "
+            f"(got {type(value).__name__})"
+        )
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"'{name}' needs to hold numbers in rows of one length ({error})"
+        ) from None
     if array.dtype.kind not in _NUMBERS:
         raise ValueError(f"'{name}' needs to hold numbers (got {array.dtype})")
     if array.size == 0 and _is_sequence(value):
@@ -280,24 +296,4 @@ def _from_array(value: Any, name: str) -> Tensor:
     except TypeError:
         raise ValueError(
             f"'{name}' needs to hold numbers of at most 64 bits (got {array.dtype})"
-        ) from None
-
-
-def _as_array(value: Any, name: str) -> "np.ndarray[Any, Any]":
-    if is_sparse_matrix(value):
-        raise TypeError(
-            f"'{name}' needs to be dense, as 'toarray()' makes it (got {type(value).__name__})"
-        )
-    if np.ma.isMaskedArray(value):
-        raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")
-    if not (_is_sequence(value) or hasattr(value, "__array__")):
-        raise TypeError(
-            f"'{name}' needs to be a tensor, an array or a list of numbers "
-            f"(got {type(value).__name__})"
-        )
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"'{name}' needs to hold numbers in rows of one length ({error})"
         ) from None

@@ -328,18 +328,18 @@ def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> t
     """Returns the number of users and items: as given, or as the shape of a matrix says."""
     shape = shape_of(truth) if is_sparse_matrix(truth) else None
     of_matrix = shape if shape and len(shape) == 2 else (None, None)
-    counts = []
-    for name, given, known in zip(
-        ("num_users", "num_items"), (num_users, num_items), of_matrix, strict=True
-    ):
-        count = known if given is None else given
+    num_users = of_matrix[0] if num_users is None else num_users
+    num_items = of_matrix[1] if num_items is None else num_items
+    for name, count in (("num_users", num_users), ("num_items", num_items)):
         if count is None:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
                 f"scores know it by themselves (got None)"
             )
-        counts.append(check_positive_integer(count, name))
-    return counts[0], counts[1]
+    return (
+        check_positive_integer(num_users, "num_users"),
+        check_positive_integer(num_items, "num_items"),
+    )
 
 
 def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
