@@ -254,7 +254,9 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
-        self.task, self._num_left_out = _select_eligible(task, self._convention.population)
+        is_eligible = self._convention.population.is_eligible(task)[task.users]
+        self._num_left_out = int((~is_eligible).sum())
+        self.task = task._of_users(task.users[is_eligible]) if self._num_left_out else task
         self._empty_target_action = empty_target_action
         self._ties, self._seed = ties, seed
         k = self._depth()
@@ -517,16 +519,6 @@ def _check_lists_of_edges(ranking: OpenRanking) -> None:
             f"'recommender' needs to hold lists of at least {needed} items with per='edge', as "
             f"other relevant items may come first (got {given})"
         )
-
-
-def _select_eligible(task: RankingTask, population: Population) -> tuple[RankingTask, int]:
-    """Returns the task of the users of a population, and how many others it had."""
-    is_eligible = population.is_eligible(task)[task.users]
-    num_left_out = int((~is_eligible).sum())
-    if not num_left_out:
-        return task, 0
-    users = task.users[is_eligible]
-    return task._of_users(users), num_left_out
 
 
 def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue:

@@ -1,7 +1,7 @@
 """Reads queries of several columns, triples and events, and numbers them."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -27,18 +27,6 @@ from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
 
 
-class _Column(NamedTuple):
-    """How the next column of a row tells it from other rows.
-
-    Attributes:
-        values: The values of the column, sorted.
-        keys: The number of the columns before and the number of the value, as one number, sorted.
-    """
-
-    values: Tensor
-    keys: Tensor
-
-
 class RowNumbers:
     """Numbers distinct rows in their lexicographic order.
 
@@ -53,27 +41,29 @@ class RowNumbers:
     """
 
     def __init__(self, columns: list[Tensor]) -> None:
-        self._columns: list[_Column] = []
-        self.number = torch.zeros_like(columns[0])
-        for column in columns:
-            values, value = column.unique(return_inverse=True)
-            keys, self.number = (self.number * values.numel() + value).unique(return_inverse=True)
-            self._columns.append(_Column(values, keys))
+        self.number = _number(columns)
         index = torch.arange(self.number.numel(), device=self.number.device)
         #: A row that has each number.
-        self.first = index.new_empty(self._columns[-1].keys.numel()).scatter_(0, self.number, index)
+        self.first = index.new_empty(max_id(self.number) + 1).scatter_(0, self.number, index)
         self.rows = torch.stack([column[self.first] for column in columns], dim=1)
 
     def find(self, columns: list[Tensor]) -> tuple[Tensor, Tensor]:
         """Returns the rows of others that are among the numbered ones, and their numbers."""
-        found = torch.arange(columns[0].numel(), device=columns[0].device)
-        number = torch.zeros_like(found)
-        for column, (values, keys) in zip(columns, self._columns, strict=True):
-            is_known, value = _look_up(column[found], values)
-            found, key = found[is_known], (number * values.numel())[is_known] + value
-            is_known, number = _look_up(key, keys)
-            found = found[is_known]
-        return found, number
+        both = _number(list(map(torch.cat, zip(self.rows.unbind(1), columns, strict=True))))
+        own, others = both.split([self.rows.size(0), columns[0].numel()])
+        number = torch.full((max_id(both) + 1,), -1, device=both.device)
+        number[own] = torch.arange(own.numel(), device=both.device)
+        found = (number[others] >= 0).nonzero().flatten()
+        return found, number[others[found]]
+
+
+def _number(columns: list[Tensor]) -> Tensor:
+    """Returns the number of each row among distinct rows."""
+    number = torch.zeros_like(columns[0])
+    for column in columns:
+        values, value = column.unique(return_inverse=True)
+        number = (number * values.numel() + value).unique(return_inverse=True)[1]
+    return number
 
 
 class Queries:
@@ -170,13 +160,6 @@ class Queries:
 def without(edges: Tensor, truth: Tensor, num_items: int) -> Tensor:
     """Returns the edges that are no truth, as the filtered setting has it."""
     return edges[:, ~contains(coalesce_edges(truth, num_items), edges, num_items)]
-
-
-def _look_up(wanted: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns which wanted numbers are among sorted ones, and where those stand."""
-    place = torch.searchsorted(values, wanted).clamp_(max=values.numel() - 1)
-    is_known = values[place] == wanted
-    return is_known, place[is_known]
 
 
 def _are_columns(value: Any) -> bool:

@@ -853,7 +853,7 @@ def as_task(
             else.
     """
     options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {n: value for n, value in options.items() if value is not None}
     if isinstance(data, RankingTask):
         for name, value in given.items():
             raise ValueError(
