@@ -11,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import conventions, processes
 from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
-from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
