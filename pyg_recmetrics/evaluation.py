@@ -258,7 +258,7 @@ class Evaluator(Frozen):
         self._num_left_out = int((~is_eligible).sum())
         self.task = task._of_users(task.users[is_eligible]) if self._num_left_out else task
         self._empty_target_action = empty_target_action
-        self._ties, self._seed = ties, seed
+        self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k = self._depth()
         #: How users are ranked.
         self._how: dict[str, Any] = {
@@ -413,10 +413,6 @@ class Evaluator(Frozen):
         if self._per == "edge":
             _check_lists_of_edges(ranking)
         return ranking
-
-    @property
-    def _ranked_ties(self) -> Ties:
-        return self._ties or self._convention.ties
 
     def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
         # Lists know no ties: only those that were asked for are an error. Not in `rank`, as the

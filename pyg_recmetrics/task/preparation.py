@@ -189,7 +189,7 @@ def truth_of(
     truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the truth of some users, and its weights."""
-    return _select(truth, weight, index_to_mask(users, num_users)[truth[0]])
+    return select(truth, weight, index_to_mask(users, num_users)[truth[0]])
 
 
 def keep_retrievable(
@@ -224,7 +224,7 @@ def keep_retrievable(
                 f"edges that {reason})"
             )
         is_kept = is_kept if counts_as_missed else is_left
-    return _select(truth, weight, is_kept)
+    return select(truth, weight, is_kept)
 
 
 def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
@@ -266,5 +266,6 @@ def are_candidates(edges: Tensor, candidates: Tensor | None, num_items: int) -> 
     return contains(candidates, edges, num_items)
 
 
-def _select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
+def select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth that is kept, and its weights."""
     return truth[:, is_kept], None if weight is None else weight[is_kept]

@@ -115,16 +115,18 @@ class Queries:
 
     def candidates(self, candidates: Any) -> TensorLike | None:
         """Returns the items that all queries share, or the edges to those of each query."""
-        if candidates is None or not _are_columns(candidates):
-            shared = None if candidates is None else as_tensor(candidates, "candidates")
-            if shared is not None and shared.dim() != 1:
-                raise ValueError(
-                    f"'candidates' needs to have shape [num_candidates] for all queries, or to be "
-                    f"a pair of the columns of queries and of an item for each "
-                    f"(got {list(shared.shape)})"
-                )
-            return shared
-        return self.edges(candidates, "candidates")
+        if candidates is None:
+            return None
+        if _are_columns(candidates):
+            return self.edges(candidates, "candidates")
+        shared = as_tensor(candidates, "candidates")
+        if shared.dim() != 1:
+            raise ValueError(
+                f"'candidates' needs to have shape [num_candidates] for all queries, or to be a "
+                f"pair of the columns of queries and of an item for each "
+                f"(got {list(shared.shape)})"
+            )
+        return shared
 
     def relevant(self, weight: TensorLike | None, threshold: float | None) -> Tensor:
         """Returns the edges that are truth, coalesced. The others have too little weight."""

@@ -682,11 +682,8 @@ class RankingTask(Frozen):
         if is_candidate is None:
             return self
         num_missing = torch.bincount(self.truth[0, ~is_candidate], minlength=self.num_users)
-        return self._with(
-            truth=self.truth[:, is_candidate],
-            weight=None if self.weight is None else self.weight[is_candidate],
-            _num_missing=num_missing,
-        )
+        truth, weight = preparation.select(self.truth, self.weight, is_candidate)
+        return self._with(truth=truth, weight=weight, _num_missing=num_missing)
 
     def select_users(self, users: TensorLike) -> "RankingTask":
         """Returns the same task for only some of its users.
